@@ -87,21 +87,21 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
         raise BriefError(f"a brief has at most {MAX_FILES} texts, not {len(sources)}; join some")
     older, newer, notes = _quoted_apart(sources)
     if older:
-        merged = merge_said([read_brief(some) for some in (older, newer) if any(text.strip() for _, text in some)])
+        merged = merge_said([read_brief(texts) for texts in (older, newer) if any(text.strip() for _, text in texts)])
         return merged.model_copy(update={"readings": (*merged.readings, *notes)})
     source = join_sources([_parse(name, text) for name, text in sources])
     if not source.statements and not source.objects:
         raise BriefError("the brief is empty; write down the model, the hardware, the load and the limits")
     try:
-        written = "\n\n".join(text for name, text in sources if not name.endswith((".json", ".yaml", ".yml")))
-        return _said(source, Path(sources[0][0]).parent, written)
+        prose = "\n\n".join(text for name, text in sources if not name.endswith((".json", ".yaml", ".yml")))
+        return _read_joined(source, Path(sources[0][0]).parent, prose)
     except ValidationError as error:
         first = error.errors()[0]
         raise BriefError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
 
 
 def _quoted_apart(sources: Sequence[_Text]) -> tuple[list[_Text], list[_Text], list[str]]:
-    """The mails that texts quote, what stands around them, and what that changes; none where a text is no mail."""
+    """The mails that texts quote, the newer text around them, and notes on the figures that it changes."""
     notes: list[str] = []
     older: list[_Text] = []
     newer: list[_Text] = []
@@ -156,22 +156,22 @@ def _with_yaml_comments(text: str) -> str:
 
 def _looks_like_yaml(text: str) -> bool:
     lines = text.split("\n")
-    nested = any(_NESTED_KEY.match(line) for line in lines)
-    return nested and all(_YAML_LINE.fullmatch(line) for line in lines[:2000])
+    is_nested = any(_NESTED_KEY.match(line) for line in lines)
+    return is_nested and all(_YAML_LINE.fullmatch(line) for line in lines[:2000])
 
 
-def _said(source: Source, folder: Path, written: str) -> Said:
-    has_config = any(item.kind == "config" for item in source.objects)
+def _read_joined(source: Source, folder: Path, prose: str) -> Said:
+    has_config = any(entry.kind == "config" for entry in source.objects)
     document = Document.of(source.statements, has_config=has_config)
     described = has_config or any(document.facts.of(f"model.{name}") for name in DESCRIBES)
     claims = Claims(text=document.page.original, describes_model=described)
-    leave_unplanned(written, claims)
+    leave_unplanned(prose, claims)
     file = take_model_file(document.page, folder)
     try:
         read_page(document.page, claims)
         _read_headings(source, claims)
         claim_model_file(claims, file)
-        claim_started(written, document.page, claims)
+        claim_started(prose, document.page, claims)
         document.list_unread(claims)
         said = claims.said()
     except RequestError as error:
@@ -197,17 +197,17 @@ def _said(source: Source, folder: Path, written: str) -> Said:
 
 
 def _read_headings(source: Source, claims: Claims) -> None:
-    """Where nothing but a heading names the model or the card, that name counts."""
+    """Claim the model or card that only a heading names."""
     page = Page("\n".join(plain_text(statement.text) for statement in source.statements if statement.heading))
-    named = Claims()
+    heading_claims = Claims()
     try:
-        read_model_name(page, named)
-        read_accelerator(page, named)
+        read_model_name(page, heading_claims)
+        read_accelerator(page, heading_claims)
     except RequestError:  # "from A100 to H100": what the brief is about is said under the title
         return
-    for name, value in named.values.items():
+    for name, value in heading_claims.values.items():
         if name in ("model", "accelerator") and not claims.has(name):
-            claims.claim(name, value, named.words[name])
+            claims.claim(name, value, heading_claims.words[name])
 
 
 def _named_models(document: Document, said: Said, file: str | None) -> list[Fact]:
@@ -221,8 +221,8 @@ def _named_models(document: Document, said: Said, file: str | None) -> list[Fact
 
 
 def _card(document: Document, said: Said, objects: Sequence[StatedObject]) -> Card:
-    """The card in words and figures, or one that stands in the brief in the catalogue's own form."""
-    stated = [item for item in objects if item.kind == "card"]
+    """The card in words and figures, or a card object in the catalogue's own form."""
+    stated = [entry for entry in objects if entry.kind == "card"]
     if not stated:
         names = list(document.cards)
         if said.accelerator is not None:

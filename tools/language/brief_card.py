@@ -1,7 +1,7 @@
 """The card of a brief: one of the catalogue, one of the catalogue with figures of its own, or one of a person's own.
 
 Memory in GB is a marketing figure, read as rule ME001 reads it (GiB less 0.5%); GiB, MiB and bytes are taken as
-reported. A figure that a card of one's own needs and the brief does not state is an error that names it.
+reported. A figure that a card outside the catalogue needs and the brief lacks is an error that names it.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def read_card(facts: Facts, names: list[Fact]) -> Card:
     """The card that `names` (of catalogue cards, `value` an `Accelerator`, or unknown words) and the figures describe.
 
     Raises:
-        BriefError: two cards, two values for a figure, or a card of one's own that lacks a needed figure.
+        BriefError: two cards, two values for a figure, or a card outside the catalogue that lacks a needed figure.
     """
     known = [fact for fact in names if isinstance(fact.value, Accelerator)]
     unknown = [fact for fact in names if not isinstance(fact.value, Accelerator)]
@@ -89,7 +89,7 @@ def _refuse_unknown(name: Fact) -> Card:
 
 
 def _one_card(known: list[Fact], stated: dict[str, Any]) -> Accelerator:
-    """The one card of several mentions: "A100" beside "A100 80GB" is the latter."""
+    """The card that all mentions agree on: "A100" beside "A100 80GB" is the latter."""
     cards: dict[str, Fact] = {}
     for fact in known:
         cards.setdefault(fact.value.id, fact)
@@ -117,7 +117,7 @@ def _one_card(known: list[Fact], stated: dict[str, Any]) -> Accelerator:
 
 
 def _departures(facts: Facts, base: Accelerator, stated: dict[str, Any]) -> dict[str, Any]:
-    """The figures that differ from the catalogue's, each said in a reading."""
+    """The fields whose stated figure differs from the catalogue's; a reading notes each."""
     changes: dict[str, Any] = {}
     memory = {
         name: value for name, value in stated.items() if name.startswith("memory_g") or name == "memory_bytes_reported"
@@ -180,17 +180,17 @@ def _stated(facts: Facts) -> dict[str, Any]:
     if peaks := _peaks(facts):
         stated["dense_peak_tflops"] = peaks
     for name in ("compute_efficiency", "memory_efficiency"):
-        if (fact := facts.one(f"card.{name}")) is not None:
+        if (fact := facts.agreed(f"card.{name}")) is not None:
             stated[name] = share(fact)
-    if (fact := facts.one("card.scale_up_domain_accelerators")) is not None:
+    if (fact := facts.agreed("card.scale_up_domain_accelerators")) is not None:
         stated["scale_up_domain_accelerators"] = int(fact.value)
-    if (fact := facts.one("gpus_per_node")) is not None:
+    if (fact := facts.agreed("gpus_per_node")) is not None:
         stated["typical_node_accelerators"] = int(fact.value)
     return stated
 
 
 def _memory(facts: Facts) -> tuple[str, float | int] | None:
-    fact = facts.one("card.memory_bytes")
+    fact = facts.agreed("card.memory_bytes")
     if fact is None or fact.quantity is None:
         return None
     spelled = fact.quantity.spelled.lower()
@@ -205,7 +205,7 @@ def _memory(facts: Facts) -> tuple[str, float | int] | None:
 
 
 def _bandwidth(facts: Facts) -> float | None:
-    fact = facts.one("card.memory_bandwidth")
+    fact = facts.agreed("card.memory_bandwidth")
     if fact is None or fact.quantity is None:
         return None
     value = gigabytes(fact)
@@ -232,7 +232,7 @@ def _peaks(facts: Facts) -> dict[str, float]:
             names = ["bf16"]
         for name in names:
             by_format.setdefault(name, []).append(replace(fact, value=value))
-    return {name: found.value for name, stated in by_format.items() if (found := only(f"{name} TFLOPS", stated))}
+    return {name: peak.value for name, stated in by_format.items() if (peak := only(f"{name} TFLOPS", stated))}
 
 
 def _formats(words: str) -> list[str]:
@@ -257,8 +257,8 @@ def gigabytes(fact: Fact) -> float:
     return fact.value if fact.quantity is None else fact.quantity.decimal_value
 
 
-def _close(one: float, other: float | None) -> bool:
-    return other is not None and math.isclose(one, other, rel_tol=_SAME)
+def _close(value: float, known: float | None) -> bool:
+    return known is not None and math.isclose(value, known, rel_tol=_SAME)
 
 
 def _build(fields: dict[str, Any]) -> Accelerator:

@@ -25,63 +25,63 @@ _OF_EACH = Gated(r"(?:llm |model )?(?:calls|requests|prompts|queries|passes) per
 _WINDOW = Gated(r"(?:window|busy|working|business|active|office) hours|hours per day|window h")
 
 
-def told_together(statements: Sequence[Statement]) -> list[Statement]:
-    """The statements, those of a group that belong together in words that say so."""
-    told: list[Statement] = []
-    for _, group in groupby(statements, key=lambda one: one.path[:-1] if one.keyed else (one.where,)):
-        own = list(group)
-        told += _of_machines(own) if any(map(_names_machine, own)) else list(_of_calls(own))
-    return told
+def with_counts_joined(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements, with those that only mean something together reworded or merged."""
+    joined: list[Statement] = []
+    for _, group in groupby(statements, key=lambda entry: entry.path[:-1] if entry.keyed else (entry.where,)):
+        siblings = list(group)
+        joined += _of_machines(siblings) if any(map(_names_machine, siblings)) else list(_of_calls(siblings))
+    return joined
 
 
-def _key(statement: Statement) -> str:
-    return key_words(statement.path[-1]) if statement.keyed and statement.path else ""
+def _key(entry: Statement) -> str:
+    return key_words(entry.path[-1]) if entry.keyed and entry.path else ""
 
 
 def _keyed(group: Sequence[Statement], pattern: Gated) -> tuple[Statement, re.Match[str]] | tuple[None, None]:
-    """The first statement whose key is as `pattern` says, and how it is."""
-    return next(((one, found) for one in group if (found := pattern.fullmatch(_key(one)))), (None, None))
+    """The first statement whose key matches `pattern`, and the match; two `None` without one."""
+    return next(((entry, match) for entry in group if (match := pattern.fullmatch(_key(entry)))), (None, None))
 
 
-def _names_machine(statement: Statement) -> bool:
-    is_key = _MACHINE.fullmatch(_key(statement)) is not None
-    return is_key and any(one.gpus_per_node for one in mentions(statement.text))
+def _names_machine(entry: Statement) -> bool:
+    is_key = _MACHINE.fullmatch(_key(entry)) is not None
+    return is_key and any(mention.gpus_per_node for mention in mentions(entry.text))
 
 
 def _of_machines(group: Sequence[Statement]) -> list[Statement]:
-    """Counts beside a type of machine are counts of it, and a price by the hour is that of one."""
-    told: list[Statement] = []
-    for one in group:
-        key = _key(one)
+    """Counts beside a machine type reworded as counts of it, and an hourly price as that of one machine."""
+    reworded: list[Statement] = []
+    for entry in group:
+        key = _key(entry)
         if COUNT.fullmatch(key):
-            one = replace(one, path=(*one.path[:-1], "nodes"))
+            entry = replace(entry, path=(*entry.path[:-1], "nodes"))
         elif _MOST.fullmatch(key):
-            one = replace(one, path=(*one.path[:-1], "max nodes"))
-        elif _PRICE.fullmatch(key) and one.text[:1].isdigit():
-            figure, _, remark = one.text.partition(" ")
-            one = replace(one, path=(*one.path[:-1], "price"), text=f"${figure} per node-hour {remark}".strip())
-        told.append(one)
-    return told
+            entry = replace(entry, path=(*entry.path[:-1], "max nodes"))
+        elif _PRICE.fullmatch(key) and entry.text[:1].isdigit():
+            figure, _, remark = entry.text.partition(" ")
+            entry = replace(entry, path=(*entry.path[:-1], "price"), text=f"${figure} per node-hour {remark}".strip())
+        reworded.append(entry)
+    return reworded
 
 
 def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
-    """Items of a day and the calls that each makes, as the calls of a day; the hours that they come in beside them."""
+    """Items of a day and the calls of each, merged into the calls of a day and the hours in which they come."""
     items, of_day = _keyed(group, _OF_DAY)
     each, of_each = _keyed(group, _OF_EACH)
     window, _ = _keyed(group, _WINDOW)
     if items is None or of_day is None or (each is None and window is None):
         yield from group
         return
-    amounts = [find_quantities(one.text)[:1] for one in (items, each, window) if one is not None]
+    amounts = [find_quantities(entry.text)[:1] for entry in (items, each, window) if entry is not None]
     if not all(amounts) or (of_each is not None and of_each["item"] != of_day["item"]):
         yield from group
         return
     amount = amounts[0][0].decimal_value * (amounts[1][0].decimal_value if each is not None else 1)
     within = "" if window is None else f", within {amounts[-1][0].decimal_value:g} hours"
-    for one in group:
-        if one is items:
+    for entry in group:
+        if entry is items:
             yield replace(
-                one, path=(*one.path[:-1], "load"), text=f"{amount:.12g} requests per {of_day['time']}{within}"
+                entry, path=(*entry.path[:-1], "load"), text=f"{amount:.12g} requests per {of_day['time']}{within}"
             )
-        elif one not in (each, window):
-            yield one
+        elif entry not in (each, window):
+            yield entry

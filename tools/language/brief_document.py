@@ -1,6 +1,6 @@
 """A brief as one page of text, with what only briefs state taken off it: a card's figures, a model's dimensions, names.
 
-It refuses to read anything that a request may say as well: that is left on the page.
+What a request may state as well is left on the page.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ..catalog import hardware, model_mentions
-from .brief_counts import told_together
+from .brief_counts import with_counts_joined
 from .brief_facts import Fact, Facts, statement_words
 from .brief_fields import GPU
 from .brief_figures import read_figures
@@ -45,7 +45,7 @@ _TFLOPS = "card.tflops"
 _DEMAND = Gated(
     r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多",
 )
-# Keys that say nothing of the deployment.
+# Keys that say nothing about the deployment.
 _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
     r"ref(?:erence)?|re|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|"
@@ -65,7 +65,7 @@ _NOISE_KEY = Gated(
 
 
 class Document(Struct, frozen=True):
-    """The lines of a brief on one page; `facts` of parts, and names under keys that no catalogue has."""
+    """The lines of a brief on one page, the `facts` on its card and model, and names that no catalogue has."""
 
     lines: tuple[Line, ...]
     page: Page
@@ -75,17 +75,19 @@ class Document(Struct, frozen=True):
 
     @classmethod
     def of(cls, statements: Sequence[Statement], *, has_config: bool = False) -> Document:
-        """Lay the statements out and take off the page what only briefs state; `has_config`: beside a config."""
+        """Lay the statements out and take off the page what only briefs state; `has_config`: beside a model config."""
         facts = Facts()
         models: list[Fact] = []
         cards: list[Fact] = []
         pages: list[Page] = []
-        found: list[tuple[Fact, ...]] = []
+        line_facts: list[tuple[Fact, ...]] = []
         statements, aside = without_asides(statements)
-        for one in aside:
-            facts.reading(f"{one.text[:160]!r} ({one.where}) stands under {one.path[-1][:60]!r}, and was set aside")
-        lines = lines_of(told_together(statements))
-        has_known_card = any(one.accelerator for line in lines for one in hardware.mentions(line.text))
+        for entry in aside:
+            facts.reading(
+                f"{entry.text[:160]!r} ({entry.where}) stands under {entry.path[-1][:60]!r}, and was set aside"
+            )
+        lines = lines_of(with_counts_joined(statements))
+        has_known_card = any(mention.accelerator for line in lines for mention in hardware.mentions(line.text))
         for line in lines:
             text, slips = corrected(line.text)
             settled = mended(text)
@@ -97,14 +99,14 @@ class Document(Struct, frozen=True):
             is_named = _with_names(page).text != page.text and not _REPLY.match(line.text)
             if _FOREIGN_KEY.fullmatch(line.key) and not is_named:
                 page.take(0, len(page.text))
-                found.append(())
+                line_facts.append(())
                 continue
             _read_unknown_name(line, page, models, cards)
             if not has_known_card:
                 _read_counted_name(line, page, cards)
             facts.add(read_traits(line.statement))
-            found.append(read_figures(line.statement, _with_names(page), line.start))
-        for page, stated in zip(pages, _of_parts(lines, found, has_config, bool(cards)), strict=True):
+            line_facts.append(read_figures(line.statement, _with_names(page), line.start))
+        for page, stated in zip(pages, _of_parts(lines, line_facts, has_config, bool(cards)), strict=True):
             _take(page, stated)
             facts.add(stated)
         whole = Page(BARRIER.join(page.original for page in pages))
@@ -112,7 +114,7 @@ class Document(Struct, frozen=True):
         return cls(lines, whole, facts, tuple(models), tuple(cards))
 
     def list_unread(self, claims: Claims) -> None:
-        """List the figures that nothing read, and lines that are keyed or demand something and say nothing known."""
+        """List the figures that nothing read, and keyed or demanding lines that were not understood."""
         at = 0
         parts = self.page.original.split(BARRIER) if self.lines else ()  # a config alone has no line
         for line, length in zip(self.lines, map(len, parts), strict=True):
@@ -126,27 +128,27 @@ class Document(Struct, frozen=True):
         list_unread(self.page, claims)
 
     def _is_read(self, claims: Claims, line: Line, text: str, original: str) -> bool:
-        """Whether anything was read of a line, or stands on the page as a figure, which is listed as one."""
+        """Whether anything was read from a line, or it still holds a figure, which is listed by itself."""
         where, body = line.statement.where, original[line.start :]
         is_part = any(fact.where == where for fact in (*self.facts.items, *self.models, *self.cards))
         notes = (*claims.words.values(), *claims.readings, *claims.unread)
-        is_told = any(words in original or body.strip() in words for words in notes)
-        return text != body or is_part or is_told or len(find_quantities(text)) > 0
+        is_reported = any(words in original or body.strip() in words for words in notes)
+        return text != body or is_part or is_reported or len(find_quantities(text)) > 0
 
     def place(self, words: str) -> str:
-        """Where words stand in the brief: its first place, "" where they are not its own."""
+        """The first place of words in the brief, "" where it does not have them."""
         places = places_of(self.lines, self.page.original, words)
         return places[0] if places else ""
 
     def placed(self, reason: str) -> str:
-        """A reason of the reader, with the place of all words that it quotes."""
+        """A reason of the reader, with the place of each quotation behind it."""
         quoted = list(_WORDS_OF_REASON.finditer(reason))
         places: list[str] = []
         for i, match in enumerate(quoted):
             words = match.group()[1:-1].replace("\\n", "\n")
-            found = places_of(self.lines, self.page.original, words)
-            again = any(one.group() == match.group() for one in quoted[:i])
-            places.append(found[-1 if again else 0] if found else "")
+            quote_places = places_of(self.lines, self.page.original, words)
+            again = any(earlier.group() == match.group() for earlier in quoted[:i])
+            places.append(quote_places[-1 if again else 0] if quote_places else "")
         for i in reversed(range(len(quoted))):
             if places[i] and places[i] not in places[i + 1 : i + 2]:
                 reason = f"{reason[: quoted[i].end()]} ({places[i]}){reason[quoted[i].end() :]}"
@@ -171,22 +173,22 @@ def _with_names(page: Page) -> Page:
 
 
 def _of_parts(
-    lines: Sequence[Line], found: Sequence[tuple[Fact, ...]], has_config: bool, has_own_card: bool
+    lines: Sequence[Line], line_facts: Sequence[tuple[Fact, ...]], has_config: bool, has_own_card: bool
 ) -> list[tuple[Fact, ...]]:
-    """The figures that are a card's or a model's: those of a brief that describes one, not a word or two of a sentence.
+    """By line, the figures of a card or model that the brief describes, without stray ones of sentences.
 
     A model is described by its layers or its width, a card by a name that no catalogue has, by its peak or its
     bandwidth, or by a key for its memory.
     """
-    fields = {fact.field for facts in found for fact in facts}
+    fields = {fact.field for facts in line_facts for fact in facts}
     has_model = has_config or bool(fields & {"model.num_hidden_layers", "model.hidden_size"})
     of_card = {_TFLOPS, "card.memory_bandwidth", "card.compute_efficiency", "card.memory_efficiency"}
     has_card = has_own_card or bool(fields & of_card)
-    kept: list[tuple[Fact, ...]] = []
-    for line, facts in zip(lines, found, strict=True):
+    described: list[tuple[Fact, ...]] = []
+    for line, facts in zip(lines, line_facts, strict=True):
         keyed = has_card or "mem" in line.key or "显存" in line.key
-        kept.append(tuple(f for f in facts if (has_model if f.field.startswith("model.") else keyed)))
-    return kept
+        described.append(tuple(f for f in facts if (has_model if f.field.startswith("model.") else keyed)))
+    return described
 
 
 def _take(page: Page, facts: Sequence[Fact]) -> None:
@@ -199,7 +201,7 @@ def _take(page: Page, facts: Sequence[Fact]) -> None:
 
 
 def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[Fact]) -> None:
-    """A short name under a key that asks for a model or a card, which no catalogue knows."""
+    """Read a short name that no catalogue knows, under a key that asks for a model or a card."""
     asked, body = _asked(line.statement), page.text[line.start :]
     name = body.split("(")[0]
     if _ASKS_NAME.search(asked):  # "card type: X200, 8 per server": the first of several things is the name
@@ -209,7 +211,7 @@ def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[F
     is_name = 0 < len(name) <= 80 and len(name.split()) <= 5 and any(c.isalpha() for c in name)
     if not is_name or _PLAIN_ANSWER.fullmatch(name) or any(_is_figure(name, q.start) for q in find_quantities(name)):
         return
-    if any(one.entry for one in model_mentions.mentions(name)) or any(m.accelerator for m in hardware.mentions(name)):
+    if any(m.entry for m in model_mentions.mentions(name)) or any(m.accelerator for m in hardware.mentions(name)):
         return
     fact = Fact("name", name, statement_words(line.statement), line.statement.where, name)
     if _MODEL_KEY.fullmatch(asked):
@@ -222,14 +224,14 @@ def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[F
 
 
 def _read_counted_name(line: Line, page: Page, cards: list[Fact]) -> None:
-    """The name of a card that no catalogue has, where it is counted: "8 x Orion accelerators"."""
+    """Read the name of a card that no catalogue has, where it is counted: "8 x Orion accelerators"."""
     for start, end, name in own_cards(page.text):
         page.take(start, end, mark=CARD)
         cards.append(Fact("name", name, statement_words(line.statement), line.statement.where, name))
 
 
 def _asked(statement: Statement) -> str:
-    """The key in plain words, with the one above it where it is generic ("name")."""
+    """The key in plain words, behind the key above it where it is generic ("name")."""
     path = [key_words(part) for part in statement.path] if statement.keyed else []
     is_generic = len(path) > 1 and _ASKS_NAME.fullmatch(path[-1])
     return " ".join(path[-2:] if is_generic else path[-1:])

@@ -64,18 +64,18 @@ class Facts(Struct):
         """Every fact about a field, in the order of the brief."""
         return [fact for fact in self.items if fact.field == name]
 
-    def one(self, name: str) -> Fact | None:
-        """The fact about a field, or `None`; what a table states of it goes before what a sentence seems to.
+    def agreed(self, name: str) -> Fact | None:
+        """The fact about a field, or `None`; tables and keys go before sentences, which may speak of something else.
 
         Raises:
             BriefError: two places state different values.
         """
-        found = self.of(name)
-        keyed = [fact for fact in found if fact.keyed]
-        for fact in found if keyed else ():
+        facts = self.of(name)
+        keyed = [fact for fact in facts if fact.keyed]
+        for fact in facts if keyed else ():
             if not fact.keyed and not same(fact.value, keyed[0].value):
                 self.leave_unread(f"{show(fact.value)} in {fact.words} is not the {name.split('.')[-1]} of the table")
-        return only(name, keyed or found)
+        return only(name, keyed or facts)
 
 
 def only(label: str, facts: list[Fact]) -> Fact | None:
@@ -93,11 +93,11 @@ def only(label: str, facts: list[Fact]) -> Fact | None:
     return facts[0] if facts else None
 
 
-def same(one: Any, other: Any) -> bool:
+def same(value: Any, other: Any) -> bool:
     """Whether two stated values are equal, figures to one part in a million."""
-    if isinstance(one, int | float) and isinstance(other, int | float):
-        return math.isclose(one, other, rel_tol=1e-6)
-    return bool(one == other)
+    if isinstance(value, int | float) and isinstance(other, int | float):
+        return math.isclose(value, other, rel_tol=1e-6)
+    return bool(value == other)
 
 
 def show(value: Any) -> str:

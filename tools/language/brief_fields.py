@@ -91,7 +91,7 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
         r"input|output",
         r"model|架构|模型"),
 }  # fmt: skip
-# Lengths among them, which may be told in tokens.
+# Lengths among them, which may be stated in tokens.
 _IN_TOKENS = ("sliding_window", "vocab_size", "max_position_embeddings")
 _MODEL_ROWS = cast(
     "tuple[Row, ...]",
@@ -101,7 +101,7 @@ _MODEL_ROWS = cast(
     ),
 )
 
-# What is of the host's memory, and of the link to it.
+# Words for the host's memory and the link to it.
 _HOST = r"\bhost\b|\bpci ?e?\b|\bc2c\b|off ?load|主机|卸载|换出|下沉"
 
 _CARD_ROWS: tuple[Row, ...] = (

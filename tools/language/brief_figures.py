@@ -1,6 +1,6 @@
 """The figures of a statement: which field each one states, by the words nearest to it, then its key, then its headings.
 
-It refuses to read a figure that no word explains: that stays on the page as unread.
+A figure that no word explains stays on the page as unread.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _UNIT_MARKS: dict[Unit, str] = {
 
 
 _NEIGHBOURS = 4  # figures on either side that may explain one
-_MAX_FIGURES = 80  # of one statement; what is more is left unread
+_MAX_FIGURES = 80  # of a statement; more are left unread
 
 
 class Figure(Struct, frozen=True):
@@ -64,21 +64,21 @@ def plain_words(text: str) -> str:
 
 def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure, ...]:
     """Every quantity that is still on the page from `start` on, with the texts that may explain it."""
-    found: list[Figure] = []
+    figures: list[Figure] = []
     previous: Unit | None = None
     in_bytes = stated_unit(statement) == "byte"
     for clause_start, clause_end in ((start + s, start + e) for s, e in _clauses(page.text[start:])):
         text = page.text[clause_start:clause_end]
         quantities = find_quantities(text)
         for i, quantity in enumerate(quantities):
-            if is_word(quantity) or len(found) >= _MAX_FIGURES:
+            if is_word(quantity) or len(figures) >= _MAX_FIGURES:
                 continue
             levels = _levels(statement, text, quantities, i, previous if quantity.unit == "share" else None)
             previous = quantity.unit
             known = _of_bytes(quantity) if in_bytes and quantity.unit == "count" else quantity
             moved = replace(known, start=quantity.start + clause_start, end=quantity.end + clause_start)
-            found.append(Figure(moved, levels, levels[-1]))
-    return tuple(found)
+            figures.append(Figure(moved, levels, levels[-1]))
+    return tuple(figures)
 
 
 def _of_bytes(quantity: Quantity) -> Quantity:
@@ -110,26 +110,26 @@ def _clauses(text: str) -> list[tuple[int, int]]:
 
 
 def _levels(
-    statement: Statement, text: str, quantities: Sequence[Quantity], own: int, previous: Unit | None
+    statement: Statement, text: str, quantities: Sequence[Quantity], nth: int, previous: Unit | None
 ) -> tuple[str, ...]:
-    """The texts to look in: the words beside the figure, its clause, then with the key, then with each heading above.
+    """The texts to look in: the words beside the nth figure, its clause, then with the key and each heading above.
 
     `previous` is the unit of the figure in the clause before, where a figure may speak of that one ("1.6 TB/s, 75%
     utilisation").
     """
-    first, last = max(0, own - _NEIGHBOURS), min(len(quantities), own + _NEIGHBOURS + 1)
+    first, last = max(0, nth - _NEIGHBOURS), min(len(quantities), nth + _NEIGHBOURS + 1)
     parts: list[str] = []
     position = quantities[first - 1].end if first else 0
     for i in range(first, last):
         quantity = quantities[i]
         parts.append(plain_words(_named_marks(text[position : quantity.start])))
-        parts.append(f" # {quantity.spelled} " if i == own else f" {_mark(quantity.unit)} ")
+        parts.append(f" # {quantity.spelled} " if i == nth else f" {_mark(quantity.unit)} ")
         position = quantity.end
     end = quantities[last].start if last < len(quantities) else len(text)
     parts.append(plain_words(_named_marks(text[position:end])))
-    at = 2 * (own - first) + 1
+    at = 2 * (nth - first) + 1
     number_first = not text[: quantities[0].start].strip(" (:=<>≤≥~")
-    near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if own == len(quantities) - 1 else 1)]
+    near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if nth == len(quantities) - 1 else 1)]
     levels = ["".join(near), "".join(parts)] if len(quantities) > 1 else ["".join(parts)]
     if previous is not None:
         levels.append(f"{_mark(previous)} , {levels[-1]}")
@@ -140,7 +140,7 @@ def _levels(
 
 
 def _mark(unit: Unit) -> str:
-    """What stands for another figure of the clause; no word of the table matches inside it."""
+    """The mark of another figure in the clause; no word of the table matches inside it."""
     return _UNIT_MARKS.get(unit, "<x>")
 
 
@@ -156,15 +156,15 @@ def match_figure(statement: Statement, figure: Figure, before: FieldRule | None 
     A figure beside which nothing is named belongs to what the figure before it was about ("512 to 8192, typically
     4096"), else to the headings.
     """
-    own = len(figure.levels) - len(statement.path)
-    inherits = before is not None and figure.quantity.unit in before.units and _is_generic(figure.levels[own - 1])
+    inner = len(figure.levels) - len(statement.path)
+    inherits = before is not None and figure.quantity.unit in before.units and _is_generic(figure.levels[inner - 1])
     for i, level in enumerate(figure.levels):
-        above = i - own + (0 if statement.keyed else 1)  # how many headings above the statement's own key
+        above = i - inner + (0 if statement.keyed else 1)  # how many headings above the statement's own key
         if above > 0 and inherits:
             return before
         if above > 0 and not _is_generic(figure.levels[i - 1]):
             return None
-        guarded = figure.levels[max(i, min(own, len(figure.levels) - 1))] if statement.keyed else level
+        guarded = figure.levels[max(i, min(inner, len(figure.levels) - 1))] if statement.keyed else level
         if (best := _nearest(level, guarded, figure)) is not None:
             return best
     return before if inherits else None
@@ -198,20 +198,20 @@ _COUNTS_CARDS = re.compile(rf"\s?[x*]?\s?{CARD}")
 
 
 def _bare_fields(figures: Sequence[Figure], text: str) -> dict[int, str]:
-    """The fields of figures that no word explains in a line that counts cards: their one size, and their one rate."""
+    """In a line that counts cards, the fields of its only size and only rate that no word explains, by their start."""
     if CARD not in text:
         return {}
     fields: dict[int, str] = {}
     for unit, field in (("bytes", "card.memory_bytes"), ("GB/s", "card.memory_bandwidth")):
-        of_unit = [one for one in figures if one.quantity.unit == unit and _BARE.fullmatch(one.levels[0])]
-        of_unit = [one for one in of_unit if one.quantity.spelled[1:2] != "b"]  # bits are a network's
+        of_unit = [figure for figure in figures if figure.quantity.unit == unit and _BARE.fullmatch(figure.levels[0])]
+        of_unit = [figure for figure in of_unit if figure.quantity.spelled[1:2] != "b"]  # bits are a network's
         if len(of_unit) == 1:
             fields[of_unit[0].quantity.start] = field
     return fields
 
 
 def read_figures(statement: Statement, page: Page, start: int = 0) -> tuple[Fact, ...]:
-    """The facts that the figures on the page from `start` on state, fields of `skip` apart; they are taken off it."""
+    """The facts on cards and models that the figures from `start` on state; those figures are taken off the page."""
     facts: list[Fact] = []
     before: FieldRule | None = None
     figures = figures_of(statement, page, start)

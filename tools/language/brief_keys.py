@@ -15,7 +15,7 @@ _KEPT_BACK = Gated(
     r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
     flags=0,
 )
-# {"allowed": {"pipeline_parallelism": false}}: what may be done, of which nothing is demanded.
+# {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.
 _ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用", flags=0)
 # "gpus_granted_to_us", "taken_by_others".
 _GRANTED_KEY = Gated(
@@ -38,14 +38,14 @@ _CROSSING = Gated(
 DEGREE = Gated(
     r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
 )
-# {"gpu": "L40S", "per_node": 4, "count": 2}: what is counted has so many cards.
+# {"gpu": "L40S", "per_node": 4, "count": 2}: the cards of each machine that is counted.
 OF_EACH = Gated(
     r"(?:gpus?|cards?|accelerators?)? ?(?:per (?:node|server|machine|host|box)|each)(?: (?:gpus?|cards?|count))?|"
     r"每[台节]点?(?:卡|gpu)数",
     flags=0,
 )
 MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)", flags=0)
-# {"typical": 22, "plan_for": 70}: of several figures of one thing the one that is planned for.
+# {"typical": 22, "plan_for": 70}: of several figures for one quantity, the one to plan for.
 _PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan", flags=0)
 _OTHER_FIGURES = Gated(
     r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured",
@@ -77,7 +77,7 @@ _WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|
 
 
 def said_by_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:
-    """What a key says together with the one above it and a yes or no, after the keys that it stands under, if any."""
+    """A key, its parent and its yes or no as a statement, behind the keys that it then stands under; else `None`."""
     if parent and isinstance(value, bool) and _ALLOWED.fullmatch(parent):
         return words, "allowed" if value else "not allowed"
     if parent and _is_denied(value) and _CROSSING.search(words):
@@ -112,7 +112,7 @@ def key_under(parent: str, key: str, value: Any) -> str:
 
 
 def _kept_inside(words: str) -> str:
-    """What a key that is denied keeps inside of a node: the thing above it, a degree that it names, or replicas."""
+    """The demand of a denied crossing: the thing above the key, the degree in it, or a replica stays in one node."""
     if _CROSSING.fullmatch(words):
         return "must stay inside one node"
     named = DEGREE.match(words)
@@ -124,7 +124,7 @@ def _is_denied(value: Any) -> bool:
 
 
 def planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:
-    """The key and figure that is planned for, of several figures of one thing; `None` where none is."""
+    """The key and figure to plan for, among several figures for one quantity; `None` if no key says so."""
     planned = [key for key in value if _PLANNED_KEY.fullmatch(key_words(key))]
     others = [key for key in value if _OTHER_FIGURES.fullmatch(key_words(key))]
     if len(planned) != 1 or not others or len(value) != 1 + len(others):

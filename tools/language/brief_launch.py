@@ -1,6 +1,6 @@
 """Launch files with remarks as plain lines: what a remark calls old or a bound is set aside, or replaced.
 
-It refuses to know any flag: those are read like the words of a request.
+No flag is known here: flags are read like the words of a request.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def plain_lines(text: str) -> str:
     """The text with the lines of a launch file as plain ones, each at its place; other texts as they are."""
     if len(_FLAG.findall(text)) < 3:
         return text
-    return _REMARK.sub(lambda told: told["remark"].rstrip() + ";" * bool(told["remark"]), _FLAG.sub(_flag, text))
+    return _REMARK.sub(lambda match: match["remark"].rstrip() + ";" * bool(match["remark"]), _FLAG.sub(_flag, text))
 
 
 def _flag(match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
 """Every form of brief as text that the reader of requests reads: a line a statement, its key before its words.
 
-Lines are parted by `BARRIER`, over which no word speaks of another. It refuses to know what any line means.
+`BARRIER` parts the lines: no word qualifies another across it. What a line means is not decided here.
 """
 
 from __future__ import annotations
@@ -121,14 +121,14 @@ def lines_of(statements: Iterable[Statement]) -> tuple[Line, ...]:
 
 
 def without_asides(statements: Sequence[Statement]) -> tuple[list[Statement], list[Statement]]:
-    """What a brief says, and what it sets aside under a heading or key: what is out of scope, and the background.
+    """The statements in scope, and those set aside under a heading or key: out of scope, or background.
 
     The background counts where nothing else names a model.
     """
-    kept = [one for one in statements if not _under(one, _OUT_OF_SCOPE)]
-    front = [one for one in kept if not _under(one, _BACKGROUND)]
-    kept = front if any(one.entry for said in front for one in mentions(plain_text(said.text))) else kept
-    return kept, [one for one in statements if one not in kept and not one.heading]
+    in_scope = [entry for entry in statements if not _under(entry, _OUT_OF_SCOPE)]
+    front = [entry for entry in in_scope if not _under(entry, _BACKGROUND)]
+    in_scope = front if any(m.entry for entry in front for m in mentions(plain_text(entry.text))) else in_scope
+    return in_scope, [entry for entry in statements if entry not in in_scope and not entry.heading]
 
 
 def _under(statement: Statement, headings: Pattern) -> bool:
@@ -147,10 +147,10 @@ def _line(statement: Statement) -> Line:
 def _with_statistic(statement: Statement, prefix: str, body: str) -> str:
     """The words of a latency with the percentile of the heading or key above it: "指标(P95)" over "首 token: 5 秒"."""
     above = statement.path[:-1] if statement.keyed else statement.path
-    found = next(filter(None, (_PERCENTILE.search(part) for part in reversed(above))), None)
-    if found is None or not _OF_LATENCY.search(prefix) or _PERCENTILE.search(prefix + body):
+    percentile = next(filter(None, (_PERCENTILE.search(part) for part in reversed(above))), None)
+    if percentile is None or not _OF_LATENCY.search(prefix) or _PERCENTILE.search(prefix + body):
         return body
-    return f"{body} (p{found['p'] or found['nth']})"
+    return f"{body} (p{percentile['p'] or percentile['nth']})"
 
 
 def _answered(prefix: str, body: str) -> str | None:
@@ -211,11 +211,11 @@ def _with_unit(statement: Statement, body: str) -> str:
 
 
 def _phase(path: Iterable[str]) -> str | None:
-    """The one phase that the innermost heading or key that names a phase names."""
+    """The phase in the innermost heading or key with any; `None` if that names both."""
     for part in reversed(tuple(path)):
-        found = {str(match.lastgroup) for match in _PHASE.finditer(key_words(part))}
-        if found:
-            return found.pop() if len(found) == 1 else None
+        phases = {str(match.lastgroup) for match in _PHASE.finditer(key_words(part))}
+        if phases:
+            return phases.pop() if len(phases) == 1 else None
     return None
 
 
@@ -247,6 +247,6 @@ def _spelled_product(match: re.Match[str]) -> str:
 
 def places_of(lines: Sequence[Line], text: str, words: str) -> list[str]:
     """The places of the brief at which the words stand in the whole text, the first and the last."""
-    found = [text.find(words), text.rfind(words)]
-    places = [lines[min(text.count(BARRIER, 0, at), len(lines) - 1)].statement.where for at in found if at >= 0]
+    offsets = [text.find(words), text.rfind(words)]
+    places = [lines[min(text.count(BARRIER, 0, at), len(lines) - 1)].statement.where for at in offsets if at >= 0]
     return list(dict.fromkeys(places))

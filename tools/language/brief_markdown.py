@@ -22,7 +22,7 @@ from .standing import rank_of
 if TYPE_CHECKING:
     from markdown_it.token import Token
 
-# What says of a row of a table that it counts for nothing.
+# Words in a table row by which it counts for nothing.
 _GONE = Gated(
     r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
     r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired|not\s(?:to\sbe\s|being\s)?(?:counted|planned|included|used)|cold\s(?:dr|stand-?by|spare))(?![a-z])"
@@ -35,7 +35,7 @@ _GENERIC_HEADER = Gated(
     r"remarks?|statistics?|stat|percentiles?|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)",
     flags=0,
 )
-# Rows of a table by when they hold, of which the busiest is planned for, and the column that says which it is.
+# Tables with a row for each time: the busiest by its load column is planned for.
 _TIME_HEADER = Gated(
     r"(?:hours?|times?(?: of (?:the )?day)?|periods?|(?:time )?slots?|(?:time )?windows?|shifts?|weekdays?|days?"
     r"|months?|seasons?|时段|时间段?|小时|月份|日期|班次)",
@@ -47,18 +47,18 @@ _LOAD_HEADER = Gated(
 _IN_THAT_TIME = Gated(
     r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)",
 )
-# A column of what there is to plan with, of all that another column counts: "nodes 2 … available to us 1 node".
+# A column with the usable part of what another column counts: "nodes 2 … available to us 1 node".
 _AVAILABLE = Gated(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用", flags=0)
 _OURS = Gated(r"\d{1,4}\s(?P<what>node|server|machine|gpu|card)s?$")
 _COUNT_CELL = re.compile(r"\d{1,4}")
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
 _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage|side|阶段))?")
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
-# A column of what held before.
 _REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来源)")
 # A column that numbers the rows.
 _NUMBERING = Gated(r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|序号|编号|)", flags=0)
 _NUMBER_OF_ROW = re.compile(r"[A-Z]{0,6}[\-.#]?\d{1,4}(?:\.\d{1,3}){0,3}[.)]?")
+# Columns of what holds today, and of what is planned.
 _NOW_HEADER = Gated(r"now|today|current(?:ly)?|as is|existing|before|old|actual|现状|目前|当前|现有|改造前", flags=0)
 _TARGET_HEADER = Gated(
     r"target|from \w{3,9}|planned?|to be|new|future|after|goal|wanted|required|目标|规划|计划|改造后|新", flags=0
@@ -90,7 +90,7 @@ _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
 
 
 def read_markdown(name: str, text: str) -> Source:
-    """What a Markdown or plain-text brief says.
+    """The statements of a Markdown or plain-text brief.
 
     Raises:
         BriefError: it is too long, or a fenced JSON or YAML block is neither.
@@ -113,7 +113,7 @@ def _from_wiki(text: str) -> str:
     if not _WIKI_HEADING.search(text) and not _WIKI_HEADER.search(text):
         return text
     text = _WIKI_HEADER.sub(lambda row: _table_head(row[1].strip("|").split("||")), text)
-    return _WIKI_HEADING.sub(lambda one: f"{'#' * int(one[1])} ", text)
+    return _WIKI_HEADING.sub(lambda heading: f"{'#' * int(heading[1])} ", text)
 
 
 def _table_head(cells: Sequence[str]) -> str:
@@ -200,7 +200,7 @@ class _Reader:
             self._say(path, value, line + i, keyed=bool(key))
 
     def _start_section(self, key: str) -> None:
-        """A paragraph that is only `Hardware:` heads what follows, as a heading of the lowest level does."""
+        """Take a paragraph that is only `Hardware:` as a heading of the lowest level."""
         self._headings = [(at, words) for at, words in self._headings if at < 9]
         self._headings.append((9, key))
 
@@ -291,7 +291,7 @@ class _Reader:
 
 
 def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int | None:
-    """The line of the row with the most load, where rows tell of one thing at different times; else `None`."""
+    """The line of the row with the most load, where rows state one quantity at different times; else `None`."""
     column = next((i for i, word in enumerate(words) if i and _LOAD_HEADER.fullmatch(word)), None)
     if column is None or len(body) < 2 or not _TIME_HEADER.fullmatch(words[0]):
         return None
@@ -305,7 +305,7 @@ def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int
 
 
 def _former_columns(header: Sequence[str], words: Sequence[str]) -> set[int]:
-    """Which columns of a table no longer count, or count less than another: "v2 (old)" beside "v3 (valid)"."""
+    """The columns of a table that no longer count, or count less than another: "v2 (old)" beside "v3 (valid)"."""
     ranks = {
         i: rank_of(header[i])
         for i in range(1, len(words))

@@ -63,7 +63,7 @@ class StatedModel(Struct, frozen=True):
 
 
 def read_traits(statement: Statement) -> tuple[Fact, ...]:
-    """What a statement says of an architecture without a figure: gated, tied, multi-query."""
+    """Traits of an architecture that a statement names without a figure: gated, tied, multi-query."""
     text = f"{statement.path[-1]}: {statement.text}" if statement.keyed and statement.path else statement.text
     facts: list[Fact] = []
     for pattern, key, value in _TRAITS:
@@ -102,7 +102,7 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
         }
         return StatedModel(config=_named({**config.value, **added}, name), words=f"config at {config.where}")
     if entry_fact is not None:
-        return _own_dimensions(facts, entry_fact, dimensions)
+        return _with_stated_dimensions(facts, entry_fact, dimensions)
     described = {key: fact.value for key, fact in dimensions.items()}
     if any(key in described for key in DESCRIBES):
         words = "; ".join(dict.fromkeys(fact.words for fact in dimensions.values() if fact.quantity))
@@ -119,7 +119,7 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
 
 
 def _one_name(names: list[Fact]) -> tuple[Fact | None, Fact | None]:
-    """The catalogue entry that is named, and a name that the catalogue does not have."""
+    """The named catalogue entry, and a name that the catalogue does not have; `None` for what is absent."""
     known: list[Fact] = [fact for fact in names if isinstance(fact.value, ModelEntry)]
     # "Qwen3-4B" beside its checkpoint "Qwen3-4B-FP8" speaks of the latter.
     known = [fact for fact in known if not any(other.value.base == fact.value.name for other in known)]
@@ -134,7 +134,7 @@ def _one_name(names: list[Fact]) -> tuple[Fact | None, Fact | None]:
 
 
 def _one_config(objects: list[StatedObject]) -> StatedObject | None:
-    configs = [item for item in objects if item.kind == "config"]
+    configs = [stated for stated in objects if stated.kind == "config"]
     for other in configs[1:]:
         if dict(other.value) != dict(configs[0].value):
             raise BriefError(f"two model configs: one at {configs[0].where} and another at {other.where}; keep one")
@@ -142,29 +142,29 @@ def _one_config(objects: list[StatedObject]) -> StatedObject | None:
 
 
 def _dimensions(facts: Facts, config: StatedObject | None) -> dict[str, Fact]:
-    found: dict[str, Fact] = {}
+    dimensions: dict[str, Fact] = {}
     for name in dict.fromkeys(fact.field for fact in facts.items if fact.field.startswith(_PREFIX)):
-        fact = facts.one(name)
+        fact = facts.agreed(name)
         if fact is None:
             continue
         key = name.removeprefix(_PREFIX)
         if fact.quantity is not None and not fact.quantity.is_whole:
             raise BriefError(f"{fact.where}: {key} must be a whole number, not {show(fact.value)}")
         value = int(fact.value) if fact.quantity is not None else fact.value
-        found[key] = replace(fact, value=value)
-    heads = found.get("num_attention_heads")
+        dimensions[key] = replace(fact, value=value)
+    heads = dimensions.get("num_attention_heads")
     if (
         heads is not None
         and config is None
-        and "num_key_value_heads" not in found
+        and "num_key_value_heads" not in dimensions
         and (multi := facts.of("multi_head"))
     ):
-        found["num_key_value_heads"] = Fact(heads.field, heads.value, multi[0].words, multi[0].where)
-    return found
+        dimensions["num_key_value_heads"] = Fact(heads.field, heads.value, multi[0].words, multi[0].where)
+    return dimensions
 
 
-def _own_dimensions(facts: Facts, named: Fact, dimensions: Mapping[str, Fact]) -> StatedModel:
-    """The model that is named, with the dimensions that the brief states otherwise; these win, and are said."""
+def _with_stated_dimensions(facts: Facts, named: Fact, dimensions: Mapping[str, Fact]) -> StatedModel:
+    """The named model, with the dimensions that the brief states otherwise; these win, and a reading notes each."""
     entry: ModelEntry = named.value
     differing = _differing(dimensions, entry.config)
     if not differing:
@@ -178,7 +178,7 @@ def _own_dimensions(facts: Facts, named: Fact, dimensions: Mapping[str, Fact]) -
 
 
 def _differing(dimensions: Mapping[str, Fact], config: Mapping[str, Any]) -> list[str]:
-    """The stated dimensions that a config has otherwise; positions are a limit that may be lower."""
+    """The stated dimensions that differ from a config's, but for positions, a limit that may be lower."""
     return [
         key
         for key, fact in dimensions.items()

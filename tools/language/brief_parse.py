@@ -36,7 +36,7 @@ def parse_json(name: str, text: str) -> Parsed:
     """The JSON value of `text`.
 
     Raises:
-        BriefError: it is none that the gate lets in; the message says where.
+        BriefError: not strict JSON; the message says where.
     """
     try:
         return Parsed(parse(text, name))
@@ -58,7 +58,7 @@ def parse_yaml(name: str, text: str) -> tuple[Parsed, ...]:
         documents = tuple(_YamlReader(name, text).document(node) for node in nodes)
         remarks = ((line, _REMARK.fullmatch(words)) for line, words in enumerate(text.split("\n"), start=1))
         for document in documents[:1]:
-            document.remarks.update({line: found[1].strip() for line, found in remarks if found})
+            document.remarks.update({line: remark[1].strip() for line, remark in remarks if remark})
         for document in documents:
             check_value(document.value, name)
         return documents
@@ -125,7 +125,7 @@ class _YamlReader:
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, into)
         if isinstance(node, yaml.SequenceNode):
-            return [self._value(item, (*path, i), into) for i, item in enumerate(node.value)]
+            return [self._value(child, (*path, i), into) for i, child in enumerate(node.value)]
         end: int = node.end_mark.line
         line = self._text_lines[end] if end < len(self._text_lines) else ""
         same_line = node.start_mark.line == node.end_mark.line

@@ -18,9 +18,9 @@ from .gated import Gated
 MAX_STATEMENTS = 1_500
 MAX_STATEMENT_CHARS = 4_000
 MAX_CHARS = 200_000
-# A path element that the structured reader adds for what is said of each server of a list.
+# The path element that the structured reader adds above statements on each server of a list.
 PER_NODE = "per node"
-# One that readers add above what is said to count for nothing.
+# The path element that readers add above statements that do not count.
 OUT_OF_SCOPE = "out of scope"
 
 
@@ -55,7 +55,7 @@ class Source(Struct, frozen=True):
 
 
 def check_statement(words: str, where: str, count: int) -> None:
-    """Keep one statement, and their number, within bounds.
+    """Refuse a statement that is too long, or one too many.
 
     Raises:
         BriefError: it is too long, or one too many.
@@ -80,7 +80,7 @@ def join_sources(sources: Sequence[Source]) -> Source:
         check_statement("", statements[-1].where, len(statements))
     if sum(len(statement.text) for statement in statements) > MAX_CHARS:
         raise BriefError(f"the brief has more than {MAX_CHARS} characters; a brief is a few pages")
-    return Source(statements, tuple(item for source in sources for item in source.objects))
+    return Source(statements, tuple(stated for source in sources for stated in source.objects))
 
 
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=P\d\d)|(?<=\d)(?=[A-Z][a-z])")

@@ -29,14 +29,14 @@ from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 from .gated import Gated
 
-# Keys that no deployment brief but a Hugging Face config.json spells like this.
+# Keys that only a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset((
     "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "intermediate_size",
     "vocab_size", "n_embd", "n_layer", "n_head", "kv_lora_rank",
     "moe_intermediate_size", "max_position_embeddings", "num_experts_per_tok", "head_dim",
 ))  # fmt: skip
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
-# Blocks of a brief of which one takes the place of the other, key by key.
+# Blocks of a brief: overrides replace defaults, key by key.
 _OVERRIDES, _DEFAULTS = re.compile(r"over ?rides?|final|覆盖"), re.compile(r"defaults?|base|默认")
 _CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
@@ -59,7 +59,7 @@ _CHOICE_LIST = Gated(
     r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号",
     flags=0,
 )
-# A list of what one of is to be had, each with its cards and how many nodes of them.
+# A list of offers to choose from, each with its cards and number of nodes.
 _OFFERS = Gated(
     r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)", flags=0
 )
@@ -86,7 +86,7 @@ _FIGURE_KEY = Gated(
 )
 # {"compare": ["tp8 x 2 replicas", "tp8+pp2"]}
 _COMPARED = Gated(r"(?:to )?compare[ds]?|comparisons?|candidates?|对比|比较|候选(?:方案)?", flags=0)
-# What a comment on a line of its own demands; others are of the file.
+# Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
     r"(?<![a-z])(?:must|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
 )
@@ -109,7 +109,7 @@ _GPUS = _Counting("gpu count", "", re.compile(r"(?:.* )?(?:id|index|rank|uuid|se
 
 
 def read_json(name: str, text: str) -> Source:
-    """What a JSON brief says.
+    """The statements of a JSON brief.
 
     Raises:
         BriefError: not strict JSON, or nested too deep.
@@ -118,7 +118,7 @@ def read_json(name: str, text: str) -> Source:
 
 
 def read_yaml(name: str, text: str) -> Source:
-    """What a YAML brief (of one or more documents) says.
+    """The statements of a YAML brief of one or more documents.
 
     Raises:
         BriefError: not YAML, anchors, or nested too deep.
@@ -135,13 +135,11 @@ def is_config(value: Mapping[str, Any]) -> bool:
 
 
 def _overridden(statements: Iterable[Statement]) -> tuple[Statement, ...]:
-    """The statements without the defaults in place of which a block of overrides states others."""
+    """The statements without the defaults that a block of overrides replaces."""
     listed = tuple(statements)
-    wins = {one.path[-1] for one in listed if len(one.path) > 1 and _OVERRIDES.fullmatch(key_words(one.path[0]))}
+    wins = {s.path[-1] for s in listed if len(s.path) > 1 and _OVERRIDES.fullmatch(key_words(s.path[0]))}
     return tuple(
-        one
-        for one in listed
-        if len(one.path) < 2 or not _DEFAULTS.fullmatch(key_words(one.path[0])) or one.path[-1] not in wins
+        s for s in listed if len(s.path) < 2 or not _DEFAULTS.fullmatch(key_words(s.path[0])) or s.path[-1] not in wins
     )
 
 
@@ -229,11 +227,11 @@ class _Walker:
             elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
-                own = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
-                if (said := said_by_key(parent, key_words(key), item)) is not None:
-                    self._add((*keys, *said[:-1]), said[-1], (*at, key))
+                full_key = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
+                if (entry := said_by_key(parent, key_words(key), item)) is not None:
+                    self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
                     continue
-                self._walk((*keys, key_under(parent, own, item)), item, (*at, key))
+                self._walk((*keys, key_under(parent, full_key, item)), item, (*at, key))
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """Keep the config; return what else stands in the same object."""
@@ -245,57 +243,57 @@ class _Walker:
         return beside
 
     def _list(self, keys: tuple[str, ...], items: list[Any], at: Path) -> None:
-        own = key_words(keys[-1]) if keys else ""
-        if items and _NODE_LIST.search(own):
+        last_key = key_words(keys[-1]) if keys else ""
+        if items and _NODE_LIST.search(last_key):
             self._counted(keys, items, at, _NODES)
-        elif len(items) > 1 and _GPU_LIST.search(own) and _are_kinds(items):
+        elif len(items) > 1 and _GPU_LIST.search(last_key) and _are_kinds(items):
             self._add(keys, " or ".join(items), at)
-        elif items and _GPU_LIST.search(own) and not all(isinstance(item, str) and " " in item for item in items):
+        elif items and _GPU_LIST.search(last_key) and not all(isinstance(item, str) and " " in item for item in items):
             self._counted(keys, items, at, _GPUS)
-        elif len(items) > 1 and _OFFERS.fullmatch(own) and self._offers(keys, items, at):
+        elif len(items) > 1 and _OFFERS.fullmatch(last_key) and self._offers(keys, items, at):
             return
-        elif len(items) > 1 and _COMPARED.fullmatch(own) and all(isinstance(item, str) for item in items):
+        elif len(items) > 1 and _COMPARED.fullmatch(last_key) and all(isinstance(item, str) for item in items):
             self._add(keys, f"compare {' or '.join(items)}", at)
-        elif len(items) > 1 and _CHOICE_LIST.fullmatch(own) and all(isinstance(item, str) for item in items):
+        elif len(items) > 1 and _CHOICE_LIST.fullmatch(last_key) and all(isinstance(item, str) for item in items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
-            is_range = len(items) == 2 and items[0] < items[1] and not DEGREE.fullmatch(own)
+            is_range = len(items) == 2 and items[0] < items[1] and not DEGREE.fullmatch(last_key)
             self._add(
                 keys,
                 f"{items[0]} to {items[1]}"
                 if is_range
-                else (" or " if DEGREE.fullmatch(own) else ", ").join(map(str, items)),
+                else (" or " if DEGREE.fullmatch(last_key) else ", ").join(map(str, items)),
                 at,
             )
         else:
             for i, item in enumerate(items):
-                said = said_by_key("", own, item)
-                self._walk((*keys[:-1], *said[:-1]) if said else keys, said[-1] if said else item, (*at, i))
+                entry = said_by_key("", last_key, item)
+                self._walk((*keys[:-1], *entry[:-1]) if entry else keys, entry[-1] if entry else item, (*at, i))
 
     def _offers(self, keys: tuple[str, ...], items: list[Any], at: Path) -> bool:
-        """A list of kinds of hardware of which one is to be had, as the choice that it is; whether it is one."""
-        found: list[str] = []
+        """Add a list of hardware offers as a choice; returns whether it is such a list."""
+        offers: list[str] = []
         others: dict[str, list[str]] = {}
         for item in items:
             plain = {key_words(k): v for k, v in item.items()} if is_object(item) else {}
             card = next((v for k, v in plain.items() if GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
             nodes, each = (
-                next((v for k, v in plain.items() if one.fullmatch(k)), None)
-                for one in (_NODES_OF_OFFER, _GPUS_OF_NODE)
+                next((v for k, v in plain.items() if pattern.fullmatch(k)), None)
+                for pattern in (_NODES_OF_OFFER, _GPUS_OF_NODE)
             )
             if card is None or not all(isinstance(n, int) for n in (nodes, each)):
                 return False
-            found.append(f"{nodes} nodes with {each}x {card}")
+            offers.append(f"{nodes} nodes with {each}x {card}")
             for key, value in plain.items():
                 if value not in (card, nodes, each) and not re.fullmatch(_IDENTITY, key):
                     others.setdefault(key, []).append(f"{value} ({card})")
-        self._add(keys, " or ".join(found), at)
+        self._add(keys, " or ".join(offers), at)
         for key, values in others.items():
             self._add((*keys, key), ", ".join(values), at)
         return True
 
     def _counted(self, keys: tuple[str, ...], items: list[Any], at: Path, counting: _Counting) -> None:
-        """A list of servers or of cards: how many, and what is said of each."""
+        """Add a list of servers or cards: how many, and the statements on each."""
         records = [item for item in items if is_object(item)]
         count, counted_key = len(items), None
         counted_key = next((k for k in (records[0] if records else ()) if COUNT.fullmatch(key_words(k))), None)
@@ -317,7 +315,7 @@ class _Walker:
 
 
 def _are_kinds(items: list[Any]) -> bool:
-    """Whether a list names different kinds of cards, one of which is to be had: no list of the cards themselves."""
+    """Whether a list names different kinds of cards to choose from, not the cards themselves."""
     return all(isinstance(item, str) for item in items) and len({str(item).lower() for item in items}) == len(items)
 
 
@@ -342,7 +340,7 @@ def _with_version_of_engine(value: Mapping[str, Any], *, is_part: bool) -> Mappi
 
 
 def _percentile(key: str, value: Any) -> str:
-    """What stands beside a figure in words: a quantile of 0.95 or 95 is p95."""
+    """A qualifier of a figure in words: a quantile of 0.95 or 95 is p95."""
     if not isinstance(value, int | float) or not _QUANTILE.fullmatch(key):
         return f"{value}"
     return f"p{round(value * 100, 6) if value < 1 else value:g}"
@@ -351,37 +349,37 @@ def _percentile(key: str, value: Any) -> str:
 def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping with "ttft_percentile: p90" as a remark behind the figure of "ttft_ms"."""
     merged = dict(value)
-    for key, said in value.items():
+    for key, qualifier in value.items():
         stem = _QUALIFIER_OF.fullmatch(key_words(key))
         figures = [k for k in merged if stem and k != key and key_words(k).startswith(stem[1])]
-        if figures and isinstance(said, str | int | float):
-            told = _percentile(key_words(key).removeprefix(stem[1] if stem else "").strip(), said)
-            merged |= {k: f"{merged[k]} ({told})" for k in figures if isinstance(merged[k], int | float | str)}
+        if figures and isinstance(qualifier, str | int | float):
+            remark = _percentile(key_words(key).removeprefix(stem[1] if stem else "").strip(), qualifier)
+            merged |= {k: f"{merged[k]} ({remark})" for k in figures if isinstance(merged[k], int | float | str)}
             del merged[key]
     return merged
 
 
 def _unit(written: str) -> str:
-    """A unit as words have it: "requests_per_minute"."""
+    """A unit in plain words: "requests per minute" for "requests_per_minute"."""
     return written.replace("_", " ")
 
 
 def _range_text(value: Mapping[str, Any]) -> str | None:
     """`{"min": 512, "max": 8192, "typical": 4096}` as words; `None` where it is not such an object."""
-    found: dict[str, Any] = {}
+    parts: dict[str, Any] = {}
     unit = ""
     for key, item in value.items():
         words = key_words(key)
         if words in _UNIT_KEYS and isinstance(item, str):
             unit = f" {_unit(item)}"
-        elif (kind := _RANGE_KEYS.get(words)) and isinstance(item, int | float | str) and kind not in found:
-            found[kind] = item
+        elif (kind := _RANGE_KEYS.get(words)) and isinstance(item, int | float | str) and kind not in parts:
+            parts[kind] = item
         else:
             return None
-    if not {"low", "high"} <= found.keys():
+    if not {"low", "high"} <= parts.keys():
         return None
-    typical = f", typically {found['typical']}{unit}" if "typical" in found else ""
-    return f"{found['low']} to {found['high']}{unit}{typical}"
+    typical = f", typically {parts['typical']}{unit}" if "typical" in parts else ""
+    return f"{parts['low']} to {parts['high']}{unit}{typical}"
 
 
 def _labelled(value: Mapping[str, Any]) -> tuple[str, str] | None:
@@ -394,9 +392,9 @@ def _labelled(value: Mapping[str, Any]) -> tuple[str, str] | None:
     unit = next((_unit(str(plain[k])) for k in _UNIT_KEYS if k in plain), "")
     if figure_key is None or (label_key is None and not unit) or len(plain) > 6:
         return None
-    found = _FIGURE_KEY.fullmatch(figure_key)
-    unit = unit or (found["unit"] if found else None) or ""
+    match = _FIGURE_KEY.fullmatch(figure_key)
+    unit = unit or (match["unit"] if match else None) or ""
     used = {label_key, figure_key, *_UNIT_KEYS}
-    rest = ", ".join(_percentile(k, v) for k, v in plain.items() if k not in used)
+    remarks = ", ".join(_percentile(k, v) for k, v in plain.items() if k not in used)
     text = " ".join(part for part in (str(plain[figure_key]), unit) if part)
-    return (str(plain[label_key]) if label_key else "", f"{text} {rest}".strip())
+    return (str(plain[label_key]) if label_key else "", f"{text} {remarks}".strip())
