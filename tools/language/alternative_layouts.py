@@ -1,7 +1,7 @@
 """What is said of one of several strategies to choose from belongs to it: "TP8 without EP, or TP8 with EP?".
 
-It becomes a degree beside the others of its strategy ("TP8 EP1, or TP8 EP8"), so that no reader takes it as a demand on
-all. What stands behind the last of them after a comma is said of all ("TP8 or TP4, without EP?") and stays.
+It becomes a degree beside the others of that strategy ("TP8 EP1, or TP8 EP8"), so that no reader takes it as a demand
+on all. Words after a comma behind the last strategy qualify all ("TP8 or TP4, without EP?") and stay.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PRIMITIVE = (
     r"(?P<ep>ep|expert[\s\-]parallel(?:ism)?|专家并行)|(?P<pp>pp|pipeline[\s\-]parallel(?:ism)?|流水线?并行)|"
     r"(?P<sp>sp|(?:sequence|context)[\s\-]parallel(?:ism)?|序列并行)"
 )
-_SAID_OF_ONE = Gated(
+_QUALIFIED = Gated(
     rf"(?P<degrees>(?<![a-z]){_NUMBERED}(?:\s?[x×*+/&]?\s?{_NUMBERED}){{0,3}})(?P<gap>[\s,(]{{0,3}})"
     r"(?:(?P<both>with\s(?:and|or)\swithout\s|with/without\s)|(?P<no>(?:without|w/o|no|not\susing)\s|[不无没][开用带加有]?)|"
     r"(?:(?:with|plus)\s|[+&]\s?|[开用带加]))"
@@ -31,18 +31,18 @@ _COMPARES = Gated(r"(?<![a-z])(?:compar(?:e|ed|ing|ison)|vs|versus)(?![a-z])|对
 
 
 def with_alternatives_apart(text: str) -> tuple[str, list[str]]:
-    """The text with what is said of one of several strategies as its degree, and which words those were."""
+    """The text with such words replaced by degrees, and a note on each."""
     notes: list[str] = []
     done, start = "", 0
     for left, right in (*breaks_of(text, _SENTENCE_END), (len(text), len(text))):
         sentence, end = text[start:left], text[left:right]
-        done += (_apart(sentence, end == "?", notes) if _SAID_OF_ONE.search(sentence) else sentence) + end
+        done += (_with_added_degrees(sentence, end == "?", notes) if _QUALIFIED.search(sentence) else sentence) + end
         start = right
     return done, notes
 
 
-def _apart(sentence: str, is_question: bool, notes: list[str]) -> str:
-    degrees = [one.span() for one in _DEGREE.finditer(sentence)]
+def _with_added_degrees(sentence: str, is_question: bool, notes: list[str]) -> str:
+    degrees = [match.span() for match in _DEGREE.finditer(sentence)]
     first, last = degrees[0][1], degrees[-1][0]
     is_weighed = _COMPARES.search(sentence) or (is_question and _OR.search(sentence, first, last))
     is_choice = is_weighed and len(degrees) > 1
@@ -59,4 +59,4 @@ def _apart(sentence: str, is_question: bool, notes: list[str]) -> str:
         having, without = (f"{match['degrees']} {name}{degree}" for degree in (tp["n"] if tp else 1, 1))
         return f"{having} or {without}" if match["both"] else without if match["no"] else having
 
-    return _SAID_OF_ONE.sub(written, sentence)
+    return _QUALIFIED.sub(written, sentence)

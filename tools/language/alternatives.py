@@ -41,19 +41,19 @@ _EITHER = Gated(
     r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|compar(?:es?|ing)\s[^.;\n]{1,60}\s(?:against|with|to)|vs|versus)(?![a-z])|"
     r"任选|任一|对比|比一?比|比较一?下|哪个|哪种|哪款|二选一|都可以|都行|均可|择优|选一",
 )
-# Of names that stand in lines of their own, as in a list of offers: one of them is to be had.
+# For names on lines of their own, as in a list of offers: only one of them can be had.
 _ONE_KIND = Gated(
     r"(?<![a-z])(?:(?:only|just)\sone\s(?:type|kind|model|sort|of\sthem)|one\s(?:type|kind|model)\sonly|no(?:t|\sto)?\smix(?:ing|ed)?|don't\smix|which\s(?:type|one|server|card|gpu|box|offer|quote|of)|"
     r"(?:may|can|could)\s(?:buy|order|choose|pick|rent|get)|options|candidates|offers|quotes)(?![a-z])|只能?(?:选|买|用)一种|不(?:能|要|可以?)?混[用搭]|选型|候选|备选|哪[种款个]",
 )
-# The same, where it stands beside the names: of anything else it says nothing.
+# The same in words beside the names; farther away they may speak of something else.
 _LEFT_OPEN = Gated(
     r"(?<![a-z])(?:(?:recommend|suggest|advise|tell\sus|propose)\s(?:me\s|us\s)?(?:one|either|which|what)|you\s(?:can\s|may\s|should\s|please\s)?(?:recommend|choose|pick|select|suggest|advise|propose|decide|tell\sus)|"
     r"your\s(?:call|decision|recommendation)|undecided|(?:not|haven't|hasn't)\s(?:yet\s)?decided|(?:can't|cannot|couldn't)\sdecide|(?:which|what)\s(?:one\s)?(?:would|should|do)\s(?:you|we)\s(?:recommend|suggest|advise|propose|take|use|choose|pick|go\swith)|"
     r"(?:both|all)(?:\sof\sthem)?\s(?:are|would\sbe)\s(?:fine|ok(?:ay)?|good|acceptable|possible)|(?:are|is|would\sbe)\s(?:both|all|equally)\s(?:fine|ok(?:ay)?|good|acceptable|possible|new)|"
     r"open\sto|know\sboth|no\sexperience)(?![a-z])|推荐一?[个款种下]|你们?来?(?:推荐|定|选|决定|建议)|帮[忙我们]{0,3}选|选型|没想好|没定|(?:都|均)(?:没|不)",
 )
-# Right before a name: it is not to be had.
+# Right before a name: it cannot be had.
 _NOT_HAD = Gated(
     r"(?<![a-z])(?:couldn't|could\snot|can't|cannot|didn't|did\snot|won't|unable\sto)\s(?:get|buy|order|find|secure|obtain)\s(?:(?:the|any|our|more|enough)\s|\d{1,3}\s?x?\s?){0,2}$|(?:买|订|租|搞|拿)不到\s?$",
 )
@@ -69,7 +69,7 @@ _N = (
     rf"(?<![A-Za-z0-9_.])(?:\d(?:[\d,]{{0,12}}\d)?(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
 )
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
-# What somebody wrote before: it counts for nothing where it is taken back behind it.
+# What somebody wrote before, which a correction behind it replaces.
 WROTE = (
     r"(?<![a-z])(?:(?:i|we)(?:\s(?:had|first))?|(?:my|our|the)\s(?:first|last|previous|earlier|old)\s(?:e-?mail|message|ticket|request|note|form|draft))"
     r"\s(?:wrote|said|stated|gave|put|had\s(?:down\s)?(?=\d))(?![a-z])"
@@ -97,7 +97,7 @@ _CHANGED = Gated(
     rf"(?P<o>{_N})(?P<wrong>\s?[^\d.,;:()\n]{{1,20}}?)(?:\s(?:is|are|was|were)\s(?:wrong|outdated|too\s(?:many|few)|an?\s(?:typo|mistake|error))|是?写?错了|是错的)[,;:.]\s?"
     rf"(?P<then>(?:{_CUT})?)(?P<p>{_N})(?P<bare2>(?=\s?(?:[,;:()!\n。]|\.(?!\d)|$)))",
 )
-# What the figures count, by what says that the later one does not name it.
+# Groups with the noun of the earlier figure, by the group that matches where the later one has no noun of its own.
 _OF = {"counted": "alone", "wrong": "bare2", "of": "plain"}
 # What stands before and behind the later figure.
 _BEFORE_NEW, _BEHIND_NEW = ("mid", "wrote", "how", "then"), ("tail", "what", "unit")
@@ -136,8 +136,8 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         noun = f" {match['noun']}" if match["bare"] is not None else ""
         noun = next((match[of] for of, alone in _OF.items() if match[alone] is not None), noun)
         now = "now " if match["since"] else ""  # it holds against what is said elsewhere
-        own = _BEFORE_NEW, _BEHIND_NEW
-        before, behind = (next(filter(None, map(match.group, names)), "") for names in own)
+        sides = _BEFORE_NEW, _BEHIND_NEW
+        before, behind = (next(filter(None, map(match.group, names)), "") for names in sides)
         return f"{match['card'] or ''} {before}{now}{new}{behind}{noun}".lstrip()
 
     text = _CHANGED.sub(changed, text)
@@ -149,8 +149,8 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
             continue
         restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
-        told = (role.search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD))
-        if restored or any(told):
+        roles = (role.search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD))
+        if restored or any(roles):
             continue
         words = new.words if new.unit == old.unit else f"{new.words} {old.spelled}"
         rest = text[new.end :].removeprefix(")") if "(" in gap["apart"] else text[new.end :]
@@ -161,7 +161,7 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
 
 
 def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...]]:
-    """An older text with the figures that a newer one changes and does not name, the newer's rest, and notes."""
+    """The older text with the figures that the newer corrects without a noun, what remains of the newer, and notes."""
     notes: list[str] = []
 
     def changed(match: re.Match[str]) -> str:
@@ -170,8 +170,8 @@ def with_later_figures(older: str, newer: str) -> tuple[str, str, tuple[str, ...
         sentence = newer[max(newer.rfind(end, 0, match.start()) for end in ".;\n。") + 1 : match.end()]
         places = re.compile(rf"(?<![\d.,]){re.escape(old)}(?![\w.,]?\d)", re.IGNORECASE)
         is_named = bool((match["tail"] or "").strip())  # "2 nodes, not 4"
-        is_told = old[-1:] not in "bB" and (is_named or any(role.search(sentence) for role in (LOAD, LATENCY)))
-        if is_told or len(places.findall(older)) != 1:
+        is_explained = old[-1:] not in "bB" and (is_named or any(role.search(sentence) for role in (LOAD, LATENCY)))
+        if is_explained or len(places.findall(older)) != 1:
             return match.group()
         older = places.sub(new, older)
         notes.append(f"{new!r} takes the place of {old!r}, which was said before")
@@ -199,7 +199,7 @@ def _counts_the_same(old: Quantity, new: Quantity) -> bool:
 
 
 def settle(text: str, names: Sequence[Named]) -> Settled:
-    """What the `names` in `text`, in their order, come to; nothing is meant where there are none."""
+    """Which of the `names`, in their order in `text`, are meant; none where there are no names."""
     only = {name.value for name in names if _ONLY.match(text[name.end : name.end + 12])}
     given_up = {
         name.value
@@ -208,38 +208,38 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
     }
     short = [text[name.start : name.end].lower() for name in names if name.value in given_up]
     given_up |= {
-        one.value for one in names if any(text[one.start : one.end].lower().startswith(f"{s} ") for s in short)
+        name.value for name in names if any(text[name.start : name.end].lower().startswith(f"{s} ") for s in short)
     }
     dropped = [name for name in names if name.value in given_up or (len(only) == 1 and name.value not in only)]
-    left = [name for name in names if name not in dropped]
-    if not left:
-        left, dropped = list(names), []
-    if not left:
+    remaining = [name for name in names if name not in dropped]
+    if not remaining:
+        remaining, dropped = list(names), []
+    if not remaining:
         return Settled("one", ())
-    settled = _settled(text, left, dropped)
+    settled = _settled(text, remaining, dropped)
     if settled.kind == "contradict":
-        ranks = {name: standing(text, name.start, name.end, is_name=True) for name in left}
-        holding = [name for name in left if ranks[name] == min(ranks.values())]
+        ranks = {name: standing(text, name.start, name.end, is_name=True) for name in remaining}
+        holding = [name for name in remaining if ranks[name] == min(ranks.values())]
         settled = _settled(text, holding, [name for name in names if name not in holding])
     return settled
 
 
 def _corrects(text: str, before: Named, name: Named) -> bool:
-    """Whether words between two names put the later in place of the earlier, and it is not said of something else."""
+    """Whether words between two names replace the earlier by the later, not something else."""
     match = CORRECTED.search(text, before.end, name.start)
     if match is None:
         return False
     text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]  # "wrong" is said of the earlier
-    later, earlier = (standing(text, one.start, one.end, is_name=True) for one in (name, before))
+    later, earlier = (standing(text, side.start, side.end, is_name=True) for side in (name, before))
     return later <= max(earlier, 0)
 
 
-def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Settled:
-    meant = [left[0]]
+def _settled(text: str, names: Sequence[Named], dropped: Sequence[Named]) -> Settled:
+    meant = [names[0]]
     superseded = list(dropped)
     is_choice = False
-    listed = _listed_with_or(text, left)
-    for place, (before, name) in enumerate(pairwise(left)):
+    listed = _listed_with_or(text, names)
+    for place, (before, name) in enumerate(pairwise(names)):
         if all(name.value == other.value for other in meant):
             meant.append(name)
             continue
@@ -260,7 +260,7 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
                 or (
                     (_EITHER.search(text) or is_left_open(text, before.start, name.end))
                     and (_JOINED.match(between) or "\n" not in between)
-                    and len({standing(text, one.start, one.end, is_name=True) for one in (before, name)}) == 1
+                    and len({standing(text, side.start, side.end, is_name=True) for side in (before, name)}) == 1
                 )
             )
         ):
@@ -272,12 +272,12 @@ def _settled(text: str, left: Sequence[Named], dropped: Sequence[Named]) -> Sett
 
 
 def is_left_open(text: str, start: int, end: int) -> bool:
-    """Whether words near the names at `start`..`end` leave it to whoever plans which of them it is."""
+    """Whether words near the names at `start`..`end` leave the choice among them to the planner."""
     return _LEFT_OPEN.search(text, max(0, start - _MOST_BETWEEN), end + _MOST_BETWEEN) is not None
 
 
 def _listed_with_or(text: str, names: Sequence[Named]) -> list[bool]:
-    """Of each two names in a row: whether they stand in a list that ends with "or" ("L4, A10G or L40S")."""
+    """For each pair of neighbouring names, whether it is in a list that ends with "or" ("L4, A10G or L40S")."""
     listed: list[bool] = []
     goes_on = False
     for before, name in reversed(list(pairwise(names))):

@@ -2,7 +2,7 @@
 
 "52,000 chats a day, and a chat makes six calls" is 312,000 requests a day; "11 pages at 520 tokens" are
 5,720 tokens; "5,200 managers, of whom 65% are at work, each of these asks seven questions an hour" are
-23,660 requests an hour. What was made of which words is said as a reading.
+23,660 requests an hour. A reading notes which words became which figure.
 """
 
 from __future__ import annotations
@@ -146,16 +146,16 @@ def worked_out(text: str) -> tuple[str, list[str]]:
 
 def _value(words: str) -> float:
     """The number that words of an amount stand for, k being 1000."""
-    found = find_quantities(words.strip())
-    return found[0].decimal_value if found else 0.0
+    quantities = find_quantities(words.strip())
+    return quantities[0].decimal_value if quantities else 0.0
 
 
 def _with_calls(match: re.Match[str]) -> str | None:
     items, calls = _value(match["n"]), _value(match["m"])
     if items < _FEWEST or not calls:
         return None
-    what = "requests" if match["item"].isascii() else "个请求"
-    return f"{items * calls:.12g} {what}{match['between']}"
+    noun = "requests" if match["item"].isascii() else "个请求"
+    return f"{items * calls:.12g} {noun}{match['between']}"
 
 
 def _over_the_mean(match: re.Match[str]) -> str:

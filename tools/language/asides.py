@@ -1,7 +1,7 @@
 """Remarks with numbers or names that say nothing of a deployment, made plain before anything is read.
 
-"We do 2 releases a month", "I read the blog of vLLM", "the team has 7 people": what a rate, an engine or a load would
-be taken of is left out of the text that is read. The report quotes texts as they are read.
+"We do 2 releases a month", "I read the blog of vLLM", "the team has 7 people": words that would pass for a rate, an
+engine or a load are left out of the text that is read. The report quotes texts as they are read.
 """
 
 from __future__ import annotations
@@ -90,5 +90,5 @@ _ASIDES: Rewriting = (
 
 
 def without_asides(text: str) -> str:
-    """A normalised text with such remarks in words that nothing is read of."""
+    """A normalised text in which words that state nothing replace such remarks."""
     return rewritten(text, _ASIDES)

@@ -39,8 +39,8 @@ _NOT_DEMANDED = Gated(
 
 
 def demanded_spans(page: Page) -> list[tuple[int, int]]:
-    """Where the request demands attention DP, by a clause that neither permits, asks nor forbids."""
-    found: list[tuple[int, int]] = []
+    """Spans that demand attention DP, in clauses that neither permit it, ask about it nor forbid it."""
+    spans: list[tuple[int, int]] = []
     for match in _BARE.finditer(page.original):
         left, right = page.clause(*match.span())
         clause = page.original[left : right + 1]
@@ -49,27 +49,27 @@ def demanded_spans(page: Page) -> list[tuple[int, int]]:
             and not page.is_negated(*match.span())
             and not _NOT_DEMANDED.search(clause)
         ):
-            found.append(match.span())
-    return found
+            spans.append(match.span())
+    return spans
 
 
 class Filled(Struct, frozen=True):
-    """The attention replicas of a stage, TP inside each (`None`: not said), and whether a plain `dp` meant them."""
+    """The attention replicas of a stage, TP inside each (`None`: not stated), and whether a plain `dp` meant them."""
 
     attention_dp: int
     tp: int | None
     takes_dp: bool
 
 
-def fill(said: Mapping[str, int]) -> Filled | None:
+def fill(degrees: Mapping[str, int]) -> Filled | None:
     """The degree of attention DP that the other degrees settle, or `None`.
 
     SGLang's `dp` beside `enable-dp-attention` lies inside its `tp`; vLLM's `dp` multiplies it, and EP spans both.
     With no such `dp`, attention DP fills what EP leaves of TP.
     """
-    tp, ep, dp = said.get("tp"), said.get("ep"), said.get("dp", 1)
-    width = (tp or 1) * said.get("sp", 1)
-    if "attention_dp" in said:
+    tp, ep, dp = degrees.get("tp"), degrees.get("ep"), degrees.get("dp", 1)
+    width = (tp or 1) * degrees.get("sp", 1)
+    if "attention_dp" in degrees:
         return None
     if dp > 1 and tp is not None and tp % dp == 0 and ep in (None, tp):
         return Filled(dp, tp // dp, takes_dp=True)

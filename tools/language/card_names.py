@@ -46,13 +46,13 @@ _MEMORY_AFTER = Gated(
     r"-(?P<size4>\d{2,3})(?![\dA-Za-z.])(?:[\s\-](?P<bus4>pcie|sxm)(?![a-z]))?",
 )
 _MEMORY_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?$")
-# "(they're the 80 GB ones)", "The A100s are the 40GB version": said of the card that was named.
+# "(they're the 80 GB ones)", "The A100s are the 40GB version": memory of the card that was named.
 _MEMORY_LATER = Gated(
     r"(?:(?<![a-z])(?:they|these|those|it|all|both)|(?:the\s|our\s)?\ue001+s?)(?:'re|'s|\sare|\sis)\s(?:all\s|both\s)?(?:the\s|an?\s)?"
     rf"(?P<size>\d{{2,3}})[\s\-]?{_GB}(?:\s(?P<bus>pcie|sxm))?(?:\s(?:ones?|versions?|variants?|models?|cards?|type))?(?=\s?(?:[,.;:)!\n]|$))|"
     r"(?:都|全|卡)是\s?(?P<size2>\d{2,3})\s?g(?:i?b)?(?:显存)?(?:的|版本?)?(?=\s?(?:[,.;:)!\n。]|$))",
 )
-# "4 台 910B, 每卡 64GB", "two nodes of 8 A100, 80 GB per card": of the card too, where it stands by itself.
+# "4 台 910B, 每卡 64GB", "two nodes of 8 A100, 80 GB per card": also its memory, in a clause of its own.
 _MEMORY_OF_EACH = Gated(
     r"(?:(?<=[,;(:])|(?<=[,;(:、]\s))(?:(?:每张?卡|单卡|单张)\s?(?:显存)?\s?(?:是|为|有)?\s?"
     rf"(?P<size>\d{{2,3}})\s?g(?:i?b)?(?:\s?(?:显存|hbm\w{{0,2}}))?|(?P<size2>\d{{2,3}})[\s\-]?{_GB}(?:\s(?:of\s)?(?:hbm\w{{0,2}}|vram|memory))?\s(?:per|each|a|on\seach)\s(?:card|gpu|accelerator))"
@@ -72,7 +72,7 @@ _NUMBERED = Gated(
 _NODES_BEFORE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<k>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:(?:servers?|nodes?|machines?|box(?:es)?|hosts?)\s)?(?:with|of|holding)\s(?P<n>\d{{1,2}}|{ENGLISH_NUMBER})\s?x?\s?$",
 )
-# "racks A07 to A10" are places, whatever card is called so.
+# "racks A07 to A10" are places, not cards.
 _PLACE_BEFORE = Gated(
     r"(?:(?<![a-z])(?:racks?|rows?|rooms?|aisles?|bays?|gates?|floors?)\s|(?:机柜|机房|机架|房间)\s?)"
     r"(?:[A-Z]?\d{1,3}\s?(?:to|through|and|-|到|至|,)\s?)?$",
@@ -88,10 +88,10 @@ def _with_memory(
     """The mention with a memory size that stands apart from the name: "A100 (40GB)", "40 GB A100s"."""
     after = _MEMORY_AFTER.match(page.text, mention.end)
     before = None if after else _MEMORY_BEFORE.search(page.text[max(0, mention.start - 14) : mention.start])
-    found = after or before
-    if found is None:
+    match = after or before
+    if match is None:
         return mention.start, mention.end, accelerator
-    size = next(value for key, value in found.groupdict().items() if value and key.startswith("size"))
+    size = next(value for key, value in match.groupdict().items() if value and key.startswith("size"))
     bus = f" {after['bus'] or after['bus4']}" if after and (after["bus"] or after["bus4"]) else ""
     start = mention.start - (len(before.group()) if before else 0)
     end = after.end() if after else mention.end
@@ -115,9 +115,9 @@ def _rack(page: Page, mention: hardware.AcceleratorMention, accelerator: Acceler
     )
 
 
-def _holds_as_well(page: Page, one: hardware.AcceleratorMention, other: hardware.AcceleratorMention) -> bool:
-    """Whether a card is said to be there no less than another is: "the old T4s go, we get MI308X" is of no T4."""
-    ranks = [standing(page.original, each.start, each.end, is_name=True) for each in (one, other)]
+def _holds_as_well(page: Page, mention: hardware.AcceleratorMention, other: hardware.AcceleratorMention) -> bool:
+    """Whether a card counts no less than another: in "the old T4s go, we get MI308X" the T4s do not."""
+    ranks = [standing(page.original, each.start, each.end, is_name=True) for each in (mention, other)]
     return ranks[0] <= ranks[1]
 
 
@@ -130,21 +130,21 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
     sizes = NodeSizes()
     named: list[Named] = []
     mentions = hardware.mentions(page.text)
-    others = [one for one in mentions if one.accelerator is not None]
-    once = [one for one, past in zip(others, claims.told_once([(o.start, o.end) for o in others]), strict=True) if past]
+    known = [m for m in mentions if m.accelerator is not None]
+    former = [m for m, past in zip(known, claims.told_once([(m.start, m.end) for m in known]), strict=True) if past]
     for mention in mentions:
         if mention.accelerator is None and CORRECTED.match(page.original[mention.end :].lstrip(" .,;-")):
             _keep_count(page, claims, mention.start)
             _take_counted(page, mention.start, mention.end)
             claims.reading(f"{mention.words!r} is taken back and was not read")
             continue
-        if mention.accelerator is None and any(_holds_as_well(page, one, mention) for one in others):
+        if mention.accelerator is None and any(_holds_as_well(page, card, mention) for card in known):
             page.take(mention.start, mention.end)
             claims.leave_unread(f"{mention.words!r} is no accelerator that is known, and another is named")
             continue
         if mention.accelerator is None:
             raise claims.refusal(str(mention.error))
-        if mention in once or page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start):
+        if mention in former or page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start):
             _take_counted(page, mention.start, mention.end)
             continue
         if _PLACE_BEFORE.search(page.original[max(0, mention.start - 24) : mention.start]):
@@ -165,7 +165,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
 
 
 def _with_later_memory(page: Page, claims: Claims, named: list[Named]) -> list[Named]:
-    """The names with the memory that is stated of the one card apart from its name.
+    """The names with the memory that is stated apart from the name, where only one card is named.
 
     Raises:
         RequestError: no such card has that memory.
@@ -193,36 +193,36 @@ def _with_later_memory(page: Page, claims: Claims, named: list[Named]) -> list[N
 def _count_before(page: Page, name: Named) -> re.Match[str] | None:
     """The number right before a card's name."""
     before = max(0, name.start - 24)
-    found = _NUMBERED.search(page.text, before, name.start)
-    return found if found is not None and page.text[name.start] == CARD else None
+    count = _NUMBERED.search(page.text, before, name.start)
+    return count if count is not None and page.text[name.start] == CARD else None
 
 
 def _claim_nodes_of_kinds(page: Page, claims: Claims, names: Sequence[Named]) -> tuple[int, ...] | None:
     """The GPUs of each kind, where nodes of each are counted: "two servers with 8x A100 and one with 8x L40S"."""
-    found: dict[str, re.Match[str] | None] = {}
+    counted: dict[str, re.Match[str] | None] = {}
     for name in names:
-        found[name.value] = found.get(name.value) or _NODES_BEFORE.search(
+        counted[name.value] = counted.get(name.value) or _NODES_BEFORE.search(
             page.text, max(0, name.start - 48), name.start
         )
-    nodes = [one for one in found.values() if one is not None]
-    each = {read_whole(one["n"].lower()) for one in nodes}
-    if len(nodes) < len(found) or len(each) != 1 or (size := each.pop()) is None:
+    nodes = [match for match in counted.values() if match is not None]
+    each = {read_whole(match["n"].lower()) for match in nodes}
+    if len(nodes) < len(counted) or len(each) != 1 or (size := each.pop()) is None:
         return None
-    numbers = tuple((read_whole(one["k"].lower()) or 1) * size for one in nodes)
-    for one in nodes:
-        page.take(*one.span())
+    numbers = tuple((read_whole(match["k"].lower()) or 1) * size for match in nodes)
+    for match in nodes:
+        page.take(*match.span())
     claims.claim("gpus_per_node", size, nodes[0].group().strip())
     return numbers
 
 
 def _count_word(page: Page, start: int) -> str:
-    """The number right before a name, with the blanks between; nothing where there is none."""
+    """The number right before a name, with the blanks between; "" without one."""
     count = _COUNT_BEFORE.search(page.text[max(0, start - 12) : start])
     return "" if count is None else count.group()
 
 
 def _keep_count(page: Page, claims: Claims, start: int) -> None:
-    """Keep the count of a name that is taken back for the one that is meant, where nothing else counts it."""
+    """Keep the first count of a withdrawn name for the name that is meant."""
     words = _count_word(page, start)
     digits = re.search(r"\d{1,5}", words)
     if digits is not None and not claims.has(COUNT_TAKEN_BACK):
@@ -253,16 +253,16 @@ def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
         claims.claim("accelerator", first.value, words[first])
         return
     kinds = tuple(dict.fromkeys(name.value for name in settled.meant))
-    said = " or ".join(dict.fromkeys(words[name] for name in settled.meant))
+    phrase = " or ".join(dict.fromkeys(words[name] for name in settled.meant))
     if (numbers := _claim_nodes_of_kinds(page, claims, settled.meant)) is not None:
-        claims.claim("gpus_of_kinds", numbers, said)
-        claims.claim("accelerators", AcceleratorsConstraint(kind="accelerators", value=kinds, words=said), said)
+        claims.claim("gpus_of_kinds", numbers, phrase)
+        claims.claim("accelerators", AcceleratorsConstraint(kind="accelerators", value=kinds, words=phrase), phrase)
         return
     counts = {name.value: count for name in settled.meant if (count := _count_before(page, name)) is not None}
     if len(counts) == len(kinds) and len({read_whole(count["n"].lower()) for count in counts.values()}) > 1:
         numbers = tuple(_ARTICLES.get(count["n"].lower()) or read_whole(count["n"]) or 1 for count in counts.values())
-        said = " or ".join(page.original[counts[name.value].start("n") : name.end] for name in settled.meant)
+        phrase = " or ".join(page.original[counts[name.value].start("n") : name.end] for name in settled.meant)
         for count in counts.values():
             page.take(*count.span("n"))
-        claims.claim("gpus_of_kinds", numbers, said)
-    claims.claim("accelerators", AcceleratorsConstraint(kind="accelerators", value=kinds, words=said), said)
+        claims.claim("gpus_of_kinds", numbers, phrase)
+    claims.claim("accelerators", AcceleratorsConstraint(kind="accelerators", value=kinds, words=phrase), phrase)

@@ -32,13 +32,13 @@ _FIGURE = re.compile(r"\d{1,2}(?:\.\d)?")
 
 
 def chosen(page: Page) -> Choice | None:
-    """The percentile, or the kind of figure, that words choose; `None` where they choose none, or several."""
-    found: set[Choice] = {
+    """The percentile or kind of figure that words choose; `None` where they choose none, or several."""
+    choices: set[Choice] = {
         _kind(match["what"] or match["that"] or match["basis"] or match["held"] or match["cn"])
         for match in _CHOICE.finditer(page.original)
         if not page.is_negated(*match.span())
     }
-    return found.pop() if len(found) == 1 else None
+    return choices.pop() if len(choices) == 1 else None
 
 
 def take_choice(page: Page) -> None:

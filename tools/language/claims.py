@@ -52,12 +52,12 @@ _FIGURES: dict[str, _Figure] = {
 _ROUNDED = frozenset({*LATENCY_FIELDS, "input_tokens", "output_tokens", "min_tokens_per_second"})
 _ROUNDING = 0.05
 _MANY = re.compile(r"million|billion|trillion|[万亿]", re.IGNORECASE)
-# How far apart two statements are of which one corrects the other.
+# The largest gap between a statement and its correction, in characters.
 _MOST_BETWEEN = 60
 _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
 
 
-# What a plan is told to have, to reach or to pay: of the past it demands nothing.
+# Fields in which words about the past demand nothing.
 _OF_NOW = frozenset((
     "strategy", "compared", "engine", "engine_version", "weights", "kv_cache", "activations", "disaggregated",
     "gpus_per_node", "usd_per_gpu_hour", "usd_per_node_hour", "ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max",
@@ -68,10 +68,10 @@ _OF_NOW = frozenset((
 class Claims(Struct):
     """Collects what the readers found; `said()` checks it as a whole and freezes it."""
 
-    # What is read, where a later statement may correct an earlier one.
+    # The text that is read, in which a later statement may correct an earlier one.
     text: str = ""
     conditional: tuple[tuple[int, int], ...] = ()  # where it speaks of conditions
-    past: tuple[tuple[int, int], ...] = ()  # where it tells what held once
+    past: tuple[tuple[int, int], ...] = ()  # where it speaks of the past
     describes_model: bool = False  # a config or dimensions beside it: a name that no catalogue has may be that model's
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
@@ -112,7 +112,7 @@ class Claims(Struct):
             self.words[name] = words
 
     def _takes_place(self, name: str, value: Any, words: str) -> bool:
-        """Whether one of the two statements corrects the other ("fp8... no, bf16"); then it stands alone."""
+        """Whether one of the two statements corrects the other ("fp8... no, bf16"); only that one is kept."""
         first, second = self.text.find(self.words[name]), self.text.rfind(words)
         if first < 0 or second < 0 or first == second:
             return False
@@ -124,8 +124,8 @@ class Claims(Struct):
         return True
 
     def _is_outdone(self, name: str, value: Any, words: str) -> bool:
-        """Whether one of the two is of what holds, or says more plainly what it is of; it then stands alone."""
-        before, now = (-standing_of(self.text, one) for one in (self.words[name], words))
+        """Whether one of the two counts more, or says more plainly what it is about; only that one is kept."""
+        before, now = (-standing_of(self.text, phrase) for phrase in (self.words[name], words))
         if before != now:
             meant, aside = self._better(name, value, words, is_later=before < now)
             self.reading(f"{meant!r} is planned for, not {aside!r}, which is said of something else")
@@ -137,7 +137,7 @@ class Claims(Struct):
         return before != now
 
     def _better(self, name: str, value: Any, words: str, *, is_later: bool) -> tuple[str, str]:
-        """Keep the later or the earlier of two statements: its words, and those of the other."""
+        """Keep the later or the earlier statement; returns its words and those of the other."""
         earlier = self.words[name]
         if is_later:
             self.values[name], self.words[name] = value, words
@@ -147,12 +147,12 @@ class Claims(Struct):
         return grade(name, self.values[name], self.words[name]) is Grade.PLAIN
 
     def _gives_way(self, name: str, value: Any, words: str) -> bool:
-        """Whether one of the two statements holds on a condition, and so gives way; of two that do, neither stands."""
-        before, now = (self._is_within(one, self.conditional) for one in (self.words[name], words))
+        """Whether one of the two holds on a condition and so gives way; of two conditional ones neither is kept."""
+        before, now = (self._is_within(phrase, self.conditional) for phrase in (self.words[name], words))
         if not before and not now:
             return False
-        for one in [self.words[name]] * before + [words] * now:
-            self.leave_unread(f"{one!r} holds on a condition, beside another {label(name)}: it fixes nothing")
+        for phrase in [self.words[name]] * before + [words] * now:
+            self.leave_unread(f"{phrase!r} holds on a condition, beside another {label(name)}: it fixes nothing")
         if before:
             self.drop(name)
             if not now:
@@ -160,16 +160,16 @@ class Claims(Struct):
         return True
 
     def tells_past(self, start: int, end: int) -> bool:
-        """Whether the words at this span of the text tell what held once."""
+        """Whether the words at this span of the text speak of the past."""
         return any(left <= start and end <= right for left, right in self.past)
 
     def told_once(self, spans: Sequence[tuple[int, int]]) -> list[bool]:
-        """Of each span whether it tells what held once, while another of them tells what holds."""
+        """For each span, whether it speaks of the past while another speaks of the present."""
         past = [self.tells_past(*span) for span in spans]
-        return [one and not all(past) for one in past]
+        return [is_past and not all(past) for is_past in past]
 
     def is_past(self, words: str) -> bool:
-        """Whether words only stand where the text tells what held once."""
+        """Whether words only stand where the text speaks of the past."""
         return self._is_within(words, self.past)
 
     def _is_within(self, words: str, spans: tuple[tuple[int, int], ...]) -> bool:
@@ -191,12 +191,12 @@ class Claims(Struct):
         self.claim(name, value, words)
 
     def reading(self, note: str) -> None:
-        """Say how an ambiguous figure was read."""
+        """Note how an ambiguous figure was read."""
         if note not in self.readings:
             self.readings.append(note)
 
     def assume(self, name: str, note: str) -> None:
-        """Say that a field was read of words that do not quite state it, and how."""
+        """Note that a field was read from words that do not quite state it, and how."""
         self.assumed[name] = note
 
     def leave_unread(self, note: str) -> None:
@@ -214,7 +214,7 @@ class Claims(Struct):
 
     @property
     def gpus(self) -> int | None:
-        """How many GPUs there are in all, where that was said or follows."""
+        """The number of GPUs, stated or derived; `None` if unknown."""
         values = self.values
         if "gpus" in values:
             return values["gpus"]
@@ -222,7 +222,7 @@ class Claims(Struct):
 
     @property
     def gpus_of_node(self) -> int | None:
-        """How many GPUs a node has, where that was said or follows."""
+        """The GPUs of a node, stated or derived; `None` if unknown."""
         nodes, gpus = self.values.get("nodes"), self.values.get("gpus")
         return self.values.get("gpus_per_node") or (gpus // nodes if gpus and nodes else None)
 
@@ -318,10 +318,10 @@ class Claims(Struct):
             )
 
     def _parts_of(self, nodes: int, per_node: int) -> dict[int, str]:
-        """Numbers of GPUs that are a part of all that is there, each with the part: a node's, what is not kept back."""
-        kept = [one for one in self.values.get("constraints", ()) if one.kind in ("reserved_gpus", "reserved_nodes")]
-        back = sum(one.value * (per_node if one.kind == "reserved_nodes" else 1) for one in kept)
-        return {nodes * per_node - back: "is left of them", per_node: "each node has"}
+        """GPU counts that state a part of all GPUs, with that part in words: a node's, or those not reserved."""
+        reserved = [c for c in self.values.get("constraints", ()) if c.kind in ("reserved_gpus", "reserved_nodes")]
+        reserved_gpus = sum(c.value * (per_node if c.kind == "reserved_nodes" else 1) for c in reserved)
+        return {nodes * per_node - reserved_gpus: "is left of them", per_node: "each node has"}
 
 
 def _is_of_all_work(name: str, value: Any, words: str) -> bool:

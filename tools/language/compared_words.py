@@ -19,7 +19,7 @@ from .page import BARRIER, SENTENCE_END, Page, between, breaks_of
 from .quantities import read_number
 from .said import StatedDegrees, StatedStrategy
 
-# Of strategies that several people stand for one is to be found out.
+# Asks which of the strategies that several people argue for is right.
 _WHO_IS_RIGHT = Gated(
     r"(?<![a-z])(?:who(?:'s|\sis)\sright|which\sof\s(?:them|the\stwo|these)|who\swins)(?![a-z])|看谁|谁(?:对|更[好优稳快]|的?吞吐)|哪[个种](?:更|方案)",
 )
@@ -40,14 +40,14 @@ _TECHNIQUE = Gated(
     rf"(?P<m>[两二三四五六八]|(?<![\d.])\d{{1,2}})\s?[个份套]\s?(?:单卡|独立|一卡)?的?(?:副本|实例))|(?P<each>{_ONE_EACH})"
     r"|(?<![a-z])(?:tensor|pipeline|expert|data|tp|pp|ep)(?:[\s\-]parallel\w{0,4})?(?![a-z0-9])|(?<![a-z])(?:one|a)\s(?:copy|replica|instance)\s(?:per|(?:on|for|in)\seach)\s(?:node|server|box)(?![a-z])|(?<![a-z])(?:something|anything)\s(?:better|else|different)(?![a-z])|(?<![a-z])(?:another|a\sbetter)\s(?:way|layout|split)(?![a-z])|张量|流水线?|专家并行",
 )
-# Between two degrees, right before the second: one of the two is to be had, not both.
+# Between two degrees, right before the second: they are alternatives.
 _WEIGHED = Gated(
     r"^[^.;!?。\n]*(?:(?<![a-z])(?:or|vs\.?|versus|than|against)|还是|或者?|不如)(?:[开用跑上拆起放拉做部署分成]{1,3})?(?:\s(?:\d{1,3}|(?!less|more|fewer|lower|higher|less)[a-z]{1,10})){0,4}\s?$",
 )
 _WHICH_OF_BOTH = Gated(r"[\s,:.]{0,3}(?:(?:to\s)?which(?![a-z])|选?哪[个种一]|比,?\s?哪[个种]|谁(?!来)|怎么选|二选一)")
-# Beside a degree of a choice, of no meaning: "纯 TP8", "plain TP8".
+# Words without meaning beside a degree of a choice: "纯 TP8", "plain TP8".
 _ONLY = Gated(r"(?<![a-z])(?:plain|pure|just|only|simple)(?![a-z])|纯|单独|只用|直接")
-# Right before the first degree of a strategy: as many replicas of it ("one TP4 or two TP2").
+# Right before the first degree of a strategy: its number of replicas ("one TP4 or two TP2").
 _COUNT_BEFORE = Gated(
     rf"(?<![A-Za-z0-9_.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})\s?(?:[x×*个组套份路]\s?|(?:times|separate|independent|copies\sof|replicas\sof|instances\sof)\s)?$"
 )
@@ -64,24 +64,24 @@ _DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|(?:tensor|pipeline|data|expert)[
 
 
 class Compared(Struct, frozen=True):
-    """Strategies that are weighed against each other, with their words; none where one of them has no degree."""
+    """Strategies that are weighed against each other, and their words; no `strategies` where one has no degree."""
 
     words: str
     strategies: tuple[StatedStrategy, ...] = ()
 
 
 def find_compared(page: Page, degrees: Sequence[Degree]) -> Compared | None:
-    """The strategies that a choice names, in one place, or `None`."""
+    """The strategies of a choice that stands in one place, or `None`."""
     if (sides := _two_sides(page, degrees)) is not None:
         start, end = sides[0][0].start, sides[1][-1].end
         return Compared(page.original[start:end].strip(), options(page, sides))
-    is_one = len({(one.name, one.value) for one in degrees}) == 1 or len(runs_of(page, degrees)) == 1
+    is_one = len({(degree.name, degree.value) for degree in degrees}) == 1 or len(runs_of(page, degrees)) == 1
     if is_one and (asked := _weighed_technique(page, degrees)):
         return asked
     span = _span(page, degrees)
     if span is None:
         return None
-    inside = [one for one in degrees if span[0] <= one.start and one.end <= span[1]]
+    inside = [degree for degree in degrees if span[0] <= degree.start and degree.end <= span[1]]
     groups = _GROUPS.match(page.original, span[1])
     return Compared(
         page.original[span[0] : span[1] if groups is None else groups.end()].strip(), options(page, [inside])
@@ -93,23 +93,23 @@ def _two_sides(page: Page, degrees: Sequence[Degree]) -> tuple[Sequence[Degree],
 
     "TP4 and DP4, which holds up better?", "TP8xPP2 与 DP attention + EP16 哪个吞吐更高".
     """
-    for place, (one, other) in enumerate(pairwise(degrees), start=1):
-        gap = _ONLY.sub("", _GROUPS_ALONE.sub("", page.original[one.end : other.start]))
+    for place, (earlier, later) in enumerate(pairwise(degrees), start=1):
+        gap = _ONLY.sub("", _GROUPS_ALONE.sub("", page.original[earlier.end : later.start]))
         if AND.fullmatch(gap) is None:
             continue
-        before = next(run for run in runs_of(page, degrees[:place]) if one in run)
-        behind = next(run for run in runs_of(page, degrees[place:]) if other in run)
+        before = next(run for run in runs_of(page, degrees[:place]) if earlier in run)
+        behind = next(run for run in runs_of(page, degrees[place:]) if later in run)
         if _WHICH_OF_BOTH.match(page.original, behind[-1].end):
             return before, behind
     return None
 
 
 def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
-    """From the first degree of a choice to its last."""
-    for one, other in pairwise(degrees):
-        gap = _LINK.sub("", _GROUPS.sub("", page.original[one.end : other.start])) + " "
+    """The span from the first degree of a choice to its last, or `None`."""
+    for earlier, later in pairwise(degrees):
+        gap = _LINK.sub("", _GROUPS.sub("", page.original[earlier.end : later.start])) + " "
         if len(gap) <= 60 and BARRIER not in gap and _WEIGHED.search(gap):
-            return _around(page, degrees, one, other)
+            return _around(page, degrees, earlier, later)
     if not degrees:
         return None
     start, end = degrees[0].start, degrees[-1].end
@@ -117,43 +117,43 @@ def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
     if len(runs) > 1 and _WHO_IS_RIGHT.search(page.original) and end - start <= _MOST_COMPARED:
         return start, end
     first: dict[str, Degree] = {}
-    is_rival = any(first.setdefault(one.name, one).value != one.value for one in degrees)
+    is_rival = any(first.setdefault(degree.name, degree).value != degree.value for degree in degrees)
     if not is_rival or any(phase_of(page, run) != "both" for run in runs):
         return None
     around = page.original[max(0, start - 60) : start] + page.original[start:end] + page.original[end : end + 24]
     return (start, end) if end - start <= 200 and _COMPARE.search(around) else None
 
 
-def _around(page: Page, degrees: Sequence[Degree], one: Degree, other: Degree) -> tuple[int, int]:
-    """The choice between two degrees with what stands together with each."""
+def _around(page: Page, degrees: Sequence[Degree], earlier: Degree, later: Degree) -> tuple[int, int]:
+    """The span of a choice between two degrees, with the degrees that stand together with each."""
     runs = runs_of(page, degrees)
-    first, last = (next(run for run in runs if degree in run) for degree in (one, other))
+    first, last = (next(run for run in runs if degree in run) for degree in (earlier, later))
     return first[0].start, last[-1].end
 
 
 def options(page: Page, parts: Sequence[Sequence[Degree]]) -> tuple[StatedStrategy, ...]:
-    """The strategies that degrees name which differ; none where they are of one phase only, or name a single one."""
+    """The different strategies that degrees name; none where they are of one phase only, or name a single one."""
     strategies = tuple(dict.fromkeys(strategy for part in parts for strategy in _named(page, part)))
     return strategies if len(strategies) > 1 else ()
 
 
 def _named(page: Page, degrees: Sequence[Degree]) -> list[StatedStrategy]:
-    found: list[dict[str, int]] = []
+    named: list[dict[str, int]] = []
     for run in runs_of(page, degrees):
         if phase_of(page, run) != "both":
             return []
-        repeats = len({one.name for one in run}) < len(run)
+        repeats = len({degree.name for degree in run}) < len(run)
         for before, degree in zip((None, *run), run, strict=False):
             gap = "" if before is None else page.original[before.end : degree.start]
             is_other = _WEIGHED.search(gap) is not None or (repeats and ("," in gap or "/" in gap))
-            if before is None or degree.name in found[-1] or is_other:
-                found.append(_counted(page, degree))
-            found[-1][degree.name] = degree.value
-            width = found[-1].get("tp", 1) * found[-1].get("sp", 1)
-            is_spanned = found[-1].get("dp") == degree.value // width
-            if degree.name == "ep" and "attention_dp" not in found[-1] and not is_spanned and _has_groups(page, degree):
-                found[-1]["attention_dp"] = max(1, degree.value // width)
-    return [strategy_of(one) for one in found]
+            if before is None or degree.name in named[-1] or is_other:
+                named.append(_counted(page, degree))
+            named[-1][degree.name] = degree.value
+            width = named[-1].get("tp", 1) * named[-1].get("sp", 1)
+            is_spanned = named[-1].get("dp") == degree.value // width
+            if degree.name == "ep" and "attention_dp" not in named[-1] and not is_spanned and _has_groups(page, degree):
+                named[-1]["attention_dp"] = max(1, degree.value // width)
+    return [strategy_of(values) for values in named]
 
 
 def _has_groups(page: Page, ep: Degree) -> bool:
@@ -176,7 +176,7 @@ def is_weighed(page: Page, start: int, end: int) -> bool:
 
 
 def _counted(page: Page, first: Degree) -> dict[str, int]:
-    """The replicas that are counted before a degree."""
+    """The replicas that are counted before a degree, as `dp`; empty without a count."""
     left = max(0, first.start - 30)
     count = None if first.name == "dp" else _COUNT_BEFORE.search(page.original[left : first.start])
     number = None if count is None else read_number(count["n"])
@@ -200,17 +200,17 @@ def _weighed_technique(page: Page, degrees: Sequence[Degree]) -> Compared | None
     breaks = breaks_of(page.original, SENTENCE_END)
     left, right = between(breaks, degrees[0].start, degrees[-1].end, len(page.original))
     around = page.text[left : degrees[0].start] + page.text[degrees[-1].end : right]
-    techniques = [one for one in page.search(_TECHNIQUE) if left <= one.start() and one.end() <= right]
+    techniques = [match for match in page.search(_TECHNIQUE) if left <= match.start() and match.end() <= right]
     is_weighed = techniques and _WEIGHS.search(around)
     if page.original[right : right + 1] != "?" or not (is_weighed or _OR.search(around)):
         return None
-    for one in techniques:
-        page.take(*one.span("n" if one["n"] else 0))  # an engine may be named in what is counted
-    copies = [_copies(one) for one in techniques]
-    strategies = dict.fromkeys((*_named(page, degrees), *(one for one in copies if one is not None)))
+    for match in techniques:
+        page.take(*match.span("n" if match["n"] else 0))  # an engine may be named in what is counted
+    copies = [_copies(match) for match in techniques]
+    strategies = dict.fromkeys((*_named(page, degrees), *(strategy for strategy in copies if strategy is not None)))
     is_whole = len(strategies) > 1 and None not in copies
     if is_whole:
-        spans = [one.span() for one in techniques] + [(one.start, one.end) for one in degrees]
+        spans = [match.span() for match in techniques] + [(degree.start, degree.end) for degree in degrees]
         left, right = min(start for start, _ in spans), max(end for _, end in spans)
     return Compared(page.original[left:right].strip(), tuple(strategies) if is_whole else ())
 

@@ -2,7 +2,7 @@
 
 A primitive ("TP", "pipeline stages", "专家并行") is read by the cues of its clause: a bound with a number, a node that
 its groups may not leave, or a denial. A degree that is simply stated is a strategy, not a bound. A primitive that no
-reader takes is unread: nothing that was said of it goes by in silence.
+reader takes is listed as unread.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def read_constraints(page: Page, claims: Claims) -> None:
     """Read every constraint and claim them together."""
     leave_unbounded(page, claims)
     whole = (*read_kept_whole(page), *_degree_sets(page, claims))
-    found: list[Constraint] = [*whole, *read_primitives(page), *read_reserved(page, claims)]
+    constraints: list[Constraint] = [*whole, *read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
-        found.append(claims.values["accelerators"])
+        constraints.append(claims.values["accelerators"])
         claims.drop("accelerators")
-    found = [one for one in found if not claims.is_past(one.words)]
-    if found:
-        kept = merged_constraints(tuple(found))
-        claims.claim("constraints", kept, "; ".join(one.words for one in kept))
+    constraints = [constraint for constraint in constraints if not claims.is_past(constraint.words)]
+    if constraints:
+        merged = merged_constraints(tuple(constraints))
+        claims.claim("constraints", merged, "; ".join(constraint.words for constraint in merged))
 
 
 # Degrees to choose from, "TP is 1, 2 or 4", "TP只能是1、2、4".
@@ -53,9 +53,9 @@ _NAMES = {"t": "tp", "p": "pp", "e": "ep", "张": "tp", "流": "pp", "专": "ep"
 
 
 def _degree_sets(page: Page, claims: Claims) -> Iterator[Constraint]:
-    """Yield a bound, the last of each list of powers of two without a gap; that the first is the least is not kept."""
+    """Yield the last of each gapless list of powers of two as an upper bound; the lower one is only reported."""
     for match in page.search(_SET):
-        degrees = [int(one) for one in re.findall(r"\d+", match["set"])]
+        degrees = [int(degree) for degree in re.findall(r"\d+", match["set"])]
         least = degrees[0].bit_length() - 1
         if degrees != [2**power for power in range(least, least + len(degrees))]:
             continue
@@ -71,42 +71,42 @@ def _degree_sets(page: Page, claims: Claims) -> Iterator[Constraint]:
 
 def rule_out(claims: Claims, words: Mapping[tuple[str, str], str]) -> None:
     """Claim that degrees, by phase ("both" or one) and name, stay 1, beside the constraints that were read."""
-    found = (
+    forbidden = (
         DegreeConstraint.model_validate(
-            {"kind": "degree", "value": {"name": name, "relation": "forbidden"}, "words": said}
+            {"kind": "degree", "value": {"name": name, "relation": "forbidden"}, "words": phrase}
             | ({} if phase == "both" else {"phase": phase})
         )
-        for (phase, name), said in words.items()
+        for (phase, name), phrase in words.items()
     )
-    add_constraints(claims, found)
+    add_constraints(claims, forbidden)
 
 
-def add_constraints(claims: Claims, found: Iterable[Constraint]) -> None:
+def add_constraints(claims: Claims, constraints: Iterable[Constraint]) -> None:
     """Claim more constraints beside those that were claimed."""
-    if more := tuple(found):
-        kept = merged_constraints(claims.values.get("constraints", ()), more)
-        claims.replace("constraints", kept, "; ".join(one.words for one in kept))
+    if more := tuple(constraints):
+        merged = merged_constraints(claims.values.get("constraints", ()), more)
+        claims.replace("constraints", merged, "; ".join(constraint.words for constraint in merged))
 
 
 def settle_constraints(claims: Claims) -> None:
-    """Settle the constraints that need the nodes counted: how many replicas on each, and which node is none of them."""
+    """Settle constraints that need the node count: replicas on each node, and reservations beyond the counted nodes."""
     counts = claims.values.get("nodes", 0), claims.gpus
-    beyond = [one for one in claims.values.get("constraints", ()) if is_beyond(one, *counts)]
-    for one in beyond:
-        claims.reading(f"{one.words!r} is said of more than what is counted")
+    beyond = [constraint for constraint in claims.values.get("constraints", ()) if is_beyond(constraint, *counts)]
+    for constraint in beyond:
+        claims.reading(f"{constraint.words!r} is said of more than what is counted")
     drop_constraints(claims, beyond)
     add_constraints(claims, settle_on_each_node(claims))
 
 
 def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:
-    """Forget constraints that other words turned out to say already."""
+    """Forget constraints that other words state already."""
     if dropped:
-        left = [one for one in claims.values["constraints"] if one not in dropped]
+        remaining = [constraint for constraint in claims.values["constraints"] if constraint not in dropped]
         claims.drop("constraints")
-        add_constraints(claims, left)
+        add_constraints(claims, remaining)
 
 
-# Asked for, or left to whoever plans: nothing is demanded.
+# Asked for, or left to the planner: nothing is demanded.
 LEFT_TO_US = Gated(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
     r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou|no\s(?:strong\s)?(?:idea|opinion|view|clue|preference))(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
@@ -119,7 +119,7 @@ _GOES_ON = Gated(
 
 
 def leave_primitives_unread(page: Page, claims: Claims) -> None:
-    """List what was said of a primitive and taken by no reader; to be called when all have read."""
+    """List the primitives that no reader took; call it after all readers."""
     for match in list(page.search(PRIMITIVE))[:MOST_READ]:
         clause, before = page.clause_text(*match.span()), match.start()
         while (listed := _GOES_ON.search(page.original, max(0, before - 30), before)) is not None:
@@ -139,7 +139,7 @@ def refuse_broken_bounds(claims: Claims) -> None:
         RequestError: there is such a degree; the message has both words.
     """
     strategy: StatedStrategy | None = claims.values.get("strategy")
-    bounds = [one for one in claims.values.get("constraints", ()) if isinstance(one, DegreeConstraint)]
+    bounds = [c for c in claims.values.get("constraints", ()) if isinstance(c, DegreeConstraint)]
     if strategy is None:
         return
     for bound in bounds:
@@ -148,9 +148,9 @@ def refuse_broken_bounds(claims: Claims) -> None:
         is_upper = bound.value.relation in ("forbidden", "<=")
         degrees = [getattr(phase, bound.value.name, None) for phase in phases]
         if is_upper and any(degree is not None and degree > most for degree in degrees):
-            said = claims.words["strategy"]
-            if standing_of(claims.text, bound.words) < standing_of(claims.text, said):
-                claims.reading(f"{bound.words!r} is planned for, not {said!r}, which is said of something else")
+            phrase = claims.words["strategy"]
+            if standing_of(claims.text, bound.words) < standing_of(claims.text, phrase):
+                claims.reading(f"{bound.words!r} is planned for, not {phrase!r}, which is said of something else")
                 claims.drop("strategy")
                 return
             raise claims.refusal(
@@ -160,8 +160,8 @@ def refuse_broken_bounds(claims: Claims) -> None:
 
 
 def merged_constraints(*stated: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
-    """All constraints of several statements; of two about the same the later one."""
-    return tuple({_about(one): one for some in stated for one in some}.values())
+    """All constraints of several statements; of two on the same subject, the later one."""
+    return tuple({_about(constraint): constraint for group in stated for constraint in group}.values())
 
 
 def _about(constraint: Constraint) -> tuple[Any, ...]:

@@ -1,7 +1,7 @@
 """A rate curve in words: "office hours, peak 3x the mean", "20 requests/s at peak, 6 on average over the day".
 
 Rates with their times ("20 requests/s from 9 to 18, 2 requests/s otherwise") make its steps. A peak and a mean make a
-shape, which is stated as assumed; what rates are for else is left to the reader of loads.
+shape, which is stated as assumed. Other rates are left to the reader of loads.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .normal_form import normalise
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
 
-# What says that rates go up and down over a day, and are to be planned for hour by hour.
+# Words for rates that vary over a day, to be planned for hour by hour.
 _DAY = Gated(
     r"(?<![a-z])(?:office|business|working|work)[\s\-]hours(?![a-z])|(?<![a-z])over\s(?:a|the)\sday(?![a-z])|"
     r"(?<![a-z])hour[\s\-]by[\s\-]hour(?![a-z])|(?<![a-z])(?:diurnal|autoscal(?:e|es|ed|ing|er))(?![a-z])|"
@@ -49,7 +49,7 @@ _BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
 
 
 class _Rates(Struct, frozen=True):
-    """The rates of a page by what words beside each say of it."""
+    """The rates of a page, by the words beside each."""
 
     peak: tuple[Quantity, ...]
     mean: tuple[Quantity, ...]
@@ -60,53 +60,53 @@ def read_rate_curve(page: Page, claims: Claims) -> None:
     """Read the rate curve of a request, where words ask for one.
 
     Raises:
-        RequestError: it contradicts itself, or a peak is said of no rate.
+        RequestError: it contradicts itself, or has a peak but no rate.
     """
     try:
-        found = _steps(page, needs_whole=False) or _shape(page, needs_day=True)
+        stated = _steps(page, needs_whole=False) or _shape(page, needs_day=True)
     except InputError as error:
         raise claims.refusal(str(error)) from None
-    if found is not None:
-        claims.claim("rate_curve", *found)
+    if stated is not None:
+        claims.claim("rate_curve", *stated)
     else:
         _plan_for_the_highest(page, claims)
 
 
 def _plan_for_the_highest(page: Page, claims: Claims) -> None:
-    """Claim the highest of several rates of which one is said of some hours: those alone make no day."""
-    rates = [one for one in _rates_in(page) if one.factor >= _PER_HOUR]
-    windows = {one: _FROM_TO.match(page.text, one.end) for one in rates}
+    """Claim the highest of several rates where one holds for some hours only: those make no whole day."""
+    rates = [rate for rate in _rates_in(page) if rate.factor >= _PER_HOUR]
+    windows = {rate: _FROM_TO.match(page.text, rate.end) for rate in rates}
     if not any(windows.values()):
         return
-    highest = max(rates, key=lambda one: one.decimal_value)
+    highest = max(rates, key=lambda rate: rate.decimal_value)
     claims.claim("request_rate", highest.decimal_value, highest.words)
-    said = [page.take(one.start, window.end() if window else one.end).strip() for one, window in windows.items()]
+    phrases = [page.take(rate.start, window.end() if window else rate.end).strip() for rate, window in windows.items()]
     claims.reading(
-        f"{'; '.join(said)!r}: the highest is planned for; with the rate of all other hours ('2 requests/s otherwise') "
-        "the replicas are sized over the day"
+        f"{'; '.join(phrases)!r}: the highest is planned for; with the rate of all other hours ('2 requests/s "
+        "otherwise') the replicas are sized over the day"
     )
 
 
 def curve_of_words(text: str) -> RateCurve:
-    """The curve that words alone say.
+    """The curve that words alone state.
 
     Raises:
-        InputError: they say none; the message says what is missing.
+        InputError: they state none; the message says what is missing.
     """
     page = Page(normalise(text[:2000]))
-    found = _steps(page, needs_whole=True) or _shape(page, needs_day=False)
-    if found is None:
+    stated = _steps(page, needs_whole=True) or _shape(page, needs_day=False)
+    if stated is None:
         raise InputError(
             f"rate curve: {text[:80]!r} gives no rates of a day: say a peak and a mean (20 requests/s at peak, 6 on "
             f"average), or give {FORMS}"
         )
-    return found[0]
+    return stated[0]
 
 
 def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
-    """Rates that are each said with their time; `None` where no time is said.
+    """The curve of rates that have their times beside them, and its words; `None` where no time is stated.
 
-    Rates of some hours alone are no day: they are none, or an error where the whole day is asked for (`needs_whole`).
+    Rates of some hours make no whole day: `None`, or an error where that is asked for (`needs_whole`).
     """
     spans: list[Span] = []
     others: list[Quantity] = []
@@ -114,13 +114,13 @@ def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
     for rate in _rates_in(page):
         if rate.factor < _PER_HOUR:
             continue  # "40,000 a day from 9 to 17" is an amount, and no rate of those hours
-        window, rest = _FROM_TO.match(page.text, rate.end), _ELSE.match(page.text, rate.end)
+        window, otherwise = _FROM_TO.match(page.text, rate.end), _ELSE.match(page.text, rate.end)
         if window is not None:
             spans.append(Span(hours_of(window[1]), hours_of(window[2]), rate.decimal_value))
             taken.append((rate.start, window.end()))
-        elif rest is not None:
+        elif otherwise is not None:
             others.append(rate)
-            taken.append((rate.start, rest.end()))
+            taken.append((rate.start, otherwise.end()))
     if not spans:
         return None
     words = page.original[taken[0][0] : taken[-1][1]].strip()
@@ -141,21 +141,21 @@ def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
 
 
 def _gaps(spans: list[Span], rate_per_s: float) -> list[Span]:
-    """What of a day `spans` leave, at one rate."""
-    parts = [one for one in spans if one.begins_h < one.ends_h]
-    parts += [Span(0.0, one.ends_h, 0.0) for one in spans if one.begins_h >= one.ends_h]
-    parts += [Span(one.begins_h, DAY_H, 0.0) for one in spans if one.begins_h >= one.ends_h]
-    found: list[Span] = []
+    """The parts of a day that `spans` leave out, at one rate."""
+    parts = [span for span in spans if span.begins_h < span.ends_h]
+    parts += [Span(0.0, span.ends_h, 0.0) for span in spans if span.begins_h >= span.ends_h]
+    parts += [Span(span.begins_h, DAY_H, 0.0) for span in spans if span.begins_h >= span.ends_h]
+    gaps: list[Span] = []
     end = 0.0
-    for one in sorted(parts, key=lambda part: part.begins_h):
-        if one.begins_h > end:
-            found.append(Span(end, one.begins_h, rate_per_s))
-        end = max(end, one.ends_h)
-    return [*found, *([Span(end, DAY_H, rate_per_s)] if end < DAY_H else [])]
+    for span in sorted(parts, key=lambda part: part.begins_h):
+        if span.begins_h > end:
+            gaps.append(Span(end, span.begins_h, rate_per_s))
+        end = max(end, span.ends_h)
+    return [*gaps, *([Span(end, DAY_H, rate_per_s)] if end < DAY_H else [])]
 
 
 def _shape(page: Page, *, needs_day: bool) -> tuple[RateCurve, str] | None:
-    """The shape of a peak and a mean, of which one may be said as so many times the other."""
+    """The curve of a peak and a mean, one of which may be stated as so many times the other, and its words."""
     days, times = list(page.search(_DAY)), list(page.search(TIMES))
     if needs_day and not days:
         return None
@@ -173,7 +173,7 @@ def _shape(page: Page, *, needs_day: bool) -> tuple[RateCurve, str] | None:
 def _by_times(
     page: Page, days: list[re.Match[str]], times: list[re.Match[str]], rates: _Rates
 ) -> tuple[RateCurve, str] | None:
-    """A peak said as so many times the mean, and a rate: the mean, unless it is said to be the peak."""
+    """The curve of a peak of so many times the mean, and a rate: the mean, unless it is stated as the peak."""
     factors = {factor_of(match) for match in times}
     words = ", ".join([*_taken(page, days), *(page.original[slice(*match.span())].strip() for match in times)])
     if len(factors) > 1:
@@ -196,7 +196,7 @@ def _by_times(
 
 
 def factor_of(match: re.Match[str]) -> float:
-    """How many times the mean the words of `TIMES` say that a peak is."""
+    """How many times the mean a peak is, by a match of `TIMES`."""
     return read_number(next(filter(None, match.groups()))) or 1.0
 
 
@@ -205,18 +205,18 @@ def _taken(page: Page, days: list[re.Match[str]]) -> list[str]:
 
 
 def _rates_in(page: Page) -> list[Quantity]:
-    return [one for one in find_quantities(page.text) if one.unit == "requests/s" and one.upper is None]
+    return [rate for rate in find_quantities(page.text) if rate.unit == "requests/s" and rate.upper is None]
 
 
 def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> _Rates:
-    """The rates by their marks; beside a rate with a unit a number that says "on average" is one too."""
-    found = _rates_in(page)
-    bare = [one for one in find_quantities(page.text) if one.unit == "count"] if found or is_alone else []
-    bare = [one for one in bare if not any(match.start() <= one.start < match.end() for match in times)]
+    """The rates by their marks; beside a rate with a unit, a bare number that is "on average" is a rate too."""
+    rates = _rates_in(page)
+    bare = [number for number in find_quantities(page.text) if number.unit == "count"] if rates or is_alone else []
+    bare = [number for number in bare if not any(match.start() <= number.start < match.end() for match in times)]
     kinds: dict[str, list[Quantity]] = {"peak": [], "mean": [], "plain": []}
-    for rate in [*found, *bare]:
+    for rate in [*rates, *bare]:
         kind = _mark_of(page, rate)
-        if rate in found or (kind != "plain" and not _is_of_else(page, rate)):
+        if rate in rates or (kind != "plain" and not _is_of_else(page, rate)):
             kinds[kind].append(rate)
     return _Rates(*(tuple(kinds[name]) for name in ("peak", "mean", "plain")))
 
@@ -229,7 +229,7 @@ def _beside(page: Page, number: Quantity) -> tuple[str, str]:
 
 def _is_of_else(page: Page, number: Quantity) -> bool:
     """Whether words beside a bare number say that it is a length."""
-    roles = (one.lastgroup for words in _beside(page, number) for one in lex.ROLE.finditer(words))
+    roles = (match.lastgroup for words in _beside(page, number) for match in lex.ROLE.finditer(words))
     return any(role in lex.LENGTHS for role in roles)
 
 

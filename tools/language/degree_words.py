@@ -98,7 +98,7 @@ _TRIED = Gated(
     r"(?:already\s|once\s|also\s|first\s|recently\s){0,2}(?:tried|tested|benchmarked|measured|experimented\swith))(?![a-z])"
     r"[^,;.!?\n]{0,40}$|(?:试过|测过|测试过|跑过)[^,;。\n]{0,16}$",
 )
-# Behind a degree: more values of it, of which one is to be had. A number of things is none of them.
+# Behind a degree: more values to choose from. A number of things is none of them.
 _FURTHER = Gated(
     r"(?:(?:\s?/\s?\d{1,4}){1,5}|(?:\s?,\s?\d{1,4}){0,4}\s?,?\s?(?:(?<![a-z])or|还是|或者?)\s?\d{1,4})"
     r"(?![\d.,]\d|\s?(?:[x×*%]|gpus?|cards?|nodes?|machines?|boxes|servers?|users?|requests?|replicas?|copies|instances?|processes|engines?|singles|workers?|pods?|vms?|hosts?|streams?|people|concurrent|tokens?|way|[a-z]{1,2}\d|h\d|[张卡台个路块片机节])|\s(?:[a-z]{1,12}\s){0,2}(?:tp|pp|dp|ep)\s?\d)(?!\w)"
@@ -117,9 +117,9 @@ class Degree(Struct, frozen=True):
 
 
 def find_degrees(page: Page, claims: Claims) -> list[Degree]:
-    """Take every degree off the page that is no percentile, not negated, and said of what is planned."""
+    """Take the degrees off the page that are meant for the plan: no percentile, none negated or of another model."""
     percentiles = {match.start() for match in _PERCENTILE.finditer(page.text)}
-    found: list[Degree] = []
+    degrees: list[Degree] = []
     for match in page.search(_DEGREE):
         if match.start() in percentiles:
             continue
@@ -150,9 +150,9 @@ def find_degrees(page: Page, claims: Claims) -> list[Degree]:
         if _is_of_another(page, match):
             claims.reading(f"{words!r} is said of the model that is replaced, and was not read")
             continue
-        found.append(Degree(name, claims.checked_degree(number, words), *match.span(), words))
-        found += _further_values(page, claims, found[-1])
-    return found
+        degrees.append(Degree(name, claims.checked_degree(number, words), *match.span(), words))
+        degrees += _further_values(page, claims, degrees[-1])
+    return degrees
 
 
 def _further_values(page: Page, claims: Claims, first: Degree) -> Iterator[Degree]:

@@ -1,7 +1,7 @@
 """Chats in which people ask and answer: an answer that chooses, and one that gives the figure that was asked for.
 
 "marc: bf16 or fp8" / "dana: fp8, bf16 is too big" says fp8; "ana: first token?" / "ben: 3 s at most" says "first token:
-3 s at most". It reads nothing: it only puts together what two lines say.
+3 s at most". Nothing is read here: two lines are only put together.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _QUESTION = Gated(
 
 
 def with_answers(text: str) -> str:
-    """A normalised text, where it is a chat, with its choices made and its questions beside their answers."""
+    """A normalised chat with its choices made and its questions beside their answers; other texts as they are."""
     if not _is_chat(text):
         return text
     return _QUESTION.sub(_answered, _CHOICE.sub(_chosen, text))
@@ -48,19 +48,19 @@ def _is_chat(text: str) -> bool:
 def _chosen(match: re.Match[str]) -> str:
     options = [match["a"], match["b"]]
     first = re.match(r"(?:the\s)?([A-Za-z\d.\-]*[A-Za-z\d])", match["answer"])
-    meant = [one for one in options if first and one.lower().startswith(first[1].lower())]
+    meant = [option for option in options if first and option.lower().startswith(first[1].lower())]
     if len(meant) != 1:
         return match.group()
     other = options[1 - options.index(meant[0])]
     clauses = re.split(r"(?<=[,;.])\s?", match["answer"])
-    kept = "".join(one for one in clauses if other.lower() not in one.lower())
-    said = f"卡是{meant[0]}的" if _SIZE.fullmatch(meant[0]) else meant[0]
-    return f"{said}\n{match['who']}{kept}"
+    remaining = "".join(clause for clause in clauses if other.lower() not in clause.lower())
+    choice = f"卡是{meant[0]}的" if _SIZE.fullmatch(meant[0]) else meant[0]
+    return f"{choice}\n{match['who']}{remaining}"
 
 
 def _answered(match: re.Match[str]) -> str:
-    what = match["what"].strip()
-    role = LATENCY.search(what) or LOAD.search(what)
+    question = match["what"].strip()
+    role = LATENCY.search(question) or LOAD.search(question)
     if role is None or role.lastgroup in LENGTHS:
         return match.group()
-    return f"\n{match['asks']}{what}: {match['answer']}"
+    return f"\n{match['asks']}{question}: {match['answer']}"

@@ -2,7 +2,7 @@
 
 "llama three point three seventy b on eight h one hundreds, t p four, v l l m" becomes "llama 3.3 70b on eight h100s,
 TP4, vLLM". A card counts only where the catalogue knows it, and "a one hundred" only where it is counted, so that
-ordinary sentences stay as they are. What it refuses: to guess at words that only sound alike.
+ordinary sentences stay as they are. Words that only sound alike are not guessed at.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _COUNTED = Gated(r"\s(?:times|copies|instances|replicas|nodes|models|versions|gp
 _HUNDREDS_OF = r"(?:one|two|three|four|five|six|eight)\shundred"
 _CARD_NUMBER = rf"(?:{_HUNDREDS_OF}|(?:twent|thirt|fort)(?:y|(?=ies))|four|ten|100|200|300|800|20|40|30|10|4)"
 _COUNT = rf"(?:{ENGLISH_NUMBER}|\d{{1,5}}(?:\sx|x)?)"
-# What stands before a card that is named by a letter; nothing else does before "a one hundred" than a count.
+# What may stand before a card that is named by a letter; `_card` is stricter on "a one hundred".
 _BEFORE_CARD = (
     rf"(?:^|(?<=[,;:(\n])\s?|(?<![\w\-])(?:{_COUNT}|on|of|with|the|our|an|some|using|have|has|got|nvidia|to|from|or|and|x|"
     r"these|those|per|each)\s)"
@@ -81,7 +81,7 @@ _DEGREE = Gated(
 _SPELLED_DEGREE = Gated(
     rf"{_START}(?P<name>[tpedc]\sp)(?P<degree>){_END}(?=\s(?:only|of|and|or|on|across|as|is)(?![a-z])|\s?[,.;]|$)"
 )
-# Of text that is known to be dictated.
+# Only for text that is known to be dictated.
 _DECIMAL = Gated(rf"{_START}(?P<whole>{_UNDER_HUNDRED})\spoint\s(?P<part>{_DIGIT}(?:\s{_DIGIT}){{0,2}}){_END}")
 _THOUSANDS = Gated(rf"{_START}(?P<n>{_SIZE}|\d{{1,4}}(?:\.\d{{1,2}})?)\sk{_END}")
 _SIZE_ALONE = Gated(rf"{_START}(?P<n>{_SIZE})\sb{_END}")
@@ -103,7 +103,7 @@ _SIGNS = Gated(
 
 
 def undictated(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """A normalised text with what was dictated in writing, and the (said, written) pairs."""
+    """A normalised text with its dictated words in writing, and the (dictated, written) pairs."""
     text = _FILLER.sub(_unfilled, text)
     if not _SIGNS.search(text):
         return text, ()
@@ -130,7 +130,7 @@ def undictated(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
         write(_SIZE_ALONE, lambda match: f"{_number(match['n'])}b")
         write(
             _DECIMAL,
-            lambda match: f"{_number(match['whole'])}.{''.join(_number(one) for one in match['part'].split())}",
+            lambda match: f"{_number(match['whole'])}.{''.join(_number(digit) for digit in match['part'].split())}",
         )
         write(_THOUSANDS, lambda match: f"{_number(match['n'])}k")
         write(_HUNDREDS, lambda match: _number(match["n"]))
@@ -150,13 +150,13 @@ def _number(words: str) -> str:
         return words
     parts = words.lower().replace("-", " ").replace("oh", "zero").split()
     if "hundred" not in parts and len(parts) > 1 and parts[0] in _ONES:
-        rest = english_value(" ".join(parts[2:] if parts[1] == "zero" else parts[1:])) or 0
-        return str(_ONES.index(parts[0]) * 100 + rest)
+        below_hundred = english_value(" ".join(parts[2:] if parts[1] == "zero" else parts[1:])) or 0
+        return str(_ONES.index(parts[0]) * 100 + below_hundred)
     return str(english_value(" ".join(parts)) or 0)
 
 
 def _version(words: str) -> str:
-    return ".".join(_number(one) for one in re.split(r"\spoint\s|\.", words.lower()))
+    return ".".join(_number(part) for part in re.split(r"\spoint\s|\.", words.lower()))
 
 
 def _spelled(match: re.Match[str]) -> str:
@@ -165,7 +165,7 @@ def _spelled(match: re.Match[str]) -> str:
 
 def _model(match: re.Match[str]) -> str | None:
     version, size = match["version"], match["size"]
-    if not any(one and one[0].isalpha() for one in (version, size)):
+    if not any(words and words[0].isalpha() for words in (version, size)):
         return None
     if not size and _COUNTED.match(match.string, match.end()):
         return None  # "we run llama three times"
@@ -229,5 +229,5 @@ def _format(match: re.Match[str]) -> str:
 
 def _degree(match: re.Match[str]) -> str:
     groups = match.groupdict()
-    name, degree = (groups[one] or groups.get(f"{one}2") for one in ("name", "degree"))
+    name, degree = (groups[group] or groups.get(f"{group}2") for group in ("name", "degree"))
     return f"{str(name).replace(' ', '').upper()}{_number(degree) if degree else ''}"

@@ -14,7 +14,7 @@ class RequestError(InputError):
     """
 
     def __init__(self, reason: str, understood: tuple[Understood, ...] = (), field: str | None = None) -> None:
-        listed = ", ".join(f"{item.field} = {item.value}" for item in understood)
+        listed = ", ".join(f"{entry.field} = {entry.value}" for entry in understood)
         # Words of the request may stand in the reason, line breaks and all.
         reason = short_words(" ".join(reason.split()))
         super().__init__(" ".join(f"{reason} (understood so far: {listed})".split()) if listed else reason)

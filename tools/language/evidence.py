@@ -33,25 +33,25 @@ _COUNTS_TEXTS = Gated(
 )
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
 _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
-# What GPUs of a node are counted of: words without it, or a node, count something else ("one every other week").
+# Words of GPUs per node: words without these, or without a node, count something else ("one every other week").
 _GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x")
-# What GPUs in all are counted of; a card of some, or a word for a number without its name, may be a part of them.
+# Words of a total of GPUs: without a figure or name (`_COUNTED`), or with these, it may be a part of them.
 _PART = Gated(
     r"(?<![a-z])of\s(?:the|our|these|those|them|my|its)(?![a-z])|(?<![a-z])(?:single|one|other)(?![a-z])|[单一]\s?[张块]?卡"
 )
 _COUNTED = Gated(r"\d|(?:gpu|card|accelerator)s(?![a-z])|(?<![a-z])[a-z]{1,3}\d{2,4}|[hd]gx")
-# A limit as it is demanded ("TPOT <= 45 ms"); one without may be what is seen ("shows a TPOT of 70 ms").
+# Words of a demanded limit ("TPOT <= 45 ms"); without them it may be an observation ("shows a TPOT of 70 ms").
 _BOUND = Gated(
     r"[<≤:=]|(?<![a-z])(?:under|below|within|at\smost|max(?:imum)?|no\s(?:more|longer|worse)\sthan|not\s(?:over|above|more|exceed)|less\sthan|limit|target|slo|must|should|up\sto|sub)(?![a-z])|"
     r"以[内下]|不超过|不高于|不大于|低于|小于|少于|控制在|最多|上限|要求|目标"
 )
-# What is in flight, not who there is: "40 concurrent" before "14 people".
+# Words of requests in flight, not of people: "40 concurrent" before "14 people".
 _AT_ONCE = Gated(
     r"concurren|simultan|parallel|(?<![a-z])(?:in[\s\-]flight|at\s(?:once|the\ssame|a\stime|any)|requests?|quer(?:y|ies)|batch|streams?|sessions?|users?|clients?|prompts?|chats?|calls?|agents?|jobs?)(?![a-z])|"
     r"并发|同时|在途|在线|[路个]?请求|用户"
 )
 _LIMITS = ("ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max")
-# A rate of a second or a minute; an amount of a day is spread over it, and says less of the load at any time.
+# A rate by the second or minute; an amount of a day is spread over it, and says less of the load at any time.
 _BY_SECOND = Gated(r"(?:/|per|a|each|every|每)\s?(?:s(?:ec(?:ond)?)?|m(?:in(?:ute)?)?|秒钟?|分钟?)(?![a-z])|[qr]ps")
 _NODE = Gated(r"node|server|machine|box|host|[台机]")
 
@@ -84,8 +84,8 @@ def grade(name: str, value: Any, words: str) -> Grade:
 
 
 def holds(words: str, number: int) -> bool:
-    """Whether words state a number themselves, and do not only name a thing that has so many."""
+    """Whether words state a number themselves, rather than name a thing that has so many."""
     return (
-        any(one.value == number for one in find_quantities(words))
+        any(quantity.value == number for quantity in find_quantities(words))
         or re.search(rf"(?<![\w.]){number}", words) is not None
     )

@@ -1,7 +1,7 @@
 """Patterns of which no more is compiled than what a text could match: most requests say little of what can be said.
 
-Compiling all of them takes longer than reading a request. What a pattern comes to without the words that a text lacks
-matches the same in that text, and has the same groups (`possible.py`).
+Compiling all of them takes longer than reading a request. A pattern without the alternatives whose words a text lacks
+matches the same in that text, with the same groups (`possible.py`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _NOTHING = re.compile(NEVER)
 _SHORT = 80
 """Characters of a pattern that is compiled as a whole where any of it could match."""
 _LOOKS = 4
-"""Texts with other words than those before, after which a pattern is compiled as a whole: it will be asked often."""
+"""After more texts with new words than this, a pattern is compiled as a whole: it will be asked often."""
 
 
 class Gated:
@@ -26,13 +26,13 @@ class Gated:
         self.pattern = pattern
         self.flags = flags
         self._whole: re.Pattern[str] | None = None
-        # The words that no text so far has had, on which it depends what is compiled; and that. No text has been yet.
+        # The words that no text so far has had, and the pattern that is compiled without them; nothing before any text.
         self._known: tuple[tuple[str, ...], re.Pattern[str]] = (("",), _NOTHING)
-        self._met: frozenset[str] = frozenset()
+        self._seen_words: frozenset[str] = frozenset()
         self._looks = 0
 
     def within(self, text: str) -> re.Pattern[str]:
-        """What matches in this text, and in a part of it, as the pattern does."""
+        """A compiled pattern that matches in this text, and in parts of it, as the whole one does."""
         if self._whole is not None:
             return self._whole
         seen = folded(text)
@@ -43,38 +43,38 @@ class Gated:
         return known
 
     def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
-        """As of a compiled pattern."""
+        """Like `re.Pattern.search`."""
         return (self._whole or self.within(text)).search(text, start, end)
 
     def match(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
-        """As of a compiled pattern."""
+        """Like `re.Pattern.match`."""
         return (self._whole or self.within(text)).match(text, start, end)
 
     def fullmatch(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
-        """As of a compiled pattern."""
+        """Like `re.Pattern.fullmatch`."""
         return (self._whole or self.within(text)).fullmatch(text, start, end)
 
     def finditer(self, text: str, start: int = 0, end: int = sys.maxsize) -> Iterator[re.Match[str]]:
-        """As of a compiled pattern."""
+        """Like `re.Pattern.finditer`."""
         return (self._whole or self.within(text)).finditer(text, start, end)
 
     def findall(self, text: str) -> list[str]:
-        """As of a compiled pattern with at most one group."""
+        """Like `re.Pattern.findall` of a pattern with at most one group."""
         return (self._whole or self.within(text)).findall(text)
 
     def split(self, text: str, maxsplit: int = 0) -> list[str]:
-        """As of a compiled pattern without groups."""
+        """Like `re.Pattern.split` of a pattern without groups."""
         return list(map(str, self.within(text).split(text, maxsplit)))
 
     def sub(self, replacement: str | Callable[[re.Match[str]], str], text: str, count: int = 0) -> str:
-        """As of a compiled pattern."""
+        """Like `re.Pattern.sub`."""
         pattern = self.within(text)
         return text if pattern is _NOTHING else pattern.sub(replacement, text, count)
 
     def _looked(self, seen: str, missed: tuple[str, ...]) -> re.Pattern[str]:
-        self._met |= {word for word in missed if word in seen}
+        self._seen_words |= {word for word in missed if word in seen}
         self._looks += 1
-        possible = Possible(self.pattern, seen, self._met)
+        possible = Possible(self.pattern, seen, self._seen_words)
         if possible.pattern is None:
             pattern = _NOTHING
         elif self._looks > _LOOKS or len(self.pattern) <= _SHORT:
@@ -86,4 +86,4 @@ class Gated:
 
 
 Pattern = re.Pattern[str] | Gated
-"""What can be looked for in a text."""
+"""A pattern to search a text for."""

@@ -22,13 +22,13 @@ _MEMORY = re.compile(r"显存|内存|memory|vram|hbm", re.IGNORECASE)
 
 
 def settle_growth(page: Page, claims: Claims) -> None:
-    """Plan for the load as it is said to grow; what grows is the one load that was stated."""
+    """Raise the load by its stated growth, where exactly one load is stated."""
     loads = [name for name in ("request_rate", "concurrency") if claims.has(name)]
     for match in page.search(_GROWTH):
         if len(loads) != 1 or _MEMORY.search(page.clause_text(*match.span())):
             continue
-        said = next(filter(None, match.groups()))
-        factor = 1 + (read_share(said if match["c"] or match["d"] else f"{said}%") or 0.0)
+        amount = next(filter(None, match.groups()))
+        factor = 1 + (read_share(amount if match["c"] or match["d"] else f"{amount}%") or 0.0)
         before, words = claims.values[loads[0]], claims.words[loads[0]]
         value = before * factor if loads[0] == "request_rate" else math.ceil(before * factor - 1e-9)
         more = page.take(*match.span())

@@ -27,10 +27,10 @@ class Count(Struct, frozen=True):
 
 
 def without_the_busy(claims: Claims, counts: list[Count], available: Count | None) -> list[Count]:
-    """The counts where a part of a larger number is free: that part alone, or all of them with the rest kept back."""
-    if available is None or _is_rest_kept(claims, counts, available):
+    """The counts where only a part of the hardware is free: that part alone, or all counts with the rest reserved."""
+    if available is None or _is_rest_reserved(claims, counts, available):
         return counts
-    is_one_node = available.field == "nodes" and [one.field for one in counts] == ["gpus"]
+    is_one_node = available.field == "nodes" and [count.field for count in counts] == ["gpus"]
     if is_one_node and not claims.has("gpus_per_node"):  # "8 H100 today … four of those nodes"
         claims.claim("gpus_per_node", counts[0].number, counts[0].words)
         claims.reading(f"{counts[0].words!r} read as one of the nodes that {available.words!r} speaks of")
@@ -41,44 +41,45 @@ def without_the_busy(claims: Claims, counts: list[Count], available: Count | Non
     return [*(count for count in counts if count not in larger), available]
 
 
-def _is_rest_kept(claims: Claims, counts: list[Count], available: Count) -> bool:
-    """Whether what is free is what was kept back leaves; of nodes that are counted the rest is kept back here.
+def _is_rest_reserved(claims: Claims, counts: list[Count], available: Count) -> bool:
+    """Whether `available` is what reservations leave; if nodes are counted, their rest is reserved here.
 
     Raises:
-        RequestError: another number of GPUs was kept back.
+        RequestError: another number of GPUs is reserved.
     """
     largest = {
-        field: max((one.number for one in counts if one.field == field), default=0) for field in ("gpus", "nodes")
+        field: max((count.number for count in counts if count.field == field), default=0) for field in ("gpus", "nodes")
     }
     of_nodes = largest["nodes"] * claims.values.get("gpus_per_node", 0)
-    left = max(largest["gpus"], of_nodes) - available.number
-    constraints = (one for one in claims.values.get("constraints", ()) if isinstance(one, ReservedConstraint))
-    reserved = [one for one in constraints if one.kind == "reserved_gpus"]
-    kept = sum(one.value for one in reserved)
-    if available.field != "gpus" or left <= 0:
+    unavailable = max(largest["gpus"], of_nodes) - available.number
+    constraints = (c for c in claims.values.get("constraints", ()) if isinstance(c, ReservedConstraint))
+    reserved = [c for c in constraints if c.kind == "reserved_gpus"]
+    reserved_gpus = sum(c.value for c in reserved)
+    if available.field != "gpus" or unavailable <= 0:
         return False
-    if left == kept:
-        claims.reading(f"{available.words!r} read as what the {kept} GPUs leave that are kept back")
+    if unavailable == reserved_gpus:
+        claims.reading(f"{available.words!r} read as what the {reserved_gpus} GPUs leave that are kept back")
         if not largest["nodes"]:
             drop_constraints(claims, reserved)
         return largest["nodes"] > 0
     if of_nodes <= largest["gpus"] or _OTHERS.match(available.words):
         return False
-    if kept:
+    if reserved_gpus:
         raise claims.refusal(
-            f"{available.words!r} leaves {left:g} of {of_nodes:g} GPUs, but {kept} are kept back; say which are free"
+            f"{available.words!r} leaves {unavailable:g} of {of_nodes:g} GPUs, but {reserved_gpus} are kept back; say "
+            "which are free"
         )
-    claims.reading(f"{available.words!r} read as {left:g} of {of_nodes:g} GPUs that are kept back")
+    claims.reading(f"{available.words!r} read as {unavailable:g} of {of_nodes:g} GPUs that are kept back")
     kind: Literal["reserved_gpus"] = "reserved_gpus"
-    add_constraints(claims, [ReservedConstraint(kind=kind, value=int(left), words=available.words)])
+    add_constraints(claims, [ReservedConstraint(kind=kind, value=int(unavailable), words=available.words)])
     return True
 
 
 def agreed(claims: Claims, counts: list[Count]) -> list[Count]:
-    """The counts without what says a node's share of them ("2 nodes, 8 GPUs, 16 GPUs in all", "4机32卡，单机8卡")."""
+    """The counts without a node's share, which is claimed ("2 nodes, 8 GPUs, 16 GPUs in all", "4机32卡，单机8卡")."""
     nodes = {count.number for count in counts if count.field == "nodes"}
     if len(nodes) == 2 and 1 in nodes and claims.has("gpus_per_node"):
-        counts = [one for one in counts if one.field != "nodes" or one.number != 1 or not _ONE_OF.match(one.words)]
+        counts = [c for c in counts if c.field != "nodes" or c.number != 1 or not _ONE_OF.match(c.words)]
         nodes = {count.number for count in counts if count.field == "nodes"}
     shares = sorted({count.number for count in counts if count.field == "gpus"})
     if len(nodes) != 1 or len(shares) != 2 or shares[1] != shares[0] * max(nodes):
@@ -108,14 +109,12 @@ def claim_counts(claims: Claims, counts: list[Count]) -> None:
 
 def without_bounds(text: str, claims: Claims, counts: list[Count]) -> list[Count]:
     """The counts without the most nodes that a stated number of GPUs may be on: "4 H100, at most 2 nodes"."""
-    if not any(one.field == "gpus" for one in counts) or claims.has("gpus_per_node"):
+    if not any(count.field == "gpus" for count in counts) or claims.has("gpus_per_node"):
         return counts
-    kept = [
-        one for one in counts if one.field != "nodes" or not _MOST_BEFORE.search(text[: max(0, text.find(one.words))])
-    ]
-    for one in counts:
-        if one not in kept:
+    remaining = [c for c in counts if c.field != "nodes" or not _MOST_BEFORE.search(text[: max(0, text.find(c.words))])]
+    for count in counts:
+        if count not in remaining:
             claims.leave_unread(
-                f"{one.words!r} is the most nodes that there may be; GPUs are planned on as few as hold them"
+                f"{count.words!r} is the most nodes that there may be; GPUs are planned on as few as hold them"
             )
-    return kept
+    return remaining

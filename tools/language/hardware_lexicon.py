@@ -139,7 +139,7 @@ BEFORE_MOST = 16
 IS_LOST = Gated(
     r"\s?(?:(?:fails?|dies?|breaks?|crashes|crash|goes\s(?:down|away)|(?:is|are|gets?)\s(?:lost|down|gone|broken)|drops?\sout|burns?\sout)(?![a-z])|坏|挂[了掉]|故障|宕)"
 )
-"""Behind a count: what may be lost of what there is."""
+"""Behind a count: it is what may be lost of the hardware."""
 IN_A_NODE = Gated(
     rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
 )
@@ -193,7 +193,7 @@ OUR_PART = Gated(
 # "four of those nodes", "use two of these machines": what there is to plan with, of what was spoken of before.
 OF_THOSE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s(?:those|these)\s(?:\w{{2,12}}\s)?(?:(?P<node>{_NODE_NOUN}(?:e?s)?)|gpus?|cards?)(?![a-z])"
-    # What is said of them may be that they are not there.
+    # Words behind them may say that they are not available.
     r"(?!\s(?:that\s|which\s)?(?:are|is|were|was|have|has|had|must|will|stays?|belongs?|goes|go|should|need)(?![a-z])(?!\s(?:ours|free|available|usable|idle|spare)))",
 )
 AVAILABLE = Gated(
@@ -215,7 +215,7 @@ AVAILABLE = Gated(
 )
 
 # "GPUs 0 to 3 are ours", "卡0-3归我们": the part by its numbers.
-# Before "use two of them": who plans is told to, and nobody else does.
+# Before "use two of them": the planner is told to, and nobody else does it.
 TOLD_TO = Gated(
     r"(?:^|[,;:.(!?\n-]|(?<![a-z])(?:we|i|you|us|can|may|could|should|must|will|would|to|only|just|please|let's|then|and|so|but|now|or))\s?$",
 )

@@ -55,7 +55,7 @@ class Tokens:
         return self.page.original[max(0, start - 80) : start]
 
     def word_after(self, match: re.Match[str]) -> str:
-        """What stands behind a shape, where it is a word or a mark of no meaning; else nothing."""
+        """The word or mark behind a shape if it means nothing here, else ""."""
         later = self.tokens[match.end() : match.end() + 1]
         return later[0].words if later and later[0].symbol == "." else ""
 

@@ -1,8 +1,7 @@
 """How many accelerators, on how many nodes: every way of saying "2x8 H200" in English and Chinese.
 
 A dozen short shapes over the text's symbols (`hardware_tokens.py`: `n` a number, `S` a server, `g` the word GPU, `C` a
-card's name, ...) say what the numbers count. It reads counts and open counts ("no limit on cards") and refuses to
-complete them: what was not said stays unsaid.
+card's name, ...) say what the numbers count. Counts and open counts ("no limit on cards") are read, never completed.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .page import Page
 from .quantities import find_quantities, read_number
 from .reserved_words import how_many
 
-# Claims that speak of open counts, and are no fields: that few are wanted, or that there is no limit.
+# Claims on open counts that are no fields: few are wanted, or there is no limit.
 FEWEST, UNLIMITED = "fewest", "unlimited"
 _ONE_NODE = Gated(r"(?:node|machine|server|box|host|instance|tray)\s?$")
 _GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])")
@@ -53,7 +52,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
-    for count in [one for one in counts if claims.is_past(one.words)]:
+    for count in [count for count in counts if claims.is_past(count.words)]:
         counts.remove(count)
         claims.reading(f"{count.words!r} tells what held once, and was not read as what there is")
     counts = without_bounds(page.original, claims, counts)
@@ -65,7 +64,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
 
 
 def _read_open(page: Page, claims: Claims) -> None:
-    """Read that the number of GPUs is left open, and what is said of groups and not of what there is."""
+    """Read an open number of GPUs, and words about groups, which count no hardware."""
     for match in page.search(lex.OPEN):
         words = page.take(*match.span())
         claims.claim("gpus_open", True, words)
@@ -146,8 +145,8 @@ def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count
     """The number of GPUs with those that are added to it, where all of them are to be planned for."""
     further = next(iter(page.search(lex.FURTHER)), None)
     together = next(iter(page.search(lex.ALL_OF_THEM)), None)
-    gpus = [one for one in counts if one.field == "gpus"]
-    if further is None or together is None or len({one.number for one in gpus}) != 1 or len(gpus) < len(counts):
+    gpus = [count for count in counts if count.field == "gpus"]
+    if further is None or together is None or len({count.number for count in gpus}) != 1 or len(gpus) < len(counts):
         return counts
     more = read_number(next(filter(None, further.groups()))) or 0.0
     total = gpus[0].number + more
@@ -163,7 +162,7 @@ def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count
 def _most_of_them(page: Page, claims: Claims) -> None:
     """Read a number of GPUs as the most that may be used, where words say so.
 
-    It leaves open how many are; of nodes that are counted, what is beyond is kept back: "at most 12" of 2 x 8.
+    The number to use stays open; of counted nodes, the GPUs beyond the most are reserved: "at most 12" of 2 x 8.
     """
     values, words = claims.values, claims.words.get("gpus", "")
     start = page.original.find(words)

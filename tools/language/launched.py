@@ -1,7 +1,7 @@
 """What launch commands in a text say beside the words in their place: all degrees of what they start, and its settings.
 
-A command is a whole strategy, of as many servers as it starts. Words win over it: degrees that are said of another
-layout, or replicas that are to fill the GPUs, leave open what it does not name.
+A command is a whole strategy for as many servers as it starts. Words win over it: degrees of another layout, or
+replicas that fill the GPUs, leave open what the words do not name.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .said import StatedDegrees, StatedStrategy
 if TYPE_CHECKING:
     from ..importing.spans import Started
 
-# That the layout of the command is to stay: it does.
+# Words to keep the layout of the command, which is kept anyway.
 _KEPT = Gated(
     r"(?:(?:please\s)?keep(?:ing)?|preserve|stay\swith|stick\s(?:to|with)|(?:do\snot|don't|never)\s(?:change|touch|alter|modify))"
     r"\s(?:(?:the|this|that|our|its|same|exact(?:ly)?|current|existing|as)\s){0,3}"
@@ -38,7 +38,7 @@ _DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp")
 
 
 def with_commands_in_words(text: str) -> tuple[str, tuple[str, ...]]:
-    """`text` with words in place of its launch commands, and how those were read; as it is where that is not known."""
+    """`text` with words in place of its launch commands, and how those were read; unchanged where they are unknown."""
     if not may_launch(text):
         return text, ()
     from ..importing.spans import in_place
@@ -47,7 +47,7 @@ def with_commands_in_words(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def leave_unplanned(text: str, claims: Claims) -> None:
-    """List what launch commands in `text` say that no plan holds."""
+    """List what no plan holds of the launch commands in `text`."""
     if may_launch(text):
         from ..importing.spans import not_planned
 
@@ -79,14 +79,14 @@ def claim_started(text: str, page: Page, claims: Claims) -> None:
 
 
 def _claim_strategy(started: Started, strategy: Strategy, page: Page, claims: Claims) -> None:
-    """Complete what words state by the command: its number of servers, and its degrees where they are of its layout."""
-    said: StatedStrategy = claims.values.get("strategy") or StatedStrategy()
-    degrees = {phase: _completed(getattr(said, phase), getattr(strategy, phase), claims) for phase in PHASES}
+    """Complete the stated strategy from a command: its number of servers, and its degrees where the layout fits."""
+    stated: StatedStrategy = claims.values.get("strategy") or StatedStrategy()
+    degrees = {phase: _completed(getattr(stated, phase), getattr(strategy, phase), claims) for phase in PHASES}
     update: dict[str, Any] = {} if None in degrees.values() else dict(degrees)
     constraints = claims.values.get("constraints", ())
-    is_counted = said.gpus is not None or any(isinstance(one, ReplicasConstraint) for one in constraints)
+    is_counted = stated.gpus is not None or any(isinstance(c, ReplicasConstraint) for c in constraints)
     is_apart = strategy.prefill.replicas is not None
-    if said.dp is None and not is_counted and not is_apart and not _FILLS.search(page.original):
+    if stated.dp is None and not is_counted and not is_apart and not _FILLS.search(page.original):
         update["dp"] = strategy.dp
         several = f"{started.servers} servers" if started.servers > 1 else "one server"
         claims.reading(
@@ -95,14 +95,14 @@ def _claim_strategy(started: Started, strategy: Strategy, page: Page, claims: Cl
         )
     if not claims.has("disaggregated"):
         claims.claim("disaggregated", is_apart, started.words)
-    claims.replace("strategy", said.model_copy(update=update), claims.words.get("strategy", started.words))
+    claims.replace("strategy", stated.model_copy(update=update), claims.words.get("strategy", started.words))
 
 
-def _completed(said: StatedDegrees, own: PhaseStrategy, claims: Claims) -> StatedDegrees | None:
-    """The degrees that are said of a phase with the command's; `None` where they are of another layout."""
-    ruled = {one.value.name for one in claims.values.get("constraints", ()) if isinstance(one, DegreeConstraint)}
-    stated = said.model_dump(exclude_none=True, exclude={"replicas"})
-    if any(degree != (getattr(own, name) or 1) for name, degree in stated.items()):
+def _completed(degrees: StatedDegrees, started: PhaseStrategy, claims: Claims) -> StatedDegrees | None:
+    """The stated degrees of a phase with the command's; `None` where they are of another layout."""
+    ruled = {c.value.name for c in claims.values.get("constraints", ()) if isinstance(c, DegreeConstraint)}
+    stated = degrees.model_dump(exclude_none=True, exclude={"replicas"})
+    if any(degree != (getattr(started, name) or 1) for name, degree in stated.items()):
         return None
-    update = {name: getattr(own, name) or 1 for name in _DEGREES if name not in stated and name not in ruled}
-    return said.model_copy(update={**update, "replicas": said.replicas or own.replicas})
+    update = {name: getattr(started, name) or 1 for name in _DEGREES if name not in stated and name not in ruled}
+    return degrees.model_copy(update={**update, "replicas": degrees.replicas or started.replicas})

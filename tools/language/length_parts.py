@@ -1,7 +1,7 @@
 """What a prompt is made of, part by part, as the length of all: "380 tokens of mail, the thread 1,220, snippets 2,400".
 
-Parts are amounts with a word for material that goes into a prompt, one after another with nothing between but what
-joins a list. The text gets their sum instead, and what all requests share of it.
+Parts are amounts with a word for material of a prompt, joined as a list. Their sum takes their place in the text, with
+the part that all requests share.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from .quantities import find_quantities
 
 _N = r"(?<![\dA-Za-z.,])\d(?:[\d,]{0,10}\d)?(?:\.\d{1,3})?(?:\s?k(?![a-z]))?(?![\d%]|[a-su-z])"
 _ABOUT = r"(?:(?:about|around|roughly|some|on\saverage|approximately|an\saverage\sof|only|~|another|averages?)\s?){0,2}"
-_ONE = (
+_NOUN = (
     r"system\s(?:prompts?|messages?|instructions?)|instructions?|templates?|rules?|rubrics?|schemas?|definitions|style\sguide|persona|"
     r"examples?|few[\s\-]shots?|checklists?|boilerplate|guidelines?|preamble|polic(?:y|ies)|headers?|context|history|snippets?|chunks?|"
     r"excerpts?|passages?|threads?|transcripts?|diffs?|code|files?|letters?|mails?|e-?mails?|tickets?|questions?|quer(?:y|ies)|data|documents?|"
     r"docs|articles?|contracts?|records?|reports?|conversation|messages?|turns?|retrieval|metadata|pages?|paragraphs?|results|images?|screenshots?|logs?|text|research|(?:user\s)?input|scheme"
 )
-_MATERIAL = rf"(?:[a-z][a-z\-]{{1,14}}\s){{0,3}}?(?<![a-z])(?:{_ONE})(?![a-z])(?:\sso\sfar|\sitself)?"
+_MATERIAL = rf"(?:[a-z][a-z\-]{{1,14}}\s){{0,3}}?(?<![a-z])(?:{_NOUN})(?![a-z])(?:\sso\sfar|\sitself)?"
 _MATERIAL_CHINESE = (
     r"[^\d,;。:()\s]{0,6}?(?:系统提示词?|提示词|指令|模板|规则|历史(?:对话|消息)?|上下文|检索(?:内容|片段|结果)?|文档|正文|片段|问题|提问|"
     r"用户输入|消息|对话|画像|说明|表结构|原文|简历|合同|病历|工单|邮件)"
@@ -51,7 +51,7 @@ _LEAST = 16  # tokens: "2 rules and 3 examples" have no length
 
 
 def with_parts_together(text: str) -> tuple[str, list[str]]:
-    """A normalised text with each list of parts of a prompt as one length, and how each was made."""
+    """A normalised text with each list of prompt parts as one length, and a note on each."""
     notes: list[str] = []
     position: int = 0
     for _ in range(_MOST_LISTS):
@@ -79,12 +79,12 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
 
 def _tokens(part: re.Match[str]) -> float:
     words = next(filter(None, (part[name] for name in "abcde")))
-    found = find_quantities(f"{words.strip()} tokens")
-    return found[0].value if found else 0.0
+    quantities = find_quantities(f"{words.strip()} tokens")
+    return quantities[0].value if quantities else 0.0
 
 
 def _is_of_output(text: str, part: re.Match[str], start: int) -> bool:
-    """Whether an amount is what comes back: so called, in its own words or right before or behind it."""
+    """Whether an amount is output, by its own words or those right before or behind it."""
     behind = re.split(r"[,;.\n]|\s(?:and|but|while|then)\s", text[part.end() : part.end() + _NEAR])[0]
     before = re.split(r"[,;.\n]", text[max(0, start - _NEAR) : start])[-1]
     return _OUTPUT.search(f"{before} {part.group()} {behind}") is not None

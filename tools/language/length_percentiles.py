@@ -27,12 +27,12 @@ _MOST_BETWEEN = 30
 
 
 def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequence[Statement]) -> bool:
-    """Claim `statements` of the lengths of a side as percentiles, where each is of another one; whether they were.
+    """Claim `statements` of a side's lengths as percentiles, where each names another; returns whether it did.
 
     Where words choose one of them to plan with, every request has that length.
     """
-    points = {_percent(page, statements, one): int(one.quantity.value) for one in statements}
-    if len(points) < 2 or len(points) < len({one.quantity for one in statements}):
+    points = {_percent(page, statements, statement): int(statement.quantity.value) for statement in statements}
+    if len(points) < 2 or len(points) < len({statement.quantity for statement in statements}):
         return False
     mean = points.pop(None, None)
     if mean is not None and not _is_mean(page, statements, mean):
@@ -41,7 +41,7 @@ def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequenc
         return _claim_fit(page, claims, side, statements, mean, points)
     choice = chosen(page)
     if (tokens := points.get(choice if isinstance(choice, float) else None)) is not None:
-        words = ", ".join(page.take(one.quantity.start, one.quantity.end) for one in statements)
+        words = ", ".join(page.take(statement.quantity.start, statement.quantity.end) for statement in statements)
         claims.claim(f"{side}_tokens", tokens, words)
         claims.reading(f"{words!r}: every {side} is planned for as the p{choice:g} of {tokens:,} tokens, as was chosen")
         return True
@@ -54,10 +54,10 @@ def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequenc
         lengths = RequestLengths.model_validate({**stated, side: {"percentiles": rising}})
     except ValidationError:
         return False
-    words = ", ".join(page.take(one.quantity.start, one.quantity.end) for one in statements)
+    words = ", ".join(page.take(statement.quantity.start, statement.quantity.end) for statement in statements)
     claims.replace("lengths", lengths, words if known is None else f"{claims.words['lengths']}; {words}")
-    said = ", ".join(f"p{percent:g} {tokens:,}" for percent, tokens in rising)
-    claims.reading(f"{words!r} read as percentiles of the {side}: {said}, log-normal between and beyond them")
+    listed = ", ".join(f"p{percent:g} {tokens:,}" for percent, tokens in rising)
+    claims.reading(f"{words!r} read as percentiles of the {side}: {listed}, log-normal between and beyond them")
     if mean is not None:
         claims.reading(f"the mean {side} of {mean:,} tokens is not used beside them: percentiles have their own")
     return True
@@ -66,10 +66,10 @@ def claim_percentiles(page: Page, claims: Claims, side: str, statements: Sequenc
 def _claim_fit(
     page: Page, claims: Claims, side: str, statements: Sequence[Statement], mean: int, points: dict[float | None, int]
 ) -> bool:
-    """Claim a mean and one percentile as the log-normal lengths that have both; whether a percentile above 50 is.
+    """Claim the log-normal lengths that have a mean and one percentile; returns whether there are any.
 
-    mean = median * exp(sigma^2 / 2) and tokens = median * exp(z * sigma), of which the lesser sigma is taken. A
-    percentile above mean * exp(z^2 / 2) is of none: then the one of that mean with the longest tail is.
+    mean = median * exp(sigma^2 / 2) and tokens = median * exp(z * sigma); the lesser sigma is taken. None has a
+    percentile above mean * exp(z^2 / 2): then the one of that mean with the longest tail is claimed.
     """
     ((percent, tokens),) = points.items()
     if percent == 50.0 and mean > tokens:
@@ -85,7 +85,7 @@ def _claim_fit(
     stated: dict[str, Any] = {} if known is None else known.model_dump(exclude_none=True)
     fit = {"log_normal": {"median_tokens": median, "sigma": round(sigma, 4)}}
     lengths = RequestLengths.model_validate({**stated, side: fit})
-    words = ", ".join(page.take(one.quantity.start, one.quantity.end) for one in statements)
+    words = ", ".join(page.take(statement.quantity.start, statement.quantity.end) for statement in statements)
     claims.replace("lengths", lengths, words if known is None else f"{claims.words['lengths']}; {words}")
     claims.claim(f"{side}_tokens", mean, words)
     reached = round(median * math.exp(z * sigma)) if root < 0.0 else tokens
@@ -96,14 +96,14 @@ def _claim_fit(
 
 
 def _is_mean(page: Page, statements: Sequence[Statement], mean: int) -> bool:
-    """Whether the figure of which no percentile is named is called the mean."""
-    of_mean = [one for one in statements if one.quantity.value == mean]
-    return all(_MEAN.search(" ".join(_beside(page, statements, one))) for one in of_mean)
+    """Whether the figure without a percentile is called the mean."""
+    of_mean = [statement for statement in statements if statement.quantity.value == mean]
+    return all(_MEAN.search(" ".join(_beside(page, statements, statement))) for statement in of_mean)
 
 
-def _beside(page: Page, statements: Sequence[Statement], one: Statement) -> tuple[str, str]:
+def _beside(page: Page, statements: Sequence[Statement], statement: Statement) -> tuple[str, str]:
     """The words before a figure, back to the figure before it, and those behind it, on to the next."""
-    start, end = one.quantity.start, one.quantity.end
+    start, end = statement.quantity.start, statement.quantity.end
     before = max((other.quantity.end for other in statements if other.quantity.end <= start), default=0)
     after = min(
         (other.quantity.start for other in statements if other.quantity.start >= end), default=len(page.original)
@@ -113,9 +113,9 @@ def _beside(page: Page, statements: Sequence[Statement], one: Statement) -> tupl
     return ahead, behind
 
 
-def _percent(page: Page, statements: Sequence[Statement], one: Statement) -> float | None:
+def _percent(page: Page, statements: Sequence[Statement], statement: Statement) -> float | None:
     """The percentile that the words before a figure name, or else those behind it."""
-    ahead, behind = _beside(page, statements, one)
+    ahead, behind = _beside(page, statements, statement)
     named = list(PERCENTILE.finditer(ahead))[-1:] or list(PERCENTILE.finditer(behind))[:1]
     if not named:
         return None

@@ -47,7 +47,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
     ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),
 )  # fmt: skip
 ROLE = Gated("|".join(f"(?P<{name}>{pattern})" for name, pattern in _ROLES))
-FIELDS = {one.figure.removesuffix("_ms"): one.field for one in LATENCY_LIMITS}
+FIELDS = {limit.figure.removesuffix("_ms"): limit.field for limit in LATENCY_LIMITS}
 
 STATISTIC_WORDS = Gated(
     r"(?<![A-Za-z0-9])(?:t?p\s?-?(?P<p>50|90|95|99(?:\.9{1,3})?|999)(?!\d)(?:th)?(?:\spercentile)?|"
@@ -62,7 +62,7 @@ STATISTICS: dict[str, Statistic] = {"50": "p50", "90": "p90", "95": "p95", "99":
 STRICTER = ("mean", "p50", "p90", "p95", "p99")
 FOR_ALL = Gated(r"(?:both|all|均|都)[^,.;]{0,12}$")
 AND = Gated(r"\s?(?:and|&)\s?(?:an?\s|the\s)?|\s?(?:和|与|且)\s?")
-"""Between two limits of which one statistic is said behind."""
+"""Between two limits that share the statistic behind them."""
 FROM_BELOW = Gated(
     r"(?:(?<![a-z])(?:(?:not|never|no|n't)\s(?:be\s|go\s|drop\s|fall\s)?(?:lower|less|below|under|faster|shorter|quicker)(?:\sthan)?|at\sleast|(?:a\s)?minimum(?:\sof)?)|>=?|≥|不(?:得|能|可|应)?(?:低于|小于|少于)|至少)\s?$"
 )

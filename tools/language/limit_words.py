@@ -1,7 +1,7 @@
 """Limits on latency and speed: TTFT, TPOT, end to end and tokens per second, with the statistic of each.
 
-A speed that is said of one user ("30 tokens/s per user") is a TPOT; a speed of the whole deployment is a throughput.
-A latency of which nothing says what it is ("latency 2 s") is reported as unread.
+A speed of one user ("30 tokens/s per user") is a TPOT; a speed of the whole deployment is a throughput. A latency
+without a word for its kind ("latency 2 s") is reported as unread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .page import STATISTIC, Page
 from .quantities import Quantity, find_quantities
 from .said import Statistic
 
-_BARE = 0.4  # "latency budget: 600 ms to first token": a word that says which latency is nearer than one that does not
+_BARE = 0.4  # "latency budget: 600 ms to first token": words that say which latency count as nearer
 
 
 class _Limit(Struct, frozen=True):
@@ -39,7 +39,7 @@ def read_limits(page: Page, claims: Claims) -> None:
 
 
 def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, int]]:
-    found: list[tuple[Statistic, int, int]] = []
+    statistics: list[tuple[Statistic, int, int]] = []
     for match in page.search(lex.STATISTIC_WORDS):
         figure = match["p"] or match["nth"] or match["cn"] or match["share"]
         is_average = match["mean"] or match["mean2"]
@@ -50,9 +50,9 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
             statistic = lex.STATISTICS.get(figure, "p99")
             if figure not in lex.STATISTICS:
                 claims.reading(f"{match.group().strip()!r} read as p99, the strictest statistic that a plan can hold")
-        found.append((statistic, *match.span()))
+        statistics.append((statistic, *match.span()))
         page.take(*match.span(), mark=STATISTIC)
-    return found
+    return statistics
 
 
 def _near_limit(page: Page, start: int, end: int) -> bool:
@@ -85,12 +85,12 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
     roles = _roles(page)
     limits: list[_Limit] = []
     last: Pairing[Quantity] | None = None
-    found = pair(page.text, roles, times, _accepts_time)
+    paired = pair(page.text, roles, times, _accepts_time)
     text = page.text
-    for role in {pairing.role for pairing in found}:
+    for role in {pairing.role for pairing in paired}:
         page.take(role.start, role.end)
     pairings: dict[Quantity, Pairing[Quantity]] = {}
-    for pairing in found:
+    for pairing in paired:
         if pairing.value in pairings and pairing.role.name in lex.FIELDS:  # one figure for two limits
             limits.append(_limit(page, claims, pairing.role.name, pairing.value, *pairing.span))
         pairings.setdefault(pairing.value, pairing)
@@ -202,7 +202,7 @@ _OF_WHOLE = "{!r} read as the throughput of the whole deployment, not of one use
 
 
 def settle_speed(claims: Claims) -> None:
-    """Take a speed for that of one user where the load alone makes far more in all, and nobody says it of the whole."""
+    """Take a speed for that of one user where the load makes far more in all, and no words say that it is of all."""
     speed, words = claims.values.get("min_tokens_per_second"), claims.words.get("min_tokens_per_second", "")
     if speed is None or speed > _MOST_READ_ALONG or claims.has("tpot_ms_max"):
         return
@@ -212,12 +212,12 @@ def settle_speed(claims: Claims) -> None:
         return
     values, note = claims.values, _OF_WHOLE.format(words)
     is_open = note in claims.readings
-    made = values.get("request_rate", 0.0) * values.get("output_tokens", 0)
-    load = max(made / 2, values.get("concurrency", 0) * _LEAST_OF_EACH)
-    # Of a load that nobody stated even one user makes as much: in all it would be no limit.
+    tokens_per_s = values.get("request_rate", 0.0) * values.get("output_tokens", 0)
+    load = max(tokens_per_s / 2, values.get("concurrency", 0) * _LEAST_OF_EACH)
+    # Where no load is stated, even one user makes as much: over all users it would limit nothing.
     least = load or _LEAST_OF_ANY
     if speed < (1.0 if is_open else 0.2) * least:
-        claims.readings = [one for one in claims.readings if one != note]
+        claims.readings = [reading for reading in claims.readings if reading != note]
         claims.drop("min_tokens_per_second")
         claims.claim("tpot_ms_max", 1000.0 / speed, words)
         why = "the load makes far more in all" if load else "a deployment makes more in all"
@@ -229,11 +229,11 @@ def _is_of_one_user(page: Page, claims: Claims, quantity: Quantity) -> bool:
         return False
     left, right = page.clause(quantity.start, quantity.end)
     before, after = page.original[max(0, left - 12) : quantity.start], page.original[quantity.end : right]
-    one = _distance(lex.ONE_USER, before, after)
+    user = _distance(lex.ONE_USER, before, after)
     whole = _distance(lex.WHOLE, before, after)
-    if one is None and whole is None:
+    if user is None and whole is None:
         claims.reading(_OF_WHOLE.format(quantity.words))
-    return one is not None and (whole is None or one <= whole)
+    return user is not None and (whole is None or user <= whole)
 
 
 def _distance(pattern: Pattern, before: str, after: str) -> int | None:
@@ -282,15 +282,15 @@ def _claim_with_statistics(
 
 
 def _strictest(page: Page, claims: Claims, stated: list[_Stated]) -> list[_Stated]:
-    """A plan holds one statistic of a limit: the outermost. A limit said twice, once without, is a restatement."""
-    outer = max(stated, key=lambda item: lex.STRICTER.index(item[0] or "mean"))
+    """A plan holds one statistic of a limit: the outermost. A limit repeated without a statistic is a restatement."""
+    outer = max(stated, key=lambda entry: lex.STRICTER.index(entry[0] or "mean"))
     for statistic, limit in stated:
         if limit.value_ms != outer[1].value_ms:
             words = page.original[limit.start : limit.end].strip()
             claims.leave_unread(
                 f"{words!r} ({statistic or 'no statistic'}): a plan holds one limit, {outer[0]} is kept"
             )
-    return [item for item in stated if item[0] == outer[0]]
+    return [entry for entry in stated if entry[0] == outer[0]]
 
 
 def _gap(page: Page, limit: _Limit, start: int, end: int) -> float:

@@ -19,7 +19,7 @@ _LINKS = Gated(
     r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:them|both(?:\sof\sthem)?|the\stwo)|(?:the|our|that|this)\s(?:up)?links?|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡|网口|以太网)"
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
 )
-# "PCIe 4.0 x8", "Gen5 x16": no number of it counts.
+# "PCIe 4.0 x8", "Gen5 x16": its numbers are no bandwidths.
 _LANES = Gated(
     r"(?<![a-z])(?:pci-?e(?:xpress)?\s?[3-7]\.0|(?:pci-?e(?:xpress)?\s)?gen\s?[3-7](?:\.0)?)(?!\d)(?:\s?x\s?\d{1,2}(?![\dA-Za-z]))?",
 )
@@ -32,7 +32,7 @@ _SAME = 0.03
 
 
 def read_links(page: Page, claims: Claims) -> None:
-    """Read link bandwidths per GPU, one way: NVLink figures as they are printed, for both directions, unless said."""
+    """Read link bandwidths per GPU, one way; NVLink figures are for both directions unless words say otherwise."""
     page.take_all(_LANES)
     read_networks(page, claims)
     mentions = [(str(match.lastgroup), match.start(), match.end()) for match in page.search(_LINKS)]
@@ -74,7 +74,7 @@ def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, claus
 
 
 def _intra(claims: Claims, quantity: Quantity, clause: str) -> tuple[float, str]:
-    """A link inside a server, GB/s one way: where its figure is the card's own, as it is printed of the card."""
+    """A link inside a server, GB/s one way; a figure that equals the catalogue's is read as the catalogue has it."""
     value = quantity.decimal_value
     known = find_accelerator(claims.values["accelerator"]) if claims.has("accelerator") else None
     one_way = known.intra_node_bw_gb_s_unidirectional_per_accelerator if known else None

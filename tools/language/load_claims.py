@@ -45,7 +45,7 @@ def claim_statement(page: Page, claims: Claims, statement: Statement) -> None:
 
 
 def _share(quantity: Quantity) -> float:
-    """A share of 1; a bare number from 2 on is a percentage (1.2 is a share that cannot be)."""
+    """A share of 1; a bare number from 2 on is a percentage (1.2 stays an impossible share)."""
     value = quantity.decimal_value
     return round(value / 100 if quantity.unit == "count" and value >= 2 else value, 12)
 

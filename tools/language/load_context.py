@@ -26,10 +26,10 @@ _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 
 LOADS = ("concurrency", "rate")
-"""The roles of which a peak is planned for."""
+"""The roles whose peak is planned for."""
 _LEAST_CHINESE = 1000  # "6份" may well be there at once
 MOST_AT_ONCE = 4096
-"""More requests, of which nothing says that they are there at once, are those of a log or of a job."""
+"""More requests, without words that they run at once, are those of a log or of a job."""
 
 
 class Statement(Struct, frozen=True):
@@ -57,7 +57,7 @@ def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
 
 
 def is_about_reading(page: Page, word: re.Match[str]) -> bool:
-    """Whether what stands behind a word for an output is what it is made of: "summaries of 100k-token reports"."""
+    """Whether the words behind a word for an output name what was read for it: "summaries of 100k-token reports"."""
     if word.lastgroup != "output" or not WRITING.match(word.group()):
         return False
     has_length = _TOKENS_BEFORE.search(page.text[max(0, word.start() - 12) : word.start()]) is not None
@@ -65,24 +65,24 @@ def is_about_reading(page: Page, word: re.Match[str]) -> bool:
 
 
 def counts_work(page: Page, quantity: Quantity) -> bool:
-    """Whether a number counts what is to be worked through ("3 million documents") and so is no length."""
+    """Whether a number counts work to be done ("3 million documents") and so is no length."""
     kind = WORK_CHINESE if quantity.value >= _LEAST_CHINESE and WORK_CHINESE.match(page.text, quantity.end) else WORK
     work = kind.match(page.text, quantity.end) if quantity.unit == "count" else None
     return work is not None and not TOGETHER.match(_IN_WORK.sub("", page.text[work.end() :], count=1))
 
 
 def is_logged(page: Page, quantity: Quantity) -> bool:
-    """Whether a number says how many requests a log holds, and so neither how many come nor how long they are."""
+    """Whether a number is the requests of a log: neither how many come nor how long they are."""
     counts = quantity.unit == "requests" or counts_calls(page, quantity)
     return counts and LOGGED.search(page.text[max(0, quantity.start - 40) : quantity.start]) is not None
 
 
 def counts_calls(page: Page, quantity: Quantity) -> bool:
-    """Whether a noun of its own says that a number counts what comes in ("2.1M calls") and so is no length."""
+    """Whether the noun behind a number says that it counts what comes in ("2.1M calls") and so is no length."""
     return quantity.unit == "count" and CALLS.match(page.text, quantity.end) is not None
 
 
 def is_of_tokens(page: Page, quantity: Quantity) -> bool:
-    """Whether a rate that names nothing may well be one of tokens: "decode speed 40/s"."""
-    bare = quantity.spelled[:1] in "/" or quantity.spelled.split()[0] in ("a", "per", "each", "every")
-    return bare and _SPEED.search(page.clause_text(quantity.start, quantity.end)) is not None
+    """Whether a rate without a noun may well be one of tokens: "decode speed 40/s"."""
+    is_bare = quantity.spelled[:1] in "/" or quantity.spelled.split()[0] in ("a", "per", "each", "every")
+    return is_bare and _SPEED.search(page.clause_text(quantity.start, quantity.end)) is not None

@@ -135,15 +135,15 @@ _ROLES: dict[str, tuple[str, ...]] = {
 }
 
 ROLE = Gated("|".join(f"(?P<{name}>{'|'.join(parts)})" for name, parts in _ROLES.items()))
-# How an engine is told the longest sequence.
+# An engine's setting for the longest sequence.
 MOST_OF_ENGINE = Gated(r"max[\s_\-]?model[\s_\-]?len")
-# A context that is the most that there may be.
+# Words that make a context an upper bound.
 MOST_CONTEXT = Gated(
     r"(?<![a-z])(?:max(?:imum)?|window|limit(?:ed)?|capped|cap|up\sto|at\smost|as\slong\sas|longest|model[\s_\-]?len)|最[大长多]|窗口|上限"
 )
 FOLLOWS = Gated(rf"{_AFTER_NUMBER}(?:in|out|back|[进入出])(?![a-z])")
 LENGTHS = frozenset({"input", "output", "context"})
-# What is written about something that is read; "output" alone says nothing of it.
+# Texts that are written about something that is read; "output" alone may be about anything.
 WRITING = Gated(
     r"summar|abstract|answer|repl|respon|digest|translat|headline|caption|label|draft|摘要|总结|纪要|回答|回复|译文|评语|点评",
 )
@@ -223,22 +223,22 @@ CALLS = Gated(
 LOGGED = Gated(r"(?<![a-z])(?:logs?|traces?|traffic|history|records)\s?\([^()\n]{0,20}$|日志\s?\([^()\n]{0,8}$")
 """Before a number of requests: so many were recorded, at whatever time."""
 _BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[\d,.]*k?(?:\stokens)?"
-# "60% near 1k, 40% near 8k": no one length is the usual one.
+# "60% near 1k, 40% near 8k": no single length is usual.
 BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+")
 TOGETHER = Gated(
     rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|同一时[刻间]|一起|在线|在[飞途]|路",
 )
-"""Said of a number of people or things: that they are served together, not that there are so many of them."""
+"""Beside a number of people or things: they are served together, not only there."""
 ACTIVE = Gated(
     r"(?<![a-z])(?:at\sit\s(?:together|at\sonce|at\sthe\ssame\stime)|generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|waits?(?=\sfor\s(?:the\s|an?\s)?(?:model|llm|answer|reply|response))|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
     r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
 )
-"""Said of a part of people or sessions: that they are served while the others are not."""
+"""Beside a part of people or sessions: they are served while the others are not."""
 OVER_TIME = Gated(
     r"(?<![a-z])(?:in|during|over|within|per|at|on)\s(?:the|an?|any|one|our|each|every)\s(?:(?:busiest|peak|rush|worst|single|same|given|busy)\s)?"
     r"(?:hours?|days?|shifts?|mornings?|afternoons?|weeks?|times?|months?)(?![a-z])|(?:每天|每日|每小时|一天|一小时|高峰时?段?)[内里]?",
 )
-"""How long people use something for a while in, each for himself."""
+"""The time within which people use something, each for a while."""
 ASKED_FOR = Gated(
     r"(?<![a-z])(?:requests?|reqs?|quer(?:y|ies)|calls?|prompts?|chats?|messages?|tickets?|documents?|docs|jobs?|questions?|completions?|conversations?|sessions?|turns?|e?-?mails?|reviews?|reports?|summar(?:y|ies)|transcripts?|articles?|records?|rows?|items?|pages?|images?|claims?|cases?|invocations?|tasks?|generations?|translations?|"
     r"hits|lookups?|search(?:es)?|visits?|interactions?|contacts?|letters?|files?|forms?|invoices?|contracts?|suggestions?|answers?|repl(?:y|ies)|drafts?|posts?|comments?|notes?|essays?|papers?|abstracts?|logs?|alerts?|events?|users?|people|uses?|runs?|segments?|sentences?|inferences?)(?![a-z])|请求|[次条份单封篇件通]|对话|问答|会话"
@@ -248,7 +248,7 @@ OF_NO_LOAD = Gated(
     r"(?<![a-z])(?:was|were|is|are|came\sfrom|comes\sfrom|in|during|from)\s(?:just\s|only\s|mostly\s|all\s)?(?:an?\s|the\s|our\s)?(?:bots?|crawlers?|attacks?|ddos|scrap(?:ers?|ing)|(?:load|stress|smoke|soak)[\s\-]?tests?|test\sruns?|outliers?|flukes?|one[\s\-]?offs?|glitch(?:es)?)(?![a-z])|"
     r"(?:压测|压力测试|爬虫|刷量|攻击|灰度)"
 )
-"""Said of a figure: it comes of no user."""
+"""Beside a figure: it does not come from users."""
 TOTAL_BEFORE = Gated(
     r"(?<![a-z])(?:there\sare|there're|we\s(?:are|have|employ)|we're|total\sof|team\sof)\s"
     r"(?:(?:about|some|around|roughly|all)\s)?$|(?:总共|一共|共有?|全部)$",

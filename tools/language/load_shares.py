@@ -18,14 +18,14 @@ from .page import SENTENCE_END, Page
 from .people_words import times
 from .quantities import find_quantities
 
-_OF_ONE = Gated(
+_PER_PERSON = Gated(
     r"(?<![a-z])(?:an?|each|every|one)\s(?:active|busy|working|logged-in)\s(?:one|user|person|developer|dev|agent|seat|member|employee|student|customer)(?![a-z])|"
     r"(?<![a-z])(?:who(?:so)?ever(?:\s(?!asks|sends)[a-z]{2,10}){1,4}|someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
     r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
     r"(?:在线|活跃|登录|当班|值班|使用)的?(?:人|用户|员工|坐席|老人|同学|学生)(?:每人)?(?:平均|大约|一般|每)|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
 )
 _NO_PEOPLE = Gated(r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列")
-_MOST_OF_ONE = 8  # requests that one person has at once
+_MOST_PER_PERSON = 8  # requests that one person has at once
 _PART = (
     r"(?:per|for\seach|on\seach|each|every)\s(?:(?P<gpu>gpu|card|accelerator)|(?P<node>node|server|machine|box|host|vm))(?!s|[a-z]|\s(?:of|with|has))|"
     r"每\s?[张块]?(?P<gpu2>卡|gpu)|每\s?(?:台|个)?(?P<node2>台|机器?|节点|服务器)"
@@ -40,84 +40,88 @@ _MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 _NEAR = 24  # characters before a load
 
 
-def load_of_one(page: Page, statements: Sequence[Statement]) -> Statement | None:
-    """The one load that is said of each of the people that are counted: "each of them asks twice a minute"."""
-    rates = [one for one in statements if one.role == "rate"]
-    own = [Statement("rate", one, one.words) for one in find_quantities(page.text) if one.unit == "requests/s/user"]
-    said = [*(one for one in rates if _OF_ONE.search(_up_to(page, one))), *own]
-    if not rates and not own:
-        people = [one for one in statements if _counts_people(one)]
-        said = [one for one in statements if one.role == "concurrency" and one not in people and _is_of_one(page, one)]
-        said = said if people else []
-    is_one = len(said) == 1 and len(rates) + len(own) <= 1
-    return said[0] if is_one and said[0].quantity.upper is None else None
+def load_per_person(page: Page, statements: Sequence[Statement]) -> Statement | None:
+    """The only load that is stated per person, or `None`: "each of them asks twice a minute"."""
+    rates = [s for s in statements if s.role == "rate"]
+    user_rates = [Statement("rate", q, q.words) for q in find_quantities(page.text) if q.unit == "requests/s/user"]
+    candidates = [*(s for s in rates if _PER_PERSON.search(_up_to(page, s))), *user_rates]
+    if not rates and not user_rates:
+        people = [s for s in statements if _counts_people(s)]
+        candidates = [s for s in statements if s.role == "concurrency" and s not in people and _is_per_person(page, s)]
+        candidates = candidates if people else []
+    is_one = len(candidates) == 1 and len(rates) + len(user_rates) <= 1
+    return candidates[0] if is_one and candidates[0].quantity.upper is None else None
 
 
 def of_all_people(page: Page, claims: Claims, statements: list[Statement], each: Statement | None) -> list[Statement]:
-    """The load of one as that of all people that are counted, in place of both; as it stands where none are."""
+    """The load of each person as that of all counted people, in place of both; unchanged where none are counted."""
     if each is None:
         return statements
-    people = [one for one in statements if one.role == "concurrency" and not _NO_PEOPLE.search(one.quantity.words)]
-    others = [one for one in statements if one.role == "concurrency" and one not in people]
-    if len({one.quantity.value for one in people}) != 1 or others or people[0].quantity.upper:
+    people = [s for s in statements if s.role == "concurrency" and not _NO_PEOPLE.search(s.quantity.words)]
+    others = [s for s in statements if s.role == "concurrency" and s not in people]
+    if len({s.quantity.value for s in people}) != 1 or others or people[0].quantity.upper:
         return [*statements, each] if each.quantity.unit != "requests/s/user" else statements
     whole = times(each, people[0].quantity.value)
     unit = " requests/s" if each.role == "rate" else " at once"
     claims.reading(f"{each.words!r} of each of {people[0].words!r} read as {whole.quantity.value:.4g}{unit}")
-    for one in (*people, each):
-        page.take(one.quantity.start, one.quantity.end)
+    for load in (*people, each):
+        page.take(load.quantity.start, load.quantity.end)
     words = f"{people[0].words}, {each.words}"
-    return [*(one for one in statements if one not in people), replace(whole, words=words)]
+    return [*(s for s in statements if s not in people), replace(whole, words=words)]
 
 
 def of_all_hardware(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """Loads of each card or node as those of all of them; where they are not counted, such a load is left unread.
+    """Loads per card or node as loads in all; such a load is left unread where the cards or nodes are not counted.
 
     So is the most that each may have, beside the load itself: how a load is spread is no constraint here.
     """
-    parts = [_part_of(page, one) if one.role in LOADS else None for one in statements]
-    found = [one for one, part in zip(statements, parts, strict=True) if part is None]
-    whole = {one.role for one in found}
-    for one, part in zip(statements, parts, strict=True):
+    parts = [_part_of(page, s) if s.role in LOADS else None for s in statements]
+    totals = [s for s, part in zip(statements, parts, strict=True) if part is None]
+    whole = {s.role for s in totals}
+    for load, part in zip(statements, parts, strict=True):
         if part is None:
             continue
         is_gpu = bool(part["gpu"] or part["gpu2"])
         count = claims.gpus if is_gpu else claims.values.get("nodes")
-        most = _MOST_BEFORE.search(page.original, max(0, one.quantity.start - _NEAR), one.quantity.start)
-        page.take(one.quantity.start, one.quantity.end)
-        if most is not None and one.role in whole:
-            words = page.original[most.start() : max(one.quantity.end, part.end())]
+        most = _MOST_BEFORE.search(page.original, max(0, load.quantity.start - _NEAR), load.quantity.start)
+        page.take(load.quantity.start, load.quantity.end)
+        if most is not None and load.role in whole:
+            words = page.original[most.start() : max(load.quantity.end, part.end())]
             claims.leave_unread(f"{words!r}: the most that each of them may have is no constraint here")
         elif count is None:
-            claims.leave_unread(f"{one.words!r} of each {'GPU' if is_gpu else 'node'}: how many there are was not said")
-        else:
-            found.append(times(one, count))
-            claims.reading(
-                f"{one.words!r} of each {'GPU' if is_gpu else 'node'} read as {one.quantity.value * count:g} in all"
+            claims.leave_unread(
+                f"{load.words!r} of each {'GPU' if is_gpu else 'node'}: how many there are was not said"
             )
-    return found
+        else:
+            totals.append(times(load, count))
+            claims.reading(
+                f"{load.words!r} of each {'GPU' if is_gpu else 'node'} read as {load.quantity.value * count:g} in all"
+            )
+    return totals
 
 
-def _part_of(page: Page, one: Statement) -> re.Match[str] | None:
-    end = max(one.quantity.end, page.original.find(one.words, one.quantity.start) + len(one.words))
-    behind = _PART_BEHIND.match(page.original, one.quantity.end) or _PART_BEHIND.match(page.original, end)
-    return behind or _PART_BEFORE.search(page.original, max(0, one.quantity.start - _NEAR), one.quantity.start)
+def _part_of(page: Page, load: Statement) -> re.Match[str] | None:
+    end = max(load.quantity.end, page.original.find(load.words, load.quantity.start) + len(load.words))
+    behind = _PART_BEHIND.match(page.original, load.quantity.end) or _PART_BEHIND.match(page.original, end)
+    return behind or _PART_BEFORE.search(page.original, max(0, load.quantity.start - _NEAR), load.quantity.start)
 
 
-def _counts_people(one: Statement) -> bool:
-    return one.role == "concurrency" and one.quantity.unit == "requests" and not _NO_PEOPLE.search(one.quantity.words)
+def _counts_people(load: Statement) -> bool:
+    return (
+        load.role == "concurrency" and load.quantity.unit == "requests" and not _NO_PEOPLE.search(load.quantity.words)
+    )
 
 
-def _is_of_one(page: Page, one: Statement) -> bool:
+def _is_per_person(page: Page, load: Statement) -> bool:
     """Whether a few requests are said of each person: "each dev can have 2 going"."""
-    left, _ = page.clause(one.quantity.start, one.quantity.end)
-    is_said = _OF_ONE.search(page.original, left, one.quantity.start) is not None
-    return is_said and 1 < one.quantity.value <= _MOST_OF_ONE
+    left, _ = page.clause(load.quantity.start, load.quantity.end)
+    is_said = _PER_PERSON.search(page.original, left, load.quantity.start) is not None
+    return is_said and 1 < load.quantity.value <= _MOST_PER_PERSON
 
 
-def _up_to(page: Page, one: Statement) -> str:
-    """The clause of a rate, with what its sentence says before it where that begins with when it holds."""
-    left, right = page.clause(one.quantity.start, one.quantity.end)
+def _up_to(page: Page, load: Statement) -> str:
+    """The clause of a rate, behind the start of its sentence where that says when it holds ("while …")."""
+    left, right = page.clause(load.quantity.start, load.quantity.end)
     begins = max((end.end() for end in SENTENCE_END.finditer(page.original, 0, left)), default=0)
     before = page.original[begins:left].strip()
     return f"{before if before.lower().startswith('while ') else ''} {page.original[left:right]}"

@@ -48,7 +48,7 @@ _MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, l
     "concurrency": (lex.PEAK,),
     "rate": (lex.PEAK, lex.USUAL),
 }
-_NEAR = 2.0  # less between two words of one meaning than that they speak of two figures
+_NEAR = 2.0  # a smaller gap between two words of one meaning: they speak of the same figure
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
 _FOR_ONE = Gated(r"(?<![a-z])(?:for|to)\s(?:the|an?)\s$")  # "which is fastest for the single user"
@@ -58,7 +58,7 @@ _FEWEST_OF_JOB = 1_000_000  # "2M prompts" counts them
 _CALLS = Gated(r"request|quer|请求")
 _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
-# "240 个坐席": so many of what the noun names, and not the tokens that a word beside it speaks of.
+# "240 个坐席" counts what the noun names, not the tokens of a word beside it.
 _COUNTS_THINGS = Gated(r"\s?[个名位家台所辆]\s?(?!中文|英文|汉|字|词|左右|上下|以|输入|输出)[\u4e00-\u9fff]")
 
 
@@ -77,7 +77,7 @@ class _Load(Struct, frozen=True):
 def read_load(page: Page, claims: Claims) -> None:
     """Read lengths, concurrency, rates and shares; a bare "4k/1k" is input and output."""
     page.take_all(lex.CALENDAR, lex.ONE_OUT)
-    of_one: list[str] = []
+    per_user: list[str] = []
     for match in page.search(lex.ONE_AT_A_TIME):
         if lex.ONE_AT_A_TIME.match(page.original, match.start()) is None:
             page.take(*match.span())  # "single-stream speed", of which another reader took the second word
@@ -85,7 +85,7 @@ def read_load(page: Page, claims: Claims) -> None:
         if _OF_EACH.search(page.clause_text(*match.span())):
             claims.reading(f"{page.take(*match.span())!r} is said of each user: as many requests at once as users")
         elif _FOR_ONE.search(page.text[: match.start()]):
-            of_one.append(page.take(*match.span()))
+            per_user.append(page.take(*match.span()))
         else:
             claims.claim("concurrency", 1, page.take(*match.span()))
     for match in page.search(lex.VAGUE):
@@ -112,7 +112,7 @@ def read_load(page: Page, claims: Claims) -> None:
         page.take(statement.quantity.start, statement.quantity.end)
         if statement.role != "context":
             claim_statement(page, claims, statement)
-    for words in of_one:
+    for words in per_user:
         if claims.has("concurrency"):
             claims.reading(f"{words!r} is said of each user, beside {claims.words['concurrency']!r}")
         else:
@@ -161,7 +161,7 @@ def _pair_up(page: Page) -> _Load:
     }
     roles = [role for role in roles if role not in compound or role.follows]
     # "produces a 1k summary": two words for one figure.
-    twice = {a for a, b in pairwise(roles) if a.name == b.name and _is_one(page, quantities, a, b)}
+    twice = {a for a, b in pairwise(roles) if a.name == b.name and _share_figure(page, quantities, a, b)}
     roles = _joined_roles(page, quantities, [role for role in roles if role not in twice])
     shares = pair(
         page.text,
@@ -176,12 +176,12 @@ def _pair_up(page: Page) -> _Load:
         [quantity for quantity in quantities if quantity.unit != "share"],
         accepts,
     )
-    return _Load(quantities, (*shares, *(one for one in numbers if not _turns_pair(page, slashes, one))), slashes)
+    return _Load(quantities, (*shares, *(p for p in numbers if not _turns_pair(page, slashes, p))), slashes)
 
 
-def _turns_pair(page: Page, slashes: Mapping[Quantity, Quantity], one: Pairing[Quantity]) -> bool:
+def _turns_pair(page: Page, slashes: Mapping[Quantity, Quantity], pairing: Pairing[Quantity]) -> bool:
     """Whether a word beyond a comma would turn the two lengths of a pair around ("2k/300, input from 3 teams")."""
-    quantity, role = one.value, one.role
+    quantity, role = pairing.value, pairing.role
     turned = "output" if quantity in slashes else "input" if quantity in slashes.values() else ""
     between = page.text[min(role.end, quantity.end) : max(role.start, quantity.start)]
     return role.name == turned and any(mark in between for mark in ",;.\n")
@@ -202,7 +202,7 @@ def _joined_roles(page: Page, quantities: Sequence[Quantity], roles: Sequence[Ro
             last is not None
             and last.name == role.name
             and gap_cost(page.text[last.end : role.start]) < _NEAR
-            and not any(last.end <= one.start < role.start for one in quantities)
+            and not any(last.end <= q.start < role.start for q in quantities)
         ):
             joined[-1] = replace(role, start=last.start, follows=last.follows)
         else:
@@ -210,8 +210,8 @@ def _joined_roles(page: Page, quantities: Sequence[Quantity], roles: Sequence[Ro
     return joined
 
 
-def _is_one(page: Page, quantities: Sequence[Quantity], first: Role, then: Role) -> bool:
-    inside = [one for one in quantities if first.end <= one.start and one.end <= then.start]
+def _share_figure(page: Page, quantities: Sequence[Quantity], first: Role, then: Role) -> bool:
+    inside = [q for q in quantities if first.end <= q.start and q.end <= then.start]
     return len(inside) == 1 and gap_cost(page.text[first.end : inside[0].start]) + then.start - inside[0].end < _NEAR
 
 
@@ -235,9 +235,9 @@ def _accepts(role: str, quantity: Quantity) -> bool:
 
 def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
     """What a number states: by its own role, by its slash pair, or by the range before it ("typically 4096")."""
-    own = load.paired(quantity)
-    if own:
-        return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in own]
+    pairings = load.paired(quantity)
+    if pairings:
+        return [Statement(p.role.name, quantity, page.original[slice(*p.span)].strip()) for p in pairings]
     if (part := served_part(page, quantity)) is not None:
         return [part]
     role = _role_in_pair(load, quantity)
@@ -253,31 +253,27 @@ def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:
 
 
 def _agreed_on(page: Page, load: _Load, statements: Sequence[Statement], quantity: Quantity) -> list[Statement]:
-    """A bare figure that was agreed on is one more of the load before it, and so are the bare ones between the two.
+    """Read a bare figure that was agreed on, and the bare ones before it, as further figures of the last stated load.
 
     "50 concurrent on average, marketing promises 500, and we settled on 150."
     """
     before = page.text[max(0, quantity.start - 60) : quantity.start]
-    last = max(
-        (one for one in statements if one.quantity.end <= quantity.start), key=lambda s: s.quantity.end, default=None
-    )
-    is_said = lex.AGREED.search(before) or lex.SIZED_FOR.search(before)
-    if last is None or last.role not in LOADS or quantity.unit != "count" or not is_said:
+    last = max((s for s in statements if s.quantity.end <= quantity.start), key=lambda s: s.quantity.end, default=None)
+    is_chosen = lex.AGREED.search(before) or lex.SIZED_FOR.search(before)
+    if last is None or last.role not in LOADS or quantity.unit != "count" or not is_chosen:
         return []
     if not lex.ENDS_FIGURE.match(page.text, quantity.end):
         return []
-    bare = [one for one in load.quantities if last.quantity.end <= one.start < quantity.start]
+    bare = [q for q in load.quantities if last.quantity.end <= q.start < quantity.start]
     scale = last.quantity.factor if last.role == "rate" else 1.0
     return [
-        Statement(
-            last.role, replace(one, value=one.decimal_value * scale, decimal_value=one.decimal_value * scale), one.words
-        )
-        for one in [*(one for one in bare if one.unit == "count" and not load.paired(one)), quantity]
+        Statement(last.role, replace(q, value=q.decimal_value * scale, decimal_value=q.decimal_value * scale), q.words)
+        for q in [*(q for q in bare if q.unit == "count" and not load.paired(q)), quantity]
     ]
 
 
 def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) -> list[Statement]:
-    """A figure without a role that is called usual, lowest or highest is one more of what the figure before it states.
+    """A figure without a role that is called usual, lowest or highest states the same quantity as the one before it.
 
     "512 to 8k, typically 4k"; "1200 tokens (up to 6000)"; "40 people, at most 60".
     """
@@ -295,8 +291,8 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     gap = page.text[end : quantity.start]
     if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= FAR:
         return []
-    one = Statement(statements[-1].role, quantity, quantity.words)
-    return [one] if any(is_marked(page, one, mark) for mark in marks) else []
+    further = Statement(statements[-1].role, quantity, quantity.words)
+    return [further] if any(is_marked(page, further, mark) for mark in marks) else []
 
 
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
@@ -304,7 +300,7 @@ def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
     second = load.slashes.get(quantity)
     if second is not None:
         return "output" if any(p.role.name == "input" for p in load.paired(second)) else "input"
-    first = next((one for one, other in load.slashes.items() if other is quantity), None)
+    first = next((left for left, right in load.slashes.items() if right is quantity), None)
     if first is not None:
         return "input" if any(p.role.name == "output" for p in load.paired(first)) else "output"
     return None

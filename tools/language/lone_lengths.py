@@ -10,7 +10,7 @@ from .matching import gap_cost
 from .page import Page
 from .quantities import Quantity, find_quantities
 
-FAR = 4.0  # more between two figures than that the second is one more of the first
+FAR = 4.0  # a larger gap between two figures: the second does not go on with the first
 # Tokens that are no length of a request: what a cache holds, what may be sent at most, a stretch of a day.
 _OF_MEMORY = Gated(
     r"(?<![a-z])(?:kv|cache|memory|room|total|context|window|max(?:imum)?|longest|up\sto|limit|budget|per\s(?:day|second|hour)|a\sday)(?![a-z])|"
@@ -30,10 +30,10 @@ _BEHIND = Gated(
 
 
 def claim_lone_length(page: Page, claims: Claims) -> None:
-    """A number of tokens that no word explains is the input, where none was stated; the only one beside it the output.
+    """Claim an unexplained number of tokens as the input, where none is stated, and the only other one as the output.
 
-    "A case file has 6,000 tokens; the narrative itself is 900 tokens": what is written is called by any name. A bare
-    number in the clause behind the input's is the output too: "a narrative is 1,300 tokens, the coding 180".
+    "A case file has 6,000 tokens; the narrative itself is 900 tokens": an output may have any name. A bare number in
+    the clause behind the input's is the output too: "a narrative is 1,300 tokens, the coding 180".
     """
     if not _lacks_output(claims):
         _claim_lone_input(page, claims)
@@ -51,8 +51,8 @@ def claim_lone_length(page: Page, claims: Claims) -> None:
 
 
 def _lone_lengths(page: Page) -> list[Quantity]:
-    lengths = [one for one in find_quantities(page.text) if one.unit == "tokens"]
-    return [one for one in lengths if not _OF_CACHE.search(page.clause_text(one.start, one.end))]
+    lengths = [q for q in find_quantities(page.text) if q.unit == "tokens"]
+    return [q for q in lengths if not _OF_CACHE.search(page.clause_text(q.start, q.end))]
 
 
 def _lacks_output(claims: Claims) -> bool:
@@ -78,7 +78,7 @@ def _behind_the_input(page: Page, claims: Claims) -> list[Quantity]:
     match = _BEHIND.match(page.text, at + len(words)) if at >= 0 else None
     if match is None:
         return []
-    return [one for one in find_quantities(page.text) if one.unit == "count" and one.start == match.start("n")]
+    return [q for q in find_quantities(page.text) if q.unit == "count" and q.start == match.start("n")]
 
 
 def _claim_mean_behind(page: Page, claims: Claims, span: Quantity) -> None:
