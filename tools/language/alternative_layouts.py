@@ -33,12 +33,12 @@ _COMPARES = Gated(r"(?<![a-z])(?:compar(?:e|ed|ing|ison)|vs|versus)(?![a-z])|对
 def with_alternatives_apart(text: str) -> tuple[str, list[str]]:
     """The text with such words replaced by degrees, and a note on each."""
     notes: list[str] = []
-    done, start = "", 0
+    result, start = "", 0
     for left, right in (*breaks_of(text, _SENTENCE_END), (len(text), len(text))):
         sentence, end = text[start:left], text[left:right]
-        done += (_with_added_degrees(sentence, end == "?", notes) if _QUALIFIED.search(sentence) else sentence) + end
+        result += (_with_added_degrees(sentence, end == "?", notes) if _QUALIFIED.search(sentence) else sentence) + end
         start = right
-    return done, notes
+    return result, notes
 
 
 def _with_added_degrees(sentence: str, is_question: bool, notes: list[str]) -> str:
@@ -47,10 +47,10 @@ def _with_added_degrees(sentence: str, is_question: bool, notes: list[str]) -> s
     is_weighed = _COMPARES.search(sentence) or (is_question and _OR.search(sentence, first, last))
     is_choice = is_weighed and len(degrees) > 1
 
-    def written(match: re.Match[str]) -> str:
+    def as_degree(match: re.Match[str]) -> str:
         tp = _TP.search(match["degrees"])
         is_of_all = "," in match["gap"] and last < match.start("gap")
-        # Experts in as many groups as TP is wide; of other kinds of parallelism nothing says how wide.
+        # Experts in as many groups as TP is wide; nothing says how wide other kinds of parallelism are.
         is_settled = match["no"] or (match["ep"] and tp)
         if is_of_all or not is_settled or not (is_choice or match["both"]):
             return match.group()
@@ -59,4 +59,4 @@ def _with_added_degrees(sentence: str, is_question: bool, notes: list[str]) -> s
         having, without = (f"{match['degrees']} {name}{degree}" for degree in (tp["n"] if tp else 1, 1))
         return f"{having} or {without}" if match["both"] else without if match["no"] else having
 
-    return _QUALIFIED.sub(written, sentence)
+    return _QUALIFIED.sub(as_degree, sentence)

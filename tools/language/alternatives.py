@@ -1,7 +1,7 @@
 """Several names where one is wanted: which of them is meant, or that there is a choice.
 
-People name what they leave behind, correct themselves, and offer a choice; what stands between two names and behind
-them says which. Where nothing says so the names contradict each other, and whoever reads them refuses.
+People name what they leave behind, correct themselves, and offer a choice; the words between two names and behind them
+tell which. Where no words do, the names contradict each other, and the reader refuses them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .standing import is_given_up, standing
 
 # Behind a name: no other one is meant.
 _ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)")
-# Between two statements of one thing: the later takes the place of the earlier.
+# Between two statements on one subject: the later replaces the earlier.
 CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|(?:no,?\s)?hang\son|hold\son|(?:we|they|i)\sswapped\s(?:that|it|those)|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
     r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
@@ -59,7 +59,7 @@ _NOT_HAD = Gated(
 )
 # How far two names of one choice stand apart: each may have a price or a count of its own.
 _MOST_BETWEEN = 80
-# Between a figure and the one that takes its place: what the figure counts, the correction, and words of no weight.
+# Between a figure and its replacement: what the figure counts, the correction, and words of no weight.
 _TAKEN_BACK = Gated(
     rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?<=[,;.]\s)(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
     r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
@@ -99,7 +99,7 @@ _CHANGED = Gated(
 )
 # Groups with the noun of the earlier figure, by the group that matches where the later one has no noun of its own.
 _OF = {"counted": "alone", "wrong": "bare2", "of": "plain"}
-# What stands before and behind the later figure.
+# Groups of words before and behind the later figure.
 _BEFORE_NEW, _BEHIND_NEW = ("mid", "wrote", "how", "then"), ("tail", "what", "unit")
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
 
@@ -126,7 +126,7 @@ class Settled(Struct, frozen=True):
 def with_corrected_figures(text: str) -> tuple[str, list[str]]:
     """A normalised text with a figure that is taken back replaced by its correction ("8k, no sorry, 6k"), and notes.
 
-    A correction that names what it counts is a statement of its own, which `Claims` sets against the earlier one.
+    A correction with a noun of its own is a statement by itself, which `Claims` compares with the earlier one.
     """
     notes: list[str] = []
 
@@ -135,7 +135,7 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         notes.append(f"{new!r} takes the place of {old!r}, which stands beside it")
         noun = f" {match['noun']}" if match["bare"] is not None else ""
         noun = next((match[of] for of, alone in _OF.items() if match[alone] is not None), noun)
-        now = "now " if match["since"] else ""  # it holds against what is said elsewhere
+        now = "now " if match["since"] else ""  # so that it counts more than figures elsewhere
         sides = _BEFORE_NEW, _BEHIND_NEW
         before, behind = (next(filter(None, map(match.group, names)), "") for names in sides)
         return f"{match['card'] or ''} {before}{now}{new}{behind}{noun}".lstrip()
@@ -229,7 +229,7 @@ def _corrects(text: str, before: Named, name: Named) -> bool:
     match = CORRECTED.search(text, before.end, name.start)
     if match is None:
         return False
-    text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]  # "wrong" is said of the earlier
+    text = text[: match.start()] + " " * len(match.group()) + text[match.end() :]  # "wrong" is about the earlier
     later, earlier = (standing(text, side.start, side.end, is_name=True) for side in (name, before))
     return later <= max(earlier, 0)
 

@@ -43,7 +43,7 @@ from .quoted import quoted_apart
 from .request import read_page
 from .said import Said
 
-_Text = tuple[str, str]  # its name and what it says
+_Text = tuple[str, str]  # its name and its words
 MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
 _MARKDOWN = (".md", ".markdown", ".txt", ".rst")
@@ -203,7 +203,7 @@ def _read_headings(source: Source, claims: Claims) -> None:
     try:
         read_model_name(page, heading_claims)
         read_accelerator(page, heading_claims)
-    except RequestError:  # "from A100 to H100": what the brief is about is said under the title
+    except RequestError:  # "from A100 to H100": the text under the title settles it
         return
     for name, value in heading_claims.values.items():
         if name in ("model", "accelerator") and not claims.has(name):

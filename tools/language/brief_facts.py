@@ -1,6 +1,6 @@
 """What a brief states, figure by figure, before it is put together; two places that differ are refused here.
 
-It refuses to choose between two figures for one thing: both places are named.
+Two figures for one field are never chosen between: the error names both places.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Facts(Struct):
         self.items.extend(facts)
 
     def reading(self, note: str) -> None:
-        """Say, once, how an ambiguous figure was read."""
+        """Note, once, how an ambiguous figure was read."""
         if note not in self.readings:
             self.readings.append(note)
 

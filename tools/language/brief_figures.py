@@ -26,7 +26,7 @@ _CLAUSE_BREAK = Gated(
 _BRACKET = re.compile(r"[(\[][^()\[\]]{1,300}[)\]]")
 _MARK = re.compile("[\ue000-\ue00f]+")
 _HYPHEN = re.compile(r"(?<=[a-z])[-_](?=[a-z#])|_")
-# Words that name no quantity: a figure that stands only beside these belongs to what the key above names.
+# Words that name no quantity: a figure with only these beside it belongs to the key above.
 _GENERIC = Gated(
     r"#|<[^<>]{1,14}>|\b(?:p50|p90|p95|p99|median|mean|average|avg|typical|typ|max|maximum|min|minimum|"
     r"limit|target|value|amount|goal|bound"

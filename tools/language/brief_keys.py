@@ -76,7 +76,7 @@ _FORBIDS = Gated(
 _WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望", flags=0)
 
 
-def said_by_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:
+def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:
     """A key, its parent and its yes or no as a statement, behind the keys that it then stands under; else `None`."""
     if parent and isinstance(value, bool) and _ALLOWED.fullmatch(parent):
         return words, "allowed" if value else "not allowed"

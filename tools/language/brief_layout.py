@@ -23,7 +23,7 @@ from .quantities import find_quantities
 _DECIMAL_COMMA = Gated(
     r"(?<![\d.,])(\d{1,3}),(\d{1,2})(?=\s?(?:[TGM]i?[Bb](?:/s|ps|it/s)?|[TP]FLOPS?|ms|s|%)(?![A-Za-z]))", flags=0
 )
-_OF_ONE = Gated(
+_SINGLE_CARD = Gated(
     r"单张?卡(?=\s?(?:双向|单向)?(?:算力|显存|内存|带宽|吞吐|峰值|功耗|\d[\d.]*\s?(?:[TP]FLOPS|[TGM]i?[Bb])))", flags=0
 )
 _VERSION = Gated(
@@ -35,7 +35,7 @@ _JOINED = Gated(
     r"(weights?|权重|activations?|激活|kv[ _-]?cache|kv ?缓存)\s?[,/&+]\s?(weights?|权重|activations?|激活"
     r"|kv[ _-]?cache|kv ?缓存)",
 )
-# "objective: min_gpus", of which every part is a word.
+# "objective: min_gpus": every part of the value is a word.
 _SNAKE = Gated(r"\A\s*[a-z]{2,12}(?:_[a-z]{2,12}){1,4}\s*\Z", flags=0)
 _PRODUCT = Gated(
     r"(?P<names>[TPDES]P(?:\s?[x*]\s?[TPDES]P){1,5})\s?=\s?(?P<figures>\d{1,6}(?:\s?[x*]\s?\d{1,6}){0,5})(?:\s?=\s?(?P<total>\d{1,7}))?(?:\s?gpus?|"
@@ -154,7 +154,7 @@ def _with_statistic(statement: Statement, prefix: str, body: str) -> str:
 
 
 def _answered(prefix: str, body: str) -> str | None:
-    """A yes or no to what a key asks, as a sentence: "pipeline allowed: no" is "pipeline parallelism not allowed"."""
+    """A yes or no to the question in a key, as a sentence: "pipeline allowed: no" is "pipeline not allowed"."""
     asked = _ASKED.fullmatch(prefix)
     if asked is None or body not in ("yes", "no"):
         return None
@@ -227,7 +227,7 @@ def plain_text(text: str) -> str:
     """
     text = _SNAKE.sub(lambda match: match.group().replace("_", " "), text)
     text = _DECIMAL_COMMA.sub(r"\1.\2", normalise(text))
-    text = _OF_ONE.sub("每卡", text)
+    text = _SINGLE_CARD.sub("每卡", text)
     text = _VERSION.sub(lambda match: match[1], text)
     text = _FORM.sub(lambda match: f" {match[1]}", text)
     text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)

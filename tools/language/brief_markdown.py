@@ -1,6 +1,6 @@
 """Markdown (or plain text) briefs: headings, lists, tables, `key: value` lines, fenced JSON or YAML, to statements.
 
-It refuses to understand a sentence: that is decided in `brief_fields.py`. HTML in the text is read as nothing.
+Sentences are understood in `brief_fields.py`, not here. HTML in the text has no meaning.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _TIME_OF_DAY = Gated(
     re.MULTILINE,
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
-_WRAP_BYTES = 60  # what is shorter was not broken because the line was full
+_WRAP_BYTES = 60  # a shorter line was not broken for being full
 # "h3. Traffic", "||Metric||Value||"
 _WIKI_HEADING = re.compile(r"^[ \t]{0,3}h([1-6])\.[ \t]+", re.MULTILINE)
 _WIKI_HEADER = re.compile(r"^[ \t]{0,3}(\|\|[^\n]{1,400}\|\|)[ \t]*$", re.MULTILINE)
@@ -247,7 +247,7 @@ class _Reader:
         ):
             header, rows = header[1:], [(line, cells[1:]) for line, cells in rows]
         words = [key_words(cell) for cell in header]
-        # Markdown has no table without a header: one whose second cell is a figure is a row like the others.
+        # Markdown has no table without a header: a header whose second cell is a figure is a row.
         is_head = bool(words[0]) and _LABEL_HEADER.fullmatch(words[0]) is not None
         if not is_head and any(re.search(r"\d", cell) and not re.search(r"\bp\d\d\b", cell) for cell in words[1:2]):
             words, body = [""] * len(words), rows
@@ -321,8 +321,8 @@ def _unwrapped(text: str) -> list[tuple[int, str]]:
     """The lines of a paragraph with their numbers; a long line that ends inside a sentence goes on in the next."""
     lines: list[tuple[int, str]] = []
     last = ""
-    written = ((i, part) for i, line in enumerate(text.split("\n")) for part in _NEXT_COLUMN.split(line))
-    for i, raw in written:
+    parts = ((i, part) for i, line in enumerate(text.split("\n")) for part in _NEXT_COLUMN.split(line))
+    for i, raw in parts:
         words = _TASK_BOX.sub("", raw.strip())
         is_long = len(last.encode()) >= _WRAP_BYTES and not last.endswith((".", ":", ";", "!", "?", "。", "：", "；"))
         if words and lines and is_long and not split_key(words)[0]:

@@ -42,7 +42,7 @@ _TRAITS: tuple[tuple[Gated, str, Any], ...] = (
 )
 _MULTI_HEAD = Gated(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力")
 _LATENT = Gated(r"latent|\bMLA\b|潜在")
-# One of these says that a model is described, not merely mentioned.
+# A figure for one of these describes a model rather than mentions it.
 DESCRIBES = ("num_hidden_layers", "hidden_size")
 # Spellings of one dimension in configs, for comparing with what the words say.
 _SPELLINGS = {

@@ -1,6 +1,6 @@
 """What every form of brief is turned into: a flat list of statements, each with its keys or headings and its place.
 
-It refuses to understand: which field of a deployment a statement is about is decided in `brief_fields.py`.
+Nothing is understood here: `brief_fields.py` decides which field of a deployment a statement is about.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OUT_OF_SCOPE = "out of scope"
 
 
 class Statement(Struct, frozen=True):
-    """One thing that a brief says.
+    """A single statement of a brief.
 
     `path` holds the enclosing headings and keys, outermost first, the statement's own key last. `keyed` is false where
     the last path element is a heading of the text and not the statement's own key. `where` names the place.
@@ -48,7 +48,7 @@ class StatedObject(Struct, frozen=True):
 
 
 class Source(Struct, frozen=True):
-    """Everything that one text of a brief says."""
+    """All statements and objects of one text of a brief."""
 
     statements: tuple[Statement, ...] = ()
     objects: tuple[StatedObject, ...] = ()
@@ -73,7 +73,7 @@ def join_sources(sources: Sequence[Source]) -> Source:
     """All texts of one brief as one, bounded.
 
     Raises:
-        BriefError: together they say more than is read.
+        BriefError: together they are longer than what is read.
     """
     statements = tuple(statement for source in sources for statement in source.statements)
     if statements:

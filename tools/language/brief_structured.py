@@ -1,7 +1,7 @@
 """JSON and YAML briefs: from nested objects, however they are nested, to flat statements.
 
 A model's `config.json` and a card in the catalogue's own form are passed on whole. Lists of servers or cards are
-counted. It refuses to understand a key: that is decided in `brief_fields.py`.
+counted. Keys are understood in `brief_fields.py`, not here.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .brief_keys import (
     OF_EACH,
     key_under,
     planned_figure,
-    said_by_key,
+    statement_of_key,
 )
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
@@ -74,7 +74,7 @@ _RANGE_KEYS = {
     "typical": "typical", "typ": "typical", "avg": "typical", "average": "typical", "mean": "typical",
     "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
 }  # fmt: skip
-# What stands beside a figure in its object and qualifies it.
+# Keys beside a figure in its object that qualify it.
 _QUALIFIER = Gated(r"direction(?:ality)?|duplex|percentile|quantile|statistic|stat|方向|分位数?|统计口径", flags=0)
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|quantile|statistic|stat|分位数?)")
@@ -178,7 +178,7 @@ class _Walker:
         if comment := self._parsed.comments.get(at):
             text = f"{text} ({comment})"
         check_statement(text, self._where(at), len(self._statements))
-        # Servers of a list say the same thing each; once is enough, and what differs stands beside it.
+        # Servers of a list repeat each other: each statement is kept once, differing ones beside it.
         self._statements.setdefault((keys, text), Statement(keys, text, self._where(at), keyed=bool(keys)))
 
     def _walk(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
@@ -228,7 +228,7 @@ class _Walker:
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
                 full_key = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
-                if (entry := said_by_key(parent, key_words(key), item)) is not None:
+                if (entry := statement_of_key(parent, key_words(key), item)) is not None:
                     self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
                     continue
                 self._walk((*keys, key_under(parent, full_key, item)), item, (*at, key))
@@ -267,7 +267,7 @@ class _Walker:
             )
         else:
             for i, item in enumerate(items):
-                entry = said_by_key("", last_key, item)
+                entry = statement_of_key("", last_key, item)
                 self._walk((*keys[:-1], *entry[:-1]) if entry else keys, entry[-1] if entry else item, (*at, i))
 
     def _offers(self, keys: tuple[str, ...], items: list[Any], at: Path) -> bool:
@@ -359,9 +359,9 @@ def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _unit(written: str) -> str:
+def _unit(unit: str) -> str:
     """A unit in plain words: "requests per minute" for "requests_per_minute"."""
-    return written.replace("_", " ")
+    return unit.replace("_", " ")
 
 
 def _range_text(value: Mapping[str, Any]) -> str | None:

@@ -235,7 +235,7 @@ def _take_counted(page: Page, start: int, end: int) -> None:
 
 
 def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
-    """Claim the accelerator that is meant, or the kinds that there are to choose from."""
+    """Claim the accelerator that is meant, or the kinds to choose from."""
     words = {name: page.original[name.start : name.end].strip() for name in (*settled.meant, *settled.superseded)}
     first, last = settled.meant[0], settled.meant[-1]
     if settled.kind == "contradict":

@@ -66,7 +66,7 @@ _OF_NOW = frozenset((
 
 
 class Claims(Struct):
-    """Collects what the readers found; `said()` checks it as a whole and freezes it."""
+    """Collects the claims of all readers; `said()` checks them as a whole and freezes them."""
 
     # The text that is read, in which a later statement may correct an earlier one.
     text: str = ""

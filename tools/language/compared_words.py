@@ -1,6 +1,6 @@
 """Strategies that a request weighs against each other: "TP8 or TP4 x PP2?", "TP2/4/8", "one TP4 or two TP2".
 
-None of them is a demand; the report says what each of them does.
+None of them is a demand; the report gives the figures of each.
 """
 
 from __future__ import annotations

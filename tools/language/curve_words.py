@@ -216,7 +216,7 @@ def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> _Rates
     kinds: dict[str, list[Quantity]] = {"peak": [], "mean": [], "plain": []}
     for rate in [*rates, *bare]:
         kind = _mark_of(page, rate)
-        if rate in rates or (kind != "plain" and not _is_of_else(page, rate)):
+        if rate in rates or (kind != "plain" and not _is_length(page, rate)):
             kinds[kind].append(rate)
     return _Rates(*(tuple(kinds[name]) for name in ("peak", "mean", "plain")))
 
@@ -227,7 +227,7 @@ def _beside(page: Page, number: Quantity) -> tuple[str, str]:
     return before, _BREAK.split(page.original[number.end : number.end + _AFTER])[0]
 
 
-def _is_of_else(page: Page, number: Quantity) -> bool:
+def _is_length(page: Page, number: Quantity) -> bool:
     """Whether words beside a bare number say that it is a length."""
     roles = (match.lastgroup for words in _beside(page, number) for match in lex.ROLE.finditer(words))
     return any(role in lex.LENGTHS for role in roles)

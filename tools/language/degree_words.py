@@ -90,7 +90,7 @@ _NEAR_FAILURE = 60  # characters
 _FAILS = Gated(
     r"(?<![a-z])(?:bugs?|crash(?:es|ed)?|hangs?|broken|deadlocks?|fails?|segfaults?|ooms?|won't\s(?:fly|work|do|fit|run))(?![a-z])|崩|挂死|报错|有问题"
 )
-# What stands between degrees of one strategy.
+# Words between degrees of one strategy.
 _JOIN = Gated(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?")
 # Before a degree, in its clause: what was run once, which is no demand ("in September we tried TP16").
 _TRIED = Gated(

@@ -10,7 +10,7 @@ class RequestError(InputError):
     """A request that contradicts itself, asks the impossible or names what is unknown.
 
     `understood` lists what had been read when the refusal was decided; `str()` is one line that ends with it. `field`
-    is the field of `Said` whose statements contradict each other, where it is one.
+    is the field of `Said` whose statements contradict each other, if it is a single field.
     """
 
     def __init__(self, reason: str, understood: tuple[Understood, ...] = (), field: str | None = None) -> None:

@@ -13,7 +13,7 @@ from .gated import Gated
 from .number_words import AT_MOST
 
 _OTHERS = Gated(r"the\s(?:other|remaining)")  # of GPUs or of nodes
-_ONE_OF = Gated(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台")
+_SINGLE_NODE = Gated(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台")
 _MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 
 
@@ -79,7 +79,7 @@ def agreed(claims: Claims, counts: list[Count]) -> list[Count]:
     """The counts without a node's share, which is claimed ("2 nodes, 8 GPUs, 16 GPUs in all", "4机32卡，单机8卡")."""
     nodes = {count.number for count in counts if count.field == "nodes"}
     if len(nodes) == 2 and 1 in nodes and claims.has("gpus_per_node"):
-        counts = [c for c in counts if c.field != "nodes" or c.number != 1 or not _ONE_OF.match(c.words)]
+        counts = [c for c in counts if c.field != "nodes" or c.number != 1 or not _SINGLE_NODE.match(c.words)]
         nodes = {count.number for count in counts if count.field == "nodes"}
     shares = sorted({count.number for count in counts if count.field == "gpus"})
     if len(nodes) != 1 or len(shares) != 2 or shares[1] != shares[0] * max(nodes):

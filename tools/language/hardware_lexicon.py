@@ -108,23 +108,23 @@ OPEN = Gated(
     r"(?:尽量|尽可能|能)少(?:用|占)(?:几[张块台])?\s?(?:卡|gpu|显卡|机器|[\ue001]+)",
 )
 FEWEST_WORDS = Gated(r"few|back|minim|min(?![a-z])|least|small|lowest|how|enough|need|需要|多少|几|少")
-# "How many servers?", where each is said to hold so many: "servers with 8 H200".
+# "How many servers?", where the size of each is stated: "servers with 8 H200".
 NODES_ASKED = Gated(
     r"(?<![a-z])(?:(?:fewest|smallest|lowest|minimum|minimal|least)\s(?:possible\s)?(?:number\sof\s|amount\sof\s|count\sof\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?|instances?|vms?)(?![a-z])|(?:smallest|lowest|minimum|fewest)\snumber\sof\s(?:those|these|such|the)\s(?:cards|gpus|machines|servers|nodes)(?![a-z]))|"
     r"(?<![a-z])how\s(?:many|few)\s(?:of\s(?:them|these|those|the|such)\s)?(?:servers?|nodes?|machines?|box(?:es)?|hosts?)(?![a-z])|(?:多少|几)台(?:机器|服务器|节点)?",
 )
 _COUNTED_THINGS = rf"(?:{_GPU_WORDS}|{_NODE_NOUN}(?:e?s)?)"
-# "Are 2 nodes enough, or do I need all three?": a number that is asked about, beside what there is.
+# "Are 2 nodes enough, or do I need all three?": a number that is asked about, beside the actual one.
 ENOUGH_ASKED = Gated(
     rf"(?<![a-z])(?:is|are|will|would|could|can|do|does)\s(?:(?:the|just|only|already)\s)?(?:\d{{1,4}}|{ENGLISH_NUMBER})\s(?:of\sthem|{_COUNTED_THINGS})\s(?:be\s)?"
     r"(?:enough|sufficient|suffice|do|work|hold|carry\sit|make\sit|ok(?:ay)?)(?![a-z])(?=[^?.;\n]{0,80}\?)|"
     rf"(?<![a-z])(?:do|would)\s(?:i|we)\s(?:really\s)?need\sall\s(?:\d{{1,4}}|{ENGLISH_NUMBER})(?![a-z])(?=[^?.;\n]{{0,60}}\?)",
 )
-# "hangs with more than two GPUs in a group": of a group, not what there is.
+# "hangs with more than two GPUs in a group": GPUs of a group, no count of the hardware.
 OF_A_GROUP = Gated(
     rf"(?<![a-z])(?:more\sthan|at\smost|up\sto|over)\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:in\sa|per|to\sa)\s(?:tp\s)?(?:group|instance|replica|vm|pod|container|engine)(?![a-z])",
 )
-# "4 more of the same … plan for all of them", "8 more … on all 16": what is added to what was counted.
+# "4 more of the same … plan for all of them", "8 more … on all 16": GPUs that are added to those counted.
 FURTHER = Gated(
     rf"(?<![A-Za-z0-9.])(?:another\s|a\sfurther\s)?(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:more|further|additional|extra)(?:\s(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|identical\sones?))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:and|to|for|on|in|from|so|which|that|arrive|come|next|of)(?![a-z]))"
     rf"|(?<![a-z])another\s(?P<m>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:of\s(?:the\ssame|those|them|these)|{_GPU_WORDS}|[,.;)\n]))|(?:再|又|另外?)(?:加|买|来|添|有)\s?(?P<k>\d{{1,4}}|[一二两三四五六七八九十]{{1,3}})\s?[张块]卡?",
@@ -139,7 +139,7 @@ BEFORE_MOST = 16
 IS_LOST = Gated(
     r"\s?(?:(?:fails?|dies?|breaks?|crashes|crash|goes\s(?:down|away)|(?:is|are|gets?)\s(?:lost|down|gone|broken)|drops?\sout|burns?\sout)(?![a-z])|坏|挂[了掉]|故障|宕)"
 )
-"""Behind a count: it is what may be lost of the hardware."""
+"""Behind a count: the hardware that may be lost."""
 IN_A_NODE = Gated(
     rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
 )
@@ -154,7 +154,7 @@ OF_THEM = re.compile(r"(?P<n>n)m")
 OWNING = Gated(
     r"(?:have|'ve|got|own|bought|rent|use|using|are|get|gave\sus|with|on|across|over|up\sto|at\s(?:the\s)?most|no\smore\sthan|max(?:imum)?(?:\sof)?|quota(?:\s(?:is|of|for|allows))?)(?:\s(?:only|just|about|exactly))?\s?$",
 )
-# "How few H100 do? We own 8.": what there is, where nothing else counts.
+# "How few H100 do? We own 8.": the hardware, where nothing else counts it.
 OWNED = Gated(
     rf"(?<![a-z])(?:we|i)(?:\s(?:only|just|already))?\s?(?:'ve\sgot|'ve|own|have(?:\sgot)?|got|bought|rent)\s(?:only\s|just\s)?"
     rf"(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})(?=\s?(?:[.,;!)\n]|$|but\s|and\s))",
@@ -171,7 +171,7 @@ ONE_CARD = Gated(
     rf"|(?<![a-z])the\s(?P<card2>{CARD}++)(?!'?s(?![a-z]))(?:\s(?:card|gpu))?\s(?:(?:that\s)?(?:i|we)(?:'ve\sgot|\s(?:have|own|got|bought))|"
     r"(?:in|inside)\s(?:my|our|the|this|his|her)\s(?:[a-z]{1,10}\s)?(?:desktop|workstation|pc|laptop|rig|computer|tower))(?![a-z])",
 )
-# "2 GPUs for prefill and 2 for decode", "prefill on 2 GPUs and decode on the other 2": a split of what there is.
+# "2 GPUs for prefill and 2 for decode", "prefill on 2 GPUs and decode on the other 2": a split of the hardware.
 _PHASE_WORD = r"(?:the\s)?(?:prefill|decode)(?:ing)?"
 SPLIT = Gated(
     rf"(?<![\d.])\d{{1,4}}\s?(?:gpus?|cards?|of\sthem)?\s(?:for|to|on)\s{_PHASE_WORD}\s?(?:,|and|&)\s?(?:and\s)?(?:the\s(?:other|remaining)\s)?"
@@ -179,23 +179,23 @@ SPLIT = Gated(
     rf"{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s\d{{1,4}}\s?(?:gpus?|cards?)?\s?(?:,|and|&)\s?(?:and\s)?{_PHASE_WORD}\s(?:on|gets?|takes?|with)\s"
     r"(?:the\s(?:other|remaining)\s)?\d{1,4}(?:\s?(?:gpus?|cards?))?(?![a-z\d])",
 )
-# "12 L40S, but only 8 are available": what there is to plan with.
 PRICED = Gated(r"\s(?:is|costs?|rents?|goes|runs)\s(?:us\s)?(?:for\s|at\s|about\s|around\s)?(?:[$€£]|\d)")
 EACH_REPLICA = Gated(
     r"(?:each|every|per)\s(?:copy|replica|instance)(?:\s(?:on|with|gets|has|uses|takes|needs))?\s$|每个?(?:副本|实例)(?:用|占|需要)?\s?$",
 )
-# "Slurm lets our team take 3 nodes", "we may use 4 GPUs": of what there is in all.
+# "Slurm lets our team take 3 nodes", "we may use 4 GPUs": the usable part of all hardware.
 OUR_PART = Gated(
     rf"(?<![a-z])(?:(?:lets?|allows?|gives?|grants?|leaves?)\s(?:us|me|our\steam)(?:\s(?:to\s)?(?:take|use|have|with))?|"
     rf"(?:we|i|our\steam)(?:\s(?:can|may|could|get\sto|(?:am|are|is)\sallowed\sto)|'(?:m|re)\s(?:only\s)?allowed\sto)\s(?:only\s|just\s)?(?:take|use|have|get|touch))\s(?:only\s|just\s|up\sto\s|at\smost\s)?"
     rf"(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:(?P<node>nodes?|servers?|machines?|box(?:es)?|hosts?)|gpus?|cards?)(?![a-z])",
 )
-# "four of those nodes", "use two of these machines": what there is to plan with, of what was spoken of before.
+# "four of those nodes", "use two of these machines": the usable part of the hardware named before.
 OF_THOSE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\sof\s(?:those|these)\s(?:\w{{2,12}}\s)?(?:(?P<node>{_NODE_NOUN}(?:e?s)?)|gpus?|cards?)(?![a-z])"
     # Words behind them may say that they are not available.
     r"(?!\s(?:that\s|which\s)?(?:are|is|were|was|have|has|had|must|will|stays?|belongs?|goes|go|should|need)(?![a-z])(?!\s(?:ours|free|available|usable|idle|spare)))",
 )
+# "12 L40S, but only 8 are available": the hardware to plan with.
 AVAILABLE = Gated(
     rf"(?<![A-Za-z0-9.])(?<!\d\sto\s)(?<!\d-)(?<!every\s)(?<!each\s)(?<!any\s)(?P<n>\d{{1,6}}|{ENGLISH_NUMBER})\s(?:of\s(?:them|those|these)\s)?(?:gpus?\s|cards?\s|[\ue001]{{1,30}}s?\s)?"
     r"(?:are|is|remain)\s(?:still\s|now\s|actually\s|really\s|currently\s)?"
@@ -214,16 +214,16 @@ AVAILABLE = Gated(
     r"|只有\s?(?P<n3>\d{1,6}|[一二两三四五六七八九十]{1,3})\s?[张块卡]\s?(?:可用|能用|空闲)",
 )
 
-# "GPUs 0 to 3 are ours", "卡0-3归我们": the part by its numbers.
 # Before "use two of them": the planner is told to, and nobody else does it.
 TOLD_TO = Gated(
     r"(?:^|[,;:.(!?\n-]|(?<![a-z])(?:we|i|you|us|can|may|could|should|must|will|would|to|only|just|please|let's|then|and|so|but|now|or))\s?$",
 )
+# "GPUs 0 to 3 are ours", "卡0-3归我们": the usable part by its numbers.
 OUR_NUMBERED = Gated(
     r"(?:(?<![a-z])(?:gpus?|cards?|devices?)\s?|卡\s?|(?<=[\s,;:。\n])(?=[^\s,;。]{3,10}卡))#?(?P<list>\d{1,3}(?:\s?-\s?|\s?(?:to|through|and|&|,)\s?|\s?[到至~和与,]\s?)\d{1,3})\s?"
     r"(?:(?:are|belong\sto|is)\s(?:only\s|still\s)?(?:ours|us|free|available|usable|for\sus)(?![a-z])|(?:号卡)?(?:归我们|给我们|是我们的|可用|能用|空闲))",
 )
-# "must not span more than two machines": no count of what there is.
+# "must not span more than two machines": no count of the hardware.
 SPREAD = Gated(
     rf"(?<![a-z])(?:span(?:ning|s)?|across|over|cross(?:ing)?|beyond|between)\s(?:no\s)?more\sthan\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])|"
     rf"(?<![a-z])(?:replica|copy|instance|group)s?\s(?:(?:may|can|must|should)\s)?(?:[a-z]+\s){{0,2}}?(?:on|over|across|use|take|span|occupy)\s(?:at\smost|up\sto|no\smore\sthan|max(?:imum)?)\s(?:\d{{1,4}}|{ENGLISH_NUMBER})\s{_NODE_NOUN}(?:e?s)?(?![a-z])|"

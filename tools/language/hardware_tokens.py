@@ -23,7 +23,7 @@ class Token(Struct, frozen=True):
 
 
 class Tokens:
-    """The page as symbols; what a shape takes is struck out so that the next shape does not see it."""
+    """The page as symbols; those that a shape takes are struck out so that the next shape does not see them."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -45,12 +45,12 @@ class Tokens:
         return self.page.original[self.tokens[match.start()].start : self.tokens[match.end() - 1].end].strip()
 
     def text_after(self, match: re.Match[str]) -> str:
-        """What is written right behind a shape."""
+        """The text right behind a shape."""
         end = self.tokens[match.end() - 1].end
         return self.page.original[end : end + 40]
 
     def text_before(self, match: re.Match[str]) -> str:
-        """What is written right before a shape."""
+        """The text right before a shape."""
         start = self.tokens[match.start()].start
         return self.page.original[max(0, start - 80) : start]
 

@@ -56,11 +56,11 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts.remove(count)
         claims.reading(f"{count.words!r} tells what held once, and was not read as what there is")
     counts = without_bounds(page.original, claims, counts)
-    counts = _or_taken_back(claims, agreed(claims, without_the_busy(claims, counts, available)))
+    counts = _or_withdrawn_count(claims, agreed(claims, without_the_busy(claims, counts, available)))
     counts = _with_further(page, claims, counts)
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])
-    _most_of_them(page, claims)
+    _read_most(page, claims)
 
 
 def _read_open(page: Page, claims: Claims) -> None:
@@ -131,7 +131,7 @@ def _read_per_node(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> None:
             claims.claim("gpus_per_node", number, tokens.take(match))
 
 
-def _or_taken_back(claims: Claims, counts: list[Count]) -> list[Count]:
+def _or_withdrawn_count(claims: Claims, counts: list[Count]) -> list[Count]:
     """`counts`, or the count of cards whose kind was corrected later, where no other is stated."""
     former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
     claims.drop(COUNT_TAKEN_BACK)
@@ -142,7 +142,7 @@ def _or_taken_back(claims: Claims, counts: list[Count]) -> list[Count]:
 
 
 def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
-    """The number of GPUs with those that are added to it, where all of them are to be planned for."""
+    """The counts with the GPUs that words add to them, where all of them are planned for."""
     further = next(iter(page.search(lex.FURTHER)), None)
     together = next(iter(page.search(lex.ALL_OF_THEM)), None)
     gpus = [count for count in counts if count.field == "gpus"]
@@ -159,7 +159,7 @@ def _with_further(page: Page, claims: Claims, counts: list[Count]) -> list[Count
     return [Count("gpus", total, words)]
 
 
-def _most_of_them(page: Page, claims: Claims) -> None:
+def _read_most(page: Page, claims: Claims) -> None:
     """Read a number of GPUs as the most that may be used, where words say so.
 
     The number to use stays open; of counted nodes, the GPUs beyond the most are reserved: "at most 12" of 2 x 8.
@@ -290,7 +290,7 @@ def _read_counts(tokens: Tokens, claims: Claims) -> list[Count]:
 
 
 def _read_available(page: Page) -> Count | None:
-    """ "only 8 are available": the part of the hardware that there is to plan with."""
+    """ "only 8 are available": the part of the hardware to plan with."""
     for pattern, taken in ((lex.OF_THOSE, 0), (lex.OUR_PART, "n")):
         if (part := pattern.search(page.text)) is not None:
             field = "nodes" if part["node"] else "gpus"

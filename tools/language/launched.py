@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..importing.spans import Started
 
 # Words to keep the layout of the command, which is kept anyway.
-_KEPT = Gated(
+_KEEPS_LAYOUT = Gated(
     r"(?:(?:please\s)?keep(?:ing)?|preserve|stay\swith|stick\s(?:to|with)|(?:do\snot|don't|never)\s(?:change|touch|alter|modify))"
     r"\s(?:(?:the|this|that|our|its|same|exact(?:ly)?|current|existing|as)\s){0,3}"
     r"(?:layout|parallelism|parallel(?:\s(?:strategy|layout|degrees|config(?:uration)?|settings?))?|split|sharding|degrees|command|flags)(?![a-z])"
@@ -73,7 +73,7 @@ def claim_started(text: str, page: Page, claims: Claims) -> None:
     for name, value in settings.items():
         if value is not None:
             claims.claim(name, value, started.words)
-    page.take_all(_KEPT)
+    page.take_all(_KEEPS_LAYOUT)
     if started.strategy is not None:
         _claim_strategy(started, started.strategy, page, claims)
 

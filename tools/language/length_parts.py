@@ -70,10 +70,10 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
         if len(parts) < 2 or min(amounts) < _LEAST or "token" not in words.lower() or _is_of_output(text, first, start):
             continue
         shared = sum(amount for part, amount in zip(parts, amounts, strict=True) if _SHARED.search(part.group()))
-        written = _length(sum(amounts), shared, words)
+        length = _length(sum(amounts), shared, words)
         notes.append(f"{' '.join(words.split())[:200]!r} read as an input of {sum(amounts):,.0f} tokens")
-        text = f"{text[:start]}{written}{text[position:]}"
-        position = start + len(written)
+        text = f"{text[:start]}{length}{text[position:]}"
+        position = start + len(length)
     return text, notes
 
 

@@ -187,7 +187,7 @@ def _is_speed(page: Page, quantity: Quantity) -> bool:
     return is_bare and _TOKENS_COME.search(page.original[: quantity.start]) is not None
 
 
-_FAR_FROM_ONE = 9.0  # from the only limit a statistic may stand further away
+_FAR_FROM_ONLY = 9.0  # from the only limit a statistic may stand further away
 # No GPU decodes one sequence faster than some thousand tokens a second.
 _MOST_OF_ONE_USER = 5000
 
@@ -258,7 +258,7 @@ def _claim_with_statistics(
             continue
         costs = [(_gap(page, limit, start, end), i) for i, limit in enumerate(limits)]
         cost, nearest = min(costs, default=(6.0, -1))
-        most = _FAR_FROM_ONE if len(limits) == 1 else 6.0
+        most = _FAR_FROM_ONLY if len(limits) == 1 else 6.0
         if cost < min(most, near.get(nearest, most)):
             chosen[nearest], near[nearest] = statistic, cost
     for i, (limit, after) in enumerate(pairwise(limits)):

@@ -85,7 +85,7 @@ def claim_context(page: Page, claims: Claims, statement: Statement) -> None:
 
 
 def _claim_longest(page: Page, claims: Claims, statement: Statement) -> None:
-    """Claim the longest request beside the usual one; where lengths spread they say how long requests get."""
+    """Claim the longest request beside the usual one; lengths that spread have their longest already."""
     words, most = statement.words, int(statement.quantity.value)
     tokens_in, tokens_out = (claims.values.get(name) for name in ("input_tokens", "output_tokens"))
     if not lex.MOST_CONTEXT.search(page.clause_text(statement.quantity.start, statement.quantity.end)):

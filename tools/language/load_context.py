@@ -1,6 +1,6 @@
 """What the words around a number of the load make of it: an item of a list, work to be done, the matter of an output.
 
-It says what a number or a word is *not*; what a number is for is decided by `load_words.py`.
+It only rules meanings out; `load_words.py` decides what a number is for.
 """
 
 from __future__ import annotations

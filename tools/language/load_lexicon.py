@@ -32,7 +32,7 @@ _RATE_FOLLOWS = (
     r"[\s:=>≥]{0,3}\d[\d.,]*k?(?![\d/]))"
 )
 
-# What is given to a model to read: its length is the prompt's, also in "a summary of 100k-token reports".
+# Texts that a model is given to read: their length is the prompt's, also in "a summary of 100k-token reports".
 READ_MATTER = (
     r"(?:reports?|papers?|transcripts?|e-?mails?|contracts?|tickets?|pages?|files?|messages?|histor(?:y|ies)|chunks?|"
     r"conversations?|chats?|books?|essays?|letters?|posts?|turns?|documents?|docs|articles?|contexts?|repositor(?:y|ies)|repos?|"
@@ -147,7 +147,7 @@ LENGTHS = frozenset({"input", "output", "context"})
 WRITING = Gated(
     r"summar|abstract|answer|repl|respon|digest|translat|headline|caption|label|draft|摘要|总结|纪要|回答|回复|译文|评语|点评",
 )
-# Behind a word for what is written: "(summaries) of 100k-token reports", "(总结)6万token的报告".
+# Behind a word for a text that is written: "(summaries) of 100k-token reports", "(总结)6万token的报告".
 OF_READ_MATTER = Gated(
     rf"\s(?:of|from|for|about|on|over|to)\s(?:(?:each|every|the|our|one|a|an|its|long|whole)\s){{0,2}}(?P<n>\d[\d,.]{{0,12}}k?)[\s\-](?:tokens?|toks?)\s"
     rf"(?:(?!of|for|to|from|about|per|and|with|in|out|or|on)[a-z]{{3,12}}\s)?{READ_MATTER}"
@@ -243,7 +243,7 @@ ASKED_FOR = Gated(
     r"(?<![a-z])(?:requests?|reqs?|quer(?:y|ies)|calls?|prompts?|chats?|messages?|tickets?|documents?|docs|jobs?|questions?|completions?|conversations?|sessions?|turns?|e?-?mails?|reviews?|reports?|summar(?:y|ies)|transcripts?|articles?|records?|rows?|items?|pages?|images?|claims?|cases?|invocations?|tasks?|generations?|translations?|"
     r"hits|lookups?|search(?:es)?|visits?|interactions?|contacts?|letters?|files?|forms?|invoices?|contracts?|suggestions?|answers?|repl(?:y|ies)|drafts?|posts?|comments?|notes?|essays?|papers?|abstracts?|logs?|alerts?|events?|users?|people|uses?|runs?|segments?|sentences?|inferences?)(?![a-z])|请求|[次条份单封篇件通]|对话|问答|会话"
 )
-"""What a model is asked for or asked about: an amount of it is a load, whatever else is stated."""
+"""Things that a model is asked for or about: an amount of them is a load, whatever else is stated."""
 OF_NO_LOAD = Gated(
     r"(?<![a-z])(?:was|were|is|are|came\sfrom|comes\sfrom|in|during|from)\s(?:just\s|only\s|mostly\s|all\s)?(?:an?\s|the\s|our\s)?(?:bots?|crawlers?|attacks?|ddos|scrap(?:ers?|ing)|(?:load|stress|smoke|soak)[\s\-]?tests?|test\sruns?|outliers?|flukes?|one[\s\-]?offs?|glitch(?:es)?)(?![a-z])|"
     r"(?:压测|压力测试|爬虫|刷量|攻击|灰度)"

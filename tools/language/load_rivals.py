@@ -35,11 +35,11 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     figures = _without_thin(page, claims, _without_tests(page, claims, figures))
     figures = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, figures)))
     for role in LOADS:
-        _keep_one(page, claims, figures, role, _agreed)
+        _keep_chosen(page, claims, figures, role, _agreed)
     figures = with_shares_of_people(page, claims, figures, is_of_each=each is not None)
     figures = of_all_people(page, claims, without_populations(page, claims, figures, is_of_each=each is not None), each)
     for role in LOADS:
-        _keep_one(page, claims, figures, role, _wanted)
+        _keep_chosen(page, claims, figures, role, _wanted)
     figures = _lengths_of_contexts(claims, figures)
     for role in ("input", "output"):
         figures = _spread(page, claims, role, figures)
@@ -81,7 +81,7 @@ def _lengths_of_contexts(claims: Claims, statements: list[Statement]) -> list[St
     return [replace(s, role="input") if s in contexts else s for s in statements]
 
 
-def _keep_one(
+def _keep_chosen(
     page: Page,
     claims: Claims,
     statements: list[Statement],

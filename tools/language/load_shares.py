@@ -113,7 +113,7 @@ def _counts_people(load: Statement) -> bool:
 
 
 def _is_per_person(page: Page, load: Statement) -> bool:
-    """Whether a few requests are said of each person: "each dev can have 2 going"."""
+    """Whether a few requests are stated per person: "each dev can have 2 going"."""
     left, _ = page.clause(load.quantity.start, load.quantity.end)
     is_said = _PER_PERSON.search(page.original, left, load.quantity.start) is not None
     return is_said and 1 < load.quantity.value <= _MOST_PER_PERSON

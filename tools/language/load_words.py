@@ -1,7 +1,7 @@
 """The load of a request: token lengths, requests in flight, arrival rate, cached prefix, share of memory.
 
-Numbers and the words that say what they are for are paired by `matching.py`. What stays without a role stays on the
-page and is reported as unread.
+`matching.py` pairs numbers with the words for their roles. Numbers without a role stay on the page and are reported as
+unread.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def _pair_up(page: Page) -> _Load:
         if not (is_about_reading(page, match) or is_state(page, match))
         and not any(a <= match.start() and match.end() <= b for a, b in things)
     ]
-    # "a 1k article draft": of two nouns the last says what it is.
+    # "a 1k article draft": of two nouns, the last counts.
     compound = {
         a for a, b in pairwise(roles) if a.name != b.name and b.name == "output" and page.text[a.end : b.start] == " "
     }

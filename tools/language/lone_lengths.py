@@ -11,7 +11,7 @@ from .page import Page
 from .quantities import Quantity, find_quantities
 
 FAR = 4.0  # a larger gap between two figures: the second does not go on with the first
-# Tokens that are no length of a request: what a cache holds, what may be sent at most, a stretch of a day.
+# Tokens that are no length of a request: those of a cache, of the longest request, of a day.
 _OF_MEMORY = Gated(
     r"(?<![a-z])(?:kv|cache|memory|room|total|context|window|max(?:imum)?|longest|up\sto|limit|budget|per\s(?:day|second|hour)|a\sday)(?![a-z])|"
     r"缓存|显存|总共|上下文|最长|最多|每天|每秒"
