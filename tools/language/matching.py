@@ -1,4 +1,4 @@
-"""Which value belongs to which word: the cheapest one-to-one pairing of roles and values in a text.
+"""The cheapest one-to-one pairing of roles (words) and values in a text.
 
 "4k input 1k output" and "input 4k output 1k" differ only in the order, and no fixed phrase tells them apart in general.
 Roles and values are laid out as they stand in the text; neighbours may pair at a cost that grows with the words and
@@ -32,7 +32,7 @@ Value = TypeVar("Value", bound=Spanned)
 class Role(Struct, frozen=True):
     """A word that says what a value is for; `cost` makes a vague word further away than a telling one.
 
-    `follows`: it stands right behind a value ("2k in"), and so hardly speaks of one behind itself.
+    `follows`: it stands right behind its value ("2k in"), and seldom belongs to a value behind itself.
     """
 
     name: str
@@ -50,12 +50,12 @@ class Pairing(Struct, Generic[Value], frozen=True):
 
     @property
     def span(self) -> tuple[int, int]:
-        """From the first to the last character of both."""
+        """From the first character of both to the end of the last."""
         return min(self.role.start, self.value.start), max(self.role.end, self.value.end)
 
 
-_BEHIND = 2.0  # what it costs to pair a word that stands right behind one value with the next value
-_LEFT_OUT = 6.0  # what it costs to leave a value without a role: pairs that cost more are not made
+_BEHIND = 2.0  # the cost of pairing a word that stands right behind one value with the next value
+_LEFT_OUT = 6.0  # the cost of a value without a role: pairs that cost more are not made
 _FILLER = Gated(
     r"\b(?:of|is|are|be|being|at|most|least|under|below|less|than|within|up|to|no|not|more|over|above|exceeds?|exceeding|"
     r"about|around|approx(?:imately)?|roughly|circa|maybe|perhaps|probably|some|say|the|an?|with|for|each|per|every|must|should|shall|will|would|call(?=\sit)|"
@@ -79,24 +79,24 @@ _JOINER = Gated(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*")
 def pair(
     text: str, roles: Iterable[Role], values: Iterable[Value], accepts: Callable[[str, Value], bool]
 ) -> tuple[Pairing[Value], ...]:
-    """Pair roles with values; whatever costs more than being left out is left out. Linear in the number of items."""
+    """Pair roles with values, but for pairs that cost more than leaving them out. Linear in the number of items."""
     items: list[Role | Value] = sorted([*roles, *values], key=lambda item: (item.start, item.end))
     costs = [0.0]
     back: list[tuple[int, tuple[Pairing[Value], ...]]] = [(0, ())]
     for i, item in enumerate(items):
         best = (costs[i] + (0.0 if isinstance(item, Role) else _LEFT_OUT), i, ())
         for width in (2, 3, 4):
-            made = _pairs_of(text, items[i + 1 - width : i + 1], accepts) if i + 1 >= width else None
-            if made is not None and costs[i + 1 - width] + made[0] < best[0]:
-                best = (costs[i + 1 - width] + made[0], i + 1 - width, made[1])
+            candidate = _pairs_of(text, items[i + 1 - width : i + 1], accepts) if i + 1 >= width else None
+            if candidate is not None and costs[i + 1 - width] + candidate[0] < best[0]:
+                best = (costs[i + 1 - width] + candidate[0], i + 1 - width, candidate[1])
         costs.append(best[0])
         back.append((best[1], best[2]))
-    found: list[Pairing[Value]] = []
+    pairings: list[Pairing[Value]] = []
     i = len(items)
     while i > 0:
         i, pairs = back[i]
-        found[:0] = pairs
-    return tuple(found)
+        pairings[:0] = pairs
+    return tuple(pairings)
 
 
 def _pairs_of(
@@ -136,7 +136,7 @@ def _joined(text: str, first: Spanned, second: Spanned) -> bool:
 
 
 def _shared(text: str, first: Role, second: Role) -> bool:
-    """Whether two roles are joined so that one value may be meant for both."""
+    """Whether two roles are joined so that a single value may be meant for both."""
     gap = text[first.end : second.start]
     return first.name != second.name and len(gap) <= 12 and _CONJUNCTION.fullmatch(gap) is not None
 
@@ -152,7 +152,7 @@ def gap_cost(gap: str) -> float:
         + 1.2 * len(_SOFT_BREAK.findall(gap))
     )
     gap = re.sub(r"[\ue000-\ue002\ue004]+", " zz ", gap)  # something that was read already counts as one word
-    rest = _FILLER.sub(" ", _SOFT_BREAK.sub(" ", _HARD_BREAK.sub(" ", gap)))
-    meaningful = len(re.findall(r"[A-Za-z0-9]+", rest))
-    other = len(re.findall(r"[^\sA-Za-z0-9]", rest))
+    content = _FILLER.sub(" ", _SOFT_BREAK.sub(" ", _HARD_BREAK.sub(" ", gap)))
+    meaningful = len(re.findall(r"[A-Za-z0-9]+", content))
+    other = len(re.findall(r"[^\sA-Za-z0-9]", content))
     return cost + 0.9 * meaningful + 0.5 * other

@@ -36,9 +36,9 @@ def merge_said(said: Sequence[Said]) -> Said:
     words: dict[str, str] = {}
     assumed: dict[str, str] = {}
     readings: list[str] = []
-    unread = [note for one in said for note in one.unread]
-    for one in said:
-        stated = stated_fields(one)
+    unread = [note for statement in said for note in statement.unread]
+    for statement in said:
+        stated = stated_fields(statement)
         unread += _beside_trace(values, words) if "trace" in stated else ()
         # "As few as do" leaves the number that there is.
         changed = [group for group in _GROUPS if group & (stated.keys() - {"gpus_open"})]
@@ -60,16 +60,16 @@ def merge_said(said: Sequence[Said]) -> Said:
             values[name] = value
             words.pop(name, None)
             assumed.pop(name, None)
-        words |= one.words
-        assumed |= one.assumed
+        words |= statement.words
+        assumed |= statement.assumed
     return Said(
         **values,
-        relaxations=tuple(sorted({name for one in said for name in one.relaxations})),
-        constraints=merged_constraints(*(one.constraints for one in said)),
+        relaxations=tuple(sorted({name for statement in said for name in statement.relaxations})),
+        constraints=merged_constraints(*(statement.constraints for statement in said)),
         words=words,
         assumed={name: reason for name, reason in assumed.items() if name in values},
         unread=tuple(dict.fromkeys(unread)),
-        readings=(*dict.fromkeys(note for one in said for note in one.readings), *readings),
+        readings=(*dict.fromkeys(note for statement in said for note in statement.readings), *readings),
     )
 
 
@@ -88,7 +88,7 @@ def refusal(said: Said, reason: str) -> RequestError:
 
 
 def _beside_trace(values: dict[str, Any], words: dict[str, str]) -> Iterator[str]:
-    """What was said of lengths before a trace that has its own, as what is not acted on."""
+    """Notes on lengths that were stated before a trace, which has its own."""
     if "trace" in values:
         return
     for name in dict.fromkeys(name for names in _SIDES.values() for name in (*sorted(names), "lengths")):
@@ -97,7 +97,7 @@ def _beside_trace(values: dict[str, Any], words: dict[str, str]) -> Iterator[str
 
 
 def _outdated_prefixes(values: dict[str, Any], stated: dict[str, Any], dropped: set[str]) -> set[str]:
-    """What was said of prefix caches in other words; recorded requests go with the lengths that they are of."""
+    """Prefix fields that `stated` replaces; recorded requests go with the lengths that they belong to."""
     prefixes: SharedPrefixes | None = values.get("prefixes")
     is_of_lengths = prefixes is not None and prefixes.replay is not None and bool({"lengths"} & {*dropped, *stated})
     outdated = {"prefixes"} if "prefix_cache_hit_rate" in stated or is_of_lengths else set[str]()
@@ -107,7 +107,7 @@ def _outdated_prefixes(values: dict[str, Any], stated: dict[str, Any], dropped: 
 
 
 def _outdated_lengths(values: dict[str, Any], stated: dict[str, Any]) -> set[str]:
-    """The lengths among `values` in place of which others are `stated`; those of one side leave the other's."""
+    """Length fields of `values` that `stated` replaces; in `values`, lengths of the other side stay."""
     outdated: set[str] = set()
     for side, names in _SIDES.items():
         now: RequestLengths | None = stated.get("lengths")
@@ -115,11 +115,11 @@ def _outdated_lengths(values: dict[str, Any], stated: dict[str, Any]) -> set[str
         if now is not None and now.covers(side):
             outdated |= names - stated.keys()
         elif before is not None and before.covers(side) and names & stated.keys():
-            kept = before.without(side)
-            if kept is None:
+            other_side = before.without(side)
+            if other_side is None:
                 outdated.add("lengths")
             else:
-                values["lengths"] = kept
+                values["lengths"] = other_side
     return outdated
 
 
@@ -133,7 +133,7 @@ def _fits(values: dict[str, Any], stated: dict[str, Any]) -> bool:
 
 
 def stated_fields(said: Said) -> dict[str, Any]:
-    """The fields that a statement really states, as the objects that they are."""
+    """The fields that differ from their defaults, with their values as objects."""
     defaults = Said()
     return {
         name: getattr(said, name)

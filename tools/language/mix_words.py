@@ -1,7 +1,7 @@
 """Several kinds of requests in one load, each with its lengths and its share: "70% chat at 1k/300, the rest 12k/500".
 
 Shares are percentages, rates or numbers of requests at once, one for each pair of lengths and all before or all behind
-their pairs. Pairs without shares are no mixture: two lengths that contradict.
+their pairs. Pairs without shares are no mixture, but lengths that contradict each other.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class _Kind(Struct, frozen=True):
 
 
 class _Share(Struct, frozen=True):
-    """What says how many of the requests are of one kind; `quantity` is `None` for "the rest"."""
+    """The share of a kind among the requests; `quantity` is `None` for "the rest"."""
 
     start: int
     end: int
@@ -57,18 +57,18 @@ class _Share(Struct, frozen=True):
 
 
 def with_mix(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """Claim the lengths of several kinds of requests as pairs by their shares; the statements that are left."""
+    """Claim the lengths of several kinds of requests as pairs by their shares; returns the remaining statements."""
     kinds = _kinds(statements)
     if not 2 <= len(kinds) <= _MOST_KINDS or len({kind.tokens for kind in kinds}) < 2:
         return statements
-    lengths = [one for kind in kinds for one in (kind.input, kind.output)]
-    kept = [one for one in statements if one not in lengths]
+    lengths = [length for kind in kinds for length in (kind.input, kind.output)]
+    others = [statement for statement in statements if statement not in lengths]
     for role in ("rate", "concurrency"):
-        rivals = [one for one in kept if one.role == role and one.quantity.upper is None]
-        found = [_Share(one.quantity.start, one.quantity.end, one.quantity) for one in rivals]
-        if len(found) != len(kinds) or not _is_one_each(kinds, found):
+        rivals = [statement for statement in others if statement.role == role and statement.quantity.upper is None]
+        loads = [_Share(rival.quantity.start, rival.quantity.end, rival.quantity) for rival in rivals]
+        if len(loads) != len(kinds) or not _is_one_each(kinds, loads):
             continue
-        weights = [one.quantity.value for one in rivals]
+        weights = [rival.quantity.value for rival in rivals]
         # Users of longer answers wait longer and send fewer requests.
         per_request = [
             weight / (kind.tokens[1] if role == "concurrency" else 1)
@@ -76,10 +76,10 @@ def with_mix(page: Page, claims: Claims, statements: list[Statement]) -> list[St
         ]
         _claim(page, claims, kinds, per_request)
         total = replace(rivals[0].quantity, value=sum(weights), decimal_value=sum(weights))
-        words = ", ".join(one.words for one in rivals)
-        for one in rivals:
-            page.take(one.quantity.start, one.quantity.end)
-        return [*(one for one in kept if one not in rivals), Statement(role, total, words)]
+        words = ", ".join(rival.words for rival in rivals)
+        for rival in rivals:
+            page.take(rival.quantity.start, rival.quantity.end)
+        return [*(statement for statement in others if statement not in rivals), Statement(role, total, words)]
     shares = _stated_shares(page, statements, kinds)
     if shares is not None and _is_one_each(kinds, shares):
         stated = sum(share.quantity.value for share in shares if share.quantity)
@@ -88,32 +88,32 @@ def with_mix(page: Page, claims: Claims, statements: list[Statement]) -> list[St
             _claim(page, claims, kinds, [share.quantity.value if share.quantity else rest for share in shares])
             for share in shares:
                 page.take(share.start, share.end)
-            return kept
+            return others
     return statements
 
 
 def _kinds(statements: Sequence[Statement]) -> list[_Kind]:
     """Lengths two by two, in the order of the text: each input with the output beside it."""
-    lengths = [one for one in statements if one.role in (*_INPUT, "output")]
-    placed = sorted(lengths, key=lambda one: one.quantity.start)
-    if len(placed) % 2 or any(one.quantity.upper is not None for one in placed):
+    lengths = [statement for statement in statements if statement.role in (*_INPUT, "output")]
+    placed = sorted(lengths, key=lambda length: length.quantity.start)
+    if len(placed) % 2 or any(length.quantity.upper is not None for length in placed):
         return []
     couples = [(placed[place], placed[place + 1]) for place in range(0, len(placed), 2)]
     if any((first.role in _INPUT) == (second.role in _INPUT) for first, second in couples):
         return []
-    return [_Kind(*sorted(couple, key=lambda one: one.role == "output")) for couple in couples]
+    return [_Kind(*sorted(couple, key=lambda length: length.role == "output")) for couple in couples]
 
 
 def _stated_shares(page: Page, statements: Sequence[Statement], kinds: Sequence[_Kind]) -> list[_Share] | None:
-    """Percentages that no other statement has, and "the rest"; a last one that is not said is the rest."""
-    others = {one.quantity.start for one in statements}
-    found = [
-        _Share(one.start, one.end, one)
-        for one in find_quantities(page.text)
-        if one.unit == "share" and one.start not in others and one.upper is None
+    """Percentages that no other statement uses, and "the rest"; `None` unless each kind has a share."""
+    others = {statement.quantity.start for statement in statements}
+    percentages = [
+        _Share(quantity.start, quantity.end, quantity)
+        for quantity in find_quantities(page.text)
+        if quantity.unit == "share" and quantity.start not in others and quantity.upper is None
     ]
     rests = [_Share(*match.span()) for match in _REST.finditer(page.text)][:1]
-    shares = sorted([*found, *rests], key=lambda one: one.start)
+    shares = sorted([*percentages, *rests], key=lambda share: share.start)
     return shares if len(shares) == len(kinds) else None
 
 
@@ -135,16 +135,16 @@ def _claim(page: Page, claims: Claims, kinds: Sequence[_Kind], weights: Sequence
     step = gcd(*counts)
     pairs = tuple(kind.tokens for kind, count in zip(kinds, counts, strict=True) for _ in range(count // step))
     words = ", ".join(
-        page.take(one.quantity.start, one.quantity.end) for kind in kinds for one in (kind.input, kind.output)
+        page.take(length.quantity.start, length.quantity.end) for kind in kinds for length in (kind.input, kind.output)
     )
     claims.replace("lengths", RequestLengths(pairs=pairs), words)
     for side, place in (("input", 0), ("output", 1)):
         claims.claim(f"{side}_tokens", round(sum(pair[place] for pair in pairs) / len(pairs)), words)
-    told = ", ".join(
+    mixture = ", ".join(
         f"{count}% of {kind.tokens[0]:,} in and {kind.tokens[1]:,} out"
         for kind, count in zip(kinds, counts, strict=True)
     )
-    claims.reading(f"{words!r} read as kinds of requests that come mixed: {told}")
+    claims.reading(f"{words!r} read as kinds of requests that come mixed: {mixture}")
 
 
 def _percents(weights: Sequence[float]) -> list[int]:

@@ -37,7 +37,7 @@ _NICKNAMES: dict[str, str] = {
 _NICKNAME = Gated(
     "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
 )
-# A checkpoint that was trained to chat, of which the catalogue has the one before.
+# A checkpoint trained to chat, where the catalogue has its base.
 _TUNED = Gated(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])")
 _SIZE = Gated(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
 # A word that looks like a model of some size ("Foo-13B", "acme foo 2 13b") although no catalogue knows its family.
@@ -67,9 +67,9 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
         RequestError: several different models, or one that the catalogue does not know.
     """
     mentions: list[model_mentions.Mention] = []
-    given_up: set[str] = set()  # names of no model of the catalogue that others take the place of
-    named = [_without_bracket(one) for one in model_mentions.mentions(page.text)]
-    for mention, once in zip(named, claims.told_once([(one.start, one.end) for one in named]), strict=True):
+    given_up: set[str] = set()  # unknown names that another name replaces
+    named = [_without_bracket(mention) for mention in model_mentions.mentions(page.text)]
+    for mention, once in zip(named, claims.told_once([(mention.start, mention.end) for mention in named]), strict=True):
         is_meant = (
             not once and not page.is_negated(mention.start, mention.end) and not is_former(page.original, mention.start)
         )
@@ -81,12 +81,12 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
             mentions.append(mention)
         elif mention.entry is None:
             given_up.add(mention.words.lower())
-    mentions = [one for one in mentions if one.entry is not None or one.words.lower() not in given_up]
+    mentions = [mention for mention in mentions if mention.entry is not None or mention.words.lower() not in given_up]
     mentions = _with_sizes(mentions)
     named = NamedModel()
     chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
-    chosen = [_resized(page, claims, one) for one in chosen]
-    names = [Named(one.start, one.end, one.entry.name) for one in chosen if one.entry is not None]
+    chosen = [_resized(page, claims, mention) for mention in chosen]
+    names = [Named(mention.start, mention.end, mention.entry.name) for mention in chosen if mention.entry is not None]
     settled = settle(page.original, names)
     if settled.kind != "one":
         first, last = (page.original[name.start : name.end].strip() for name in (settled.meant[0], settled.meant[-1]))
@@ -107,8 +107,8 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
             return NamedModel(entry[1], mention.weights)
         is_aside = standing(page.original, mention.start, mention.end, is_name=True) > 0
         is_family = not any(letter.isdigit() for letter in mention.words)  # "gemma lost the eval"
-        is_own = claims.describes_model and not known
-        if not is_own and (not known or (models.has_family(mention.words) and not is_aside and not is_family)):
+        is_described = claims.describes_model and not known
+        if not is_described and (not known or (models.has_family(mention.words) and not is_aside and not is_family)):
             raise claims.refusal(mention.error)
         claims.reading(f"{mention.words!r} is no model of the catalogue and was read as a comparison")
     return named if claims.has("model") else _read_nickname(page, claims)
@@ -124,15 +124,15 @@ def _set_aside(page: Page, claims: Claims, name: Named, planned: str) -> None:
 
 
 def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[ModelEntry, str] | None:
-    """The model of a family that is named alone, by the one size that stands elsewhere ("qwen3 moe … the 30B-A3B")."""
-    sizes = [one for one in page.search(_SIZE) if not page.is_negated(*one.span())]
-    found: dict[str, re.Match[str]] = {}
+    """The model of a family named without a size, by the only size elsewhere ("qwen3 moe … the 30B-A3B")."""
+    sizes = [match for match in page.search(_SIZE) if not page.is_negated(*match.span())]
+    by_name: dict[str, re.Match[str]] = {}
     for size in sizes:
         with suppress(InputError):
-            found.setdefault(models.find_model(f"{mention.words} {size.group()}").name, size)
-    if len(found) != 1:
+            by_name.setdefault(models.find_model(f"{mention.words} {size.group()}").name, size)
+    if len(by_name) != 1:
         return None
-    [(name, size)] = found.items()
+    [(name, size)] = by_name.items()
     words = f"{mention.words} {page.take(*size.span(), mark=MODEL)}"
     return models.find_model(name), words
 
@@ -157,47 +157,47 @@ def _resized(page: Page, claims: Claims, mention: model_mentions.Mention) -> mod
 
 
 def leave_sizes_unread(page: Page, claims: Claims) -> None:
-    """List sizes of models that are named beside the one that is planned, and are not its own."""
+    """List sizes of models on the page that are not those of the planned model."""
     name = claims.values.get("model")
     if name is None or claims.describes_model:
         return
     with suppress(InputError):
         entry = models.find_model(name)
-        own = [one * 1e-9 for one in (entry.total_params, entry.active_params, entry.published_params) if one]
+        sizes = [count * 1e-9 for count in (entry.total_params, entry.active_params, entry.published_params) if count]
         for size in page.search(_SIZE):
             billions = float(re.findall(r"[\d.]+", size.group())[0])
             is_said = size.group().lower() in f"{name} {claims.words.get('model', '')}".lower()
             if (
                 not is_said
                 and not page.is_negated(*size.span())
-                and not any(abs(one - billions) <= max(1.0, 0.1 * one) for one in own)
+                and not any(abs(known - billions) <= max(1.0, 0.1 * known) for known in sizes)
             ):
                 claims.leave_unread(f"{size.group()!r} in {page.clause_text(*size.span())[:80]!r} was not understood")
 
 
 _WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{4,12}(?![A-Za-z])")
-_MOST_BEHIND = 90  # characters behind a family in which a word may tell which of it is meant
+_MOST_BEHIND = 90  # characters behind a family in which a word may tell which of its models is meant
 
 
 def _with_word(page: Page, mention: model_mentions.Mention) -> tuple[ModelEntry, str] | None:
     """The one model that a family may be, by a word of its name behind it: "llama 4, not scout, maverick"."""
-    found: dict[str, tuple[ModelEntry, str]] = {}
+    by_name: dict[str, tuple[ModelEntry, str]] = {}
     for word in _WORD.finditer(page.text, mention.end, mention.end + _MOST_BEHIND):
         if word.group().lower() not in (mention.error or "").lower() or page.is_negated(*word.span()):
             continue
         with suppress(InputError):
             entry = models.find_model(f"{mention.words} {word.group()}")
-            found[entry.name] = (entry, f"{mention.words.strip()} {word.group()}")
-    return found.popitem()[1] if len(found) == 1 else None
+            by_name[entry.name] = (entry, f"{mention.words.strip()} {word.group()}")
+    return by_name.popitem()[1] if len(by_name) == 1 else None
 
 
 def _with_sizes(mentions: list[model_mentions.Mention]) -> list[model_mentions.Mention]:
-    """The mentions, a release without a size with that of the one before it: "Llama 3.1 70B … it's Llama 3.3"."""
+    """The mentions; a release without a size takes that of the mention before it: "Llama 3.1 70B … it's Llama 3.3"."""
     completed: list[model_mentions.Mention] = []
-    for one in mentions:
+    for mention in mentions:
         before = next((other for other in reversed(completed) if other.entry is not None), None)
-        whole = None if one.entry is not None or before is None else _completed(one.words, before.words)
-        completed.append(one if whole is None else replace(one, entry=models.find_model(whole), error=None))
+        whole = None if mention.entry is not None or before is None else _completed(mention.words, before.words)
+        completed.append(mention if whole is None else replace(mention, entry=models.find_model(whole), error=None))
     return completed
 
 
@@ -205,9 +205,9 @@ def with_size_said_before(older: str, newer: str) -> str:
     """The newer of two texts with what the older says of its model: a release with the size ("it's Llama 3.3"), and a
     family alone as that model.
     """
-    sized = [one for one in model_mentions.mentions(older) if one.entry is not None and _SIZE.search(one.words)]
-    for mention in reversed([one for one in model_mentions.mentions(newer) if one.entry is None]):
-        whole = {whole for one in sized if (whole := _completed(mention.words, one.words)) is not None}
+    sized = [name for name in model_mentions.mentions(older) if name.entry is not None and _SIZE.search(name.words)]
+    for mention in reversed([mention for mention in model_mentions.mentions(newer) if mention.entry is None]):
+        whole = {whole for name in sized if (whole := _completed(mention.words, name.words)) is not None}
         if len(whole) == 1:
             newer = f"{newer[: mention.start]}{whole.pop()}{newer[mention.end :]}"
     return newer
@@ -227,21 +227,21 @@ def _completed(release: str, sized: str) -> str | None:
 
 
 def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
-    """A name alone, where only the size in brackets behind it is no part of one: "GLM-4.5 (355B-A32B)"."""
+    """The mention without the size in brackets, where that is no part of a known name: "GLM-4.5 (355B-A32B)"."""
     name, bracket, size = mention.words.partition("(")
     if not bracket or mention.error is None or re.match(r"\d{2,4}B-A\d{1,3}B", size, re.IGNORECASE) is None:
         return mention
-    found = [one for one in model_mentions.mentions(name.rstrip()) if one.entry and one.words == name.rstrip()]
-    return replace(found[0], start=mention.start, end=mention.end) if found else mention
+    alone = [other for other in model_mentions.mentions(name.rstrip()) if other.entry and other.words == name.rstrip()]
+    return replace(alone[0], start=mention.start, end=mention.end) if alone else mention
 
 
 def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:
     """Whether a mention says less of the same thing: "llama 70b" beside "Llama 3.1 70B"."""
     if mention.entry is not None and other.entry is not None and other.entry.base == mention.entry.name:
         return True  # "Qwen3-4B" beside its checkpoint "Qwen3-4B-FP8"
-    said, more = parse_name(mention.words).core, parse_name(other.words).core
-    is_whole = mention.entry is not None and said == parse_name(mention.entry.short_name).core
-    return other.entry is not None and said < more and not is_whole
+    less, more = parse_name(mention.words).core, parse_name(other.words).core
+    is_whole = mention.entry is not None and less == parse_name(mention.entry.short_name).core
+    return other.entry is not None and less < more and not is_whole
 
 
 def _read_nickname(page: Page, claims: Claims) -> NamedModel:

@@ -1,4 +1,4 @@
-"""Numbers of people: how many are served at once, of how many there are, and shares of them."""
+"""Numbers of people: how many are served at once, how many there are, and shares of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_PEOPLE = Gated(
 _OF_THEM = Gated(
     r"\s?of\s(?:(?:them|those|these|which|whom|us)(?![a-z])|(?:(?:our|the|all|those|these|its|their)\s){1,2}(?:about\s)?\d)",
 )
-# Before a number: others that were counted are of it ("40 of our 600", "40 users out of 600").
+# Before a number of which others are a part ("40 of our 600", "40 users out of 600").
 _OF_WHOLE = Gated(
     r"(?:\d\sof\s(?:(?:our|the|all|those|these|its|their)\s){1,2}|(?<![a-z])out\sof\s(?:(?:our|the|all|those|these|its|their)\s){0,2})(?:about\s)?$",
 )
@@ -45,31 +45,33 @@ _GROUPS = Gated(
 
 
 def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """A load that is said of each of several tenants, teams or sites as that of all: "3 tenants, each 20 at once"."""
+    """Loads stated for each of several tenants, teams or sites, times their number: "3 tenants, each 20 at once"."""
     groups = list(page.search(_GROUPS))
     count = read_whole(groups[0]["n"].lower()) if len(groups) == 1 else None
     if not count or count < 2:
         return statements
     [group] = groups
-    kept: list[Statement] = []
-    for one in statements:
-        behind = page.original[group.end() : one.quantity.end + _BESIDE]
-        ends = SENTENCE_END.search(page.original, group.end(), max(group.end(), one.quantity.start))
-        apart = one.quantity.start < group.end() or (ends is not None and len(behind) > _MOST_APART)
-        if one.role not in LOADS or apart or not _EACH_GROUP.search(behind):
-            kept.append(one)
+    loads: list[Statement] = []
+    for load in statements:
+        behind = page.original[group.end() : load.quantity.end + _BESIDE]
+        ends = SENTENCE_END.search(page.original, group.end(), max(group.end(), load.quantity.start))
+        apart = load.quantity.start < group.end() or (ends is not None and len(behind) > _MOST_APART)
+        if load.role not in LOADS or apart or not _EACH_GROUP.search(behind):
+            loads.append(load)
             continue
         page.take(*group.span())
-        kept.append(times(one, count))
-        claims.reading(f"{one.words!r} of each of {group.group().strip()!r} read as {kept[-1].quantity.value:g} in all")
-    return kept
+        loads.append(times(load, count))
+        claims.reading(
+            f"{load.words!r} of each of {group.group().strip()!r} read as {loads[-1].quantity.value:g} in all"
+        )
+    return loads
 
 
-def times(one: Statement, factor: float) -> Statement:
-    """A load so many times as large."""
-    quantity = one.quantity
+def times(load: Statement, factor: float) -> Statement:
+    """The load multiplied by `factor`."""
+    quantity = load.quantity
     return replace(
-        one,
+        load,
         quantity=replace(quantity, value=quantity.value * factor, decimal_value=quantity.decimal_value * factor),
     )
 
@@ -83,16 +85,16 @@ _FACTORS = {"double": 2.0, "triple": 3.0, "halve": 0.5}
 
 
 def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """A load with what is said of it later: "4 rps … both regions end up here, so double it"."""
-    said = next(iter(page.search(_TIMES_IT)), None)
-    loads = [one for one in statements if one.role in LOADS]
-    before = [one for one in loads if said is not None and one.quantity.end <= said.start()]
-    if said is None or not before:
+    """The last load before "double it" and the like, multiplied: "4 rps … both regions end up here, so double it"."""
+    cue = next(iter(page.search(_TIMES_IT)), None)
+    loads = [load for load in statements if load.role in LOADS]
+    before = [load for load in loads if cue is not None and load.quantity.end <= cue.start()]
+    if cue is None or not before:
         return statements
-    last, factor = before[-1], _FACTORS.get((said["word"] or said["peak"] or "double").lower().removesuffix("s"), 2.0)
+    last, factor = before[-1], _FACTORS.get((cue["word"] or cue["peak"] or "double").lower().removesuffix("s"), 2.0)
     larger = times(last, factor)
-    claims.reading(f"{last.words!r}, {page.take(*said.span())!r} read as {larger.quantity.value:g}")
-    return [larger if one is last else one for one in statements]
+    claims.reading(f"{last.words!r}, {page.take(*cue.span())!r} read as {larger.quantity.value:g}")
+    return [larger if load is last else load for load in statements]
 
 
 _WAITING = Gated(r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问)[^,;。]{0,6}的(?:也?就?只?有?|人)?")
@@ -110,7 +112,7 @@ def is_whole(page: Page, quantity: Quantity) -> bool:
 
 
 def served_part(page: Page, quantity: Quantity) -> Statement | None:
-    """A part of people or sessions of which its clause says that it is served, as so many at once."""
+    """The requests at once, where the clause says that a part of people or sessions is served; `None` otherwise."""
     if not is_part(page, quantity):
         return None
     words = page.clause_text(quantity.start, quantity.end)
@@ -130,26 +132,28 @@ def is_state(page: Page, word: re.Match[str]) -> bool:
 def with_shares_of_people(
     page: Page, claims: Claims, statements: list[Statement], *, is_of_each: bool = False
 ) -> list[Statement]:
-    """A number of people of whom a share is said to be served together, as that share of them: "5% of the 2,000".
+    """Numbers of people, reduced to the share that is served together: "5% of the 2,000".
 
-    So is any share of them where it is known how much each of them sends. Of another share, that only uses it within an
-    hour or a day, nobody can tell how many are served at once.
+    `is_of_each`: what each of them sends was stated, so that any share of them counts. A share that only uses it within
+    an hour or a day does not tell how many are served at once.
     """
-    people = [one for one in statements if one.role == "concurrency"]
-    shares = [one for one in find_quantities(page.text) if one.unit == "share" and _is_of_people(page, one)]
-    words = [page.clause_text(one.start, one.end) for one in shares]
+    people = [load for load in statements if load.role == "concurrency"]
+    shares = [part for part in find_quantities(page.text) if part.unit == "share" and _is_of_people(page, part)]
+    words = [page.clause_text(part.start, part.end) for part in shares]
     together = [
-        one
-        for one, said in zip(shares, words, strict=True)
-        if is_of_each or lex.TOGETHER.search(said) or lex.ACTIVE.search(said)
+        part
+        for part, text in zip(shares, words, strict=True)
+        if is_of_each or lex.TOGETHER.search(text) or lex.ACTIVE.search(text)
     ]
-    over = [one for one, said in zip(shares, words, strict=True) if one not in together and lex.OVER_TIME.search(said)]
+    over = [
+        part for part, text in zip(shares, words, strict=True) if part not in together and lex.OVER_TIME.search(text)
+    ]
     share = next(iter(together or over), None)
     if len(people) > 1 or len(together or over) != 1 or share is None:
         return statements
     if not people:  # "600 advisers, of whom 5% ..."
-        counted = [one for one in find_quantities(page.text[: share.start]) if one.unit in ("count", "requests")]
-        people = [Statement("concurrency", one, one.words) for one in counted[-1:] if one.value > 1]
+        counted = [total for total in find_quantities(page.text[: share.start]) if total.unit in ("count", "requests")]
+        people = [Statement("concurrency", total, total.words) for total in counted[-1:] if total.value > 1]
         statements = [*statements, *people]
     if not people:
         return statements
@@ -159,12 +163,12 @@ def with_shares_of_people(
         page.take(whole.quantity.start, whole.quantity.end)
         of = f"{share.words!r} of {whole.quantity.words!r} in such a time"
         claims.leave_unread(f"{of}: how many of them are served at once was not said")
-        return [one for one in statements if one is not whole]
+        return [load for load in statements if load is not whole]
     count = max(1.0, round(whole.quantity.value * share.value))
     claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")
     part = replace(whole.quantity, value=count, decimal_value=count)
-    said = page.clause_text(share.start, share.end)
-    return [replace(one, quantity=part, words=said) if one is whole else one for one in statements]
+    text = page.clause_text(share.start, share.end)
+    return [replace(load, quantity=part, words=text) if load is whole else load for load in statements]
 
 
 def _is_of_people(page: Page, share: Quantity) -> bool:
@@ -177,24 +181,24 @@ def _is_of_people(page: Page, share: Quantity) -> bool:
 def without_populations(
     page: Page, claims: Claims, statements: list[Statement], *, is_of_each: bool = False
 ) -> list[Statement]:
-    """Numbers of people count for nothing beside one that are served together, or where only a population is named.
+    """The statements without numbers of people beside those served together, or of a population alone.
 
-    `is_of_each`: what each of them sends was said, so that a population has a load.
+    `is_of_each`: what each of them sends was stated, so that a population has a load.
     """
     counts = [
-        one
-        for one in statements  # a bare figure is one more of the load before it, and counts no people
-        if one.role == "concurrency"
-        and not _BATCH.search(one.words)
-        and not (one.quantity.unit == "count" and one.words == one.quantity.words)
+        statement
+        for statement in statements  # a bare figure is one more of the load before it, and counts no people
+        if statement.role == "concurrency"
+        and not _BATCH.search(statement.words)
+        and not (statement.quantity.unit == "count" and statement.words == statement.quantity.words)
     ]
-    together = [one for one in counts if is_part(page, one.quantity)] or [
-        one for one in counts if _is_together(page, one)
+    together = [count for count in counts if is_part(page, count.quantity)] or [
+        count for count in counts if _is_together(page, count)
     ]
     # "1,000 are online together, but 80 are really waiting for an answer".
-    together = [one for one in together if lex.ACTIVE.search(one.words)] or together
-    kept = list(statements)
-    for other in (one for one in counts if one not in together):
+    together = [count for count in together if lex.ACTIVE.search(count.words)] or together
+    remaining = list(statements)
+    for other in (count for count in counts if count not in together):
         start, end = other.quantity.start, other.quantity.end
         if together:
             claims.reading(f"{together[0].words!r} is planned for, not {other.words!r}")
@@ -202,27 +206,29 @@ def without_populations(
             claims.leave_unread(f"{other.words!r}: how many of them are served at once was not said")
         else:
             continue
-        kept.remove(other)
+        remaining.remove(other)
         page.take(start, end)
     if together:
-        _take_totals(page, claims, together[0], [one.quantity.start for one in statements])
-    return kept
+        _take_totals(page, claims, together[0], [load.quantity.start for load in statements])
+    return remaining
 
 
 def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence[int]) -> None:
     """Take off the page how many there are in all, and that they are never all served."""
-    for one in find_quantities(page.text):
-        before = lex.TOTAL_BEFORE.search(page.text[max(0, one.start - 24) : one.start])
-        is_alone = before is not None and lex.ENDS_FIGURE.match(page.text, one.end) is not None
-        is_more = one.unit in ("count", "requests") and one.value > served.quantity.value and one.start not in stated
-        if is_more and (is_alone or is_whole(page, one) or lex.TOTAL_BEHIND.match(page.text, one.end)):
-            page.take(one.start, one.end)
-            claims.reading(f"{served.words!r} is planned for, not {one.words!r}")
+    for total in find_quantities(page.text):
+        before = lex.TOTAL_BEFORE.search(page.text[max(0, total.start - 24) : total.start])
+        is_alone = before is not None and lex.ENDS_FIGURE.match(page.text, total.end) is not None
+        is_more = (
+            total.unit in ("count", "requests") and total.value > served.quantity.value and total.start not in stated
+        )
+        if is_more and (is_alone or is_whole(page, total) or lex.TOTAL_BEHIND.match(page.text, total.end)):
+            page.take(total.start, total.end)
+            claims.reading(f"{served.words!r} is planned for, not {total.words!r}")
     for match in page.search(lex.NEVER_ALL):
         page.take(*match.span())
 
 
-def _is_together(page: Page, one: Statement) -> bool:
-    behind = _BEING.sub("", page.original[one.quantity.end :].lstrip())
-    said = lex.TOGETHER.search(one.words) or lex.ACTIVE.search(one.words) or lex.TOGETHER.match(behind)
-    return said is not None
+def _is_together(page: Page, statement: Statement) -> bool:
+    behind = _BEING.sub("", page.original[statement.quantity.end :].lstrip())
+    cue = lex.TOGETHER.search(statement.words) or lex.ACTIVE.search(statement.words) or lex.TOGETHER.match(behind)
+    return cue is not None

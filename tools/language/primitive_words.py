@@ -1,7 +1,6 @@
-"""Primitives of parallelism in words, each with what the cues of its clause demand of it.
+"""Primitives of parallelism in words, and what their clauses demand of them.
 
-A bound with a number, a node that its groups may not leave, or a denial. A degree that is simply stated is a strategy,
-not a bound.
+A demand is a bound with a number, a node that groups may not leave, or a denial; a stated degree is a strategy.
 """
 
 from __future__ import annotations
@@ -38,11 +37,11 @@ PRIMITIVES = {
     "dp": r"(?<!attention\s)(?:dp|data[\s\-]?parallel(?:ism)?)(?![\s\-]?attention)|数据并行",
 }
 _NAMES = "|".join(f"(?P<{name}>{words})" for name, words in PRIMITIVES.items())
-_OWN = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为)?[\s\-_]?"
+_TO_NUMBER = r"(?:[\s\-]?(?:size|degree|width|group|ways?|度))?\s?(?:=|:|of|to|is|为)?[\s\-_]?"
 # A primitive with the number that states its degree, after it ("TP8", "tp=8") or before ("8-way TP").
 PRIMITIVE = Gated(
     rf"(?:(?<![A-Za-z0-9])(?P<before>{NUMBER})(?:[\s\-](?:way|fold)|[\s\-]?[路级])[\s\-]?)?(?<![A-Za-z0-9])(?:{_NAMES})"
-    rf"(?:{_OWN}(?P<after>\d{{1,6}}(?!\d|\.\d)|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
+    rf"(?:{_TO_NUMBER}(?P<after>\d{{1,6}}(?!\d|\.\d)|(?:two|four|eight|sixteen)(?![a-z])))?(?![A-Za-z])",
 )
 _LEAST = Gated(AT_LEAST)
 _ANY = rf"(?<![A-Za-z0-9])(?:{'|'.join(words for name, words in PRIMITIVES.items() if name != 'dp')})"
@@ -50,8 +49,8 @@ _IS = r"(?:\s(?:degree|size|width))?\s?(?:(?:must|should|has\sto|needs?\sto|is|o
 _N = r"\d{1,4}(?![\w.]|\s?(?:gpus?|cards?|nodes?|servers?|replicas?)(?![a-z]))"
 # "TP at least 2", "at least TP2", "TP4 or more".
 _FROM_BELOW = Gated(
-    rf"{_ANY}{_IS}{AT_LEAST}\s?{_N}|{AT_LEAST}\s?{_ANY}{_OWN}{_N}|{AT_LEAST}\s?\d{{1,4}}[\s\-]way\s{_ANY}|"
-    rf"{_ANY}{_OWN}{_N}\s(?:or|and)\s(?:more|higher|above|wider|larger|up)(?![a-z])"
+    rf"{_ANY}{_IS}{AT_LEAST}\s?{_N}|{AT_LEAST}\s?{_ANY}{_TO_NUMBER}{_N}|{AT_LEAST}\s?\d{{1,4}}[\s\-]way\s{_ANY}|"
+    rf"{_ANY}{_TO_NUMBER}{_N}\s(?:or|and)\s(?:more|higher|above|wider|larger|up)(?![a-z])"
 )
 # "TP must not be 4", "TP != 4"; what "not TP4" leaves out is said where degrees are read.
 _BUT_ONE = Gated(rf"{_ANY}(?:\s(?:must|should|may|can|shall)\s?(?:not|n't)\s(?:be\s)?|\s?!=\s?){_N}")
@@ -82,7 +81,7 @@ _STAYS_TOO = Gated(
     rf"(?:(?:only|always)\s)?(?:stay(?:s|ing)?|remain|be|kept|keep|sit)?\s?(?:inside|within)\s(?:of\s)?(?:an?|the|one|each|single|same)\s(?:single\s)?{_NODE})(?![a-z])|"
     r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)",
 )
-# "EP may go over both nodes, TP may not": what the clause before says is what this one denies.
+# "EP may go over both nodes, TP may not": this denies what the clause before says.
 _MAY_NOT = Gated(
     r"\s(?:may|must|should|shall|can|could|will)\s?(?:not|n't)\s*$|\scannot\s*$|(?:不行|不可以|不能|不许|就不)\s*$"
 )
@@ -157,7 +156,7 @@ class _Clause(Struct, frozen=True):
     @property
     def phase(self) -> Any:
         """The one phase that the clause names."""
-        named = {str(one.lastgroup) for one in PHASE.finditer(self.key + self.text)}
+        named = {str(match.lastgroup) for match in PHASE.finditer(self.key + self.text)}
         return named.pop() if len(named) == 1 else self.scope if not named else None
 
     @property
@@ -176,8 +175,8 @@ def leave_unbounded(page: Page, claims: Claims) -> None:
 
 
 def read_primitives(page: Page) -> list[Constraint]:
-    """What is demanded of each primitive that the page names; their words are taken."""
-    found: list[Constraint] = []
+    """The demands on each primitive that the page names; their words are taken."""
+    demands: list[Constraint] = []
     # A line ends a clause, also where a reader took what stands at its end.
     lines = [match.span() for match in re.finditer("\n", page.original)]
     breaks = sorted({*breaks_of(page.text, _CLAUSE_END), *lines})
@@ -186,27 +185,29 @@ def read_primitives(page: Page) -> list[Constraint]:
         if clause.stated and PERMITS.search(clause.text):
             continue
         if clause.name == "dp":
-            one = _one_replica(clause)
+            demand = _one_replica(clause)
         else:
-            one = _bounded(clause) or _placed(clause) or _not_either(page, clause) or _forbidden(clause)
-        if one is not None:
-            _take(page, clause, one)
-            found.append(one)
-        if one is None and clause.name != "dp" and (later := _said_behind(page, clause)) is not None:
-            found.append(later)
+            demand = _bounded(clause) or _placed(clause) or _not_either(page, clause) or _forbidden(clause)
+        if demand is not None:
+            _take(page, clause, demand)
+            demands.append(demand)
+        if demand is None and clause.name != "dp" and (later := _said_behind(page, clause)) is not None:
+            demands.append(later)
         stays = (
-            _STAYS_TOO.match(page.text, clause.start + len(clause.text)) if isinstance(one, DegreeConstraint) else None
+            _STAYS_TOO.match(page.text, clause.start + len(clause.text))
+            if isinstance(demand, DegreeConstraint)
+            else None
         )
         if stays is not None:
             page.take(*stays.span())
             words = page.original[clause.start : stays.end()].strip()[:500]
             primitive: Any = clause.name
-            found.append(PlacementConstraint(kind="within_node", value=primitive, words=words))
-    return found
+            demands.append(PlacementConstraint(kind="within_node", value=primitive, words=words))
+    return demands
 
 
 def _said_behind(page: Page, clause: _Clause) -> Constraint | None:
-    """What the clause behind says of a primitive of which its own says nothing: "EP 可以用, 但不要超过 16"."""
+    """What the next clause demands of a primitive whose own demands nothing: "EP 可以用, 但不要超过 16"."""
     behind = _BEHIND.match(page.text, clause.start + len(clause.text))
     if behind is None or clause.stated is not None or clause.is_asked:
         return None
@@ -220,7 +221,7 @@ def _said_behind(page: Page, clause: _Clause) -> Constraint | None:
 
 
 def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) -> _Clause:
-    """From the last of the breaks before the primitive, or a colon, to the first break behind it."""
+    """The clause from the last break or colon before the primitive to the first break behind it."""
     text = page.text
     after = bisect_left(breaks, (match.start(), match.start()))
     left = max(breaks[after - 1][1] if after else 0, match.start() - _LONGEST_CLAUSE)
@@ -228,7 +229,7 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
     right = min(right, match.end() + _LONGEST_CLAUSE)
     first, left = left, max(left, text.rfind(":", left, match.start()) + 1)
     colon = text.find(":", match.end(), right)
-    # What stands behind a colon is said of this primitive, unless it names one itself.
+    # What stands behind a colon is about this primitive, unless it names another.
     if colon >= 0 and PRIMITIVE.search(text, colon, right):
         right = colon
     begins = max(text.rfind(end, 0, match.start()) for end in ".;。\n") + 1
@@ -259,18 +260,18 @@ def _bounded(clause: _Clause) -> Constraint | None:
     if _LEAST.search(clause.text):
         return None
     words = list(_MOST.finditer(clause.text))
-    here, there = clause.match.start() - clause.start, clause.match.end() - clause.start
+    left, right = clause.match.start() - clause.start, clause.match.end() - clause.start
     degree = clause.stated
     if degree is not None:
-        words = [one for one in words if -_NEAR <= one.end() - here <= 0 or 0 <= one.start() - there <= _NEAR]
+        words = [word for word in words if -_NEAR <= word.end() - left <= 0 or 0 <= word.start() - right <= _NEAR]
     elif words:
-        counts = [one for one in _COUNT.finditer(clause.text) if TAKEN not in one.group()]
-        near = min(counts, key=lambda one: min(abs(one.start() - word.end()) for word in words), default=None)
+        counts = [count for count in _COUNT.finditer(clause.text) if TAKEN not in count.group()]
+        near = min(counts, key=lambda count: min(abs(count.start() - word.end()) for word in words), default=None)
         degree = None if near is None else read_whole(near["n"])
     # Of a list of degrees none is the bound.
     if not words or degree is None or _LISTED.match(clause.following):
         return None
-    if any(one["less"] or one["less_sign"] for one in words):
+    if any(word["less"] or word["less_sign"] for word in words):
         degree -= 1
     if degree < 1:
         return None
@@ -295,17 +296,17 @@ def _placed(clause: _Clause) -> Constraint | None:
 
 
 def _demands_crossing(clause: _Clause) -> bool:
-    """Whether a clause that speaks of leaving a node demands it, and neither allows it nor tells of it."""
+    """Whether a clause about leaving a node demands it, and does not only allow or report it."""
     crossing = _CROSSING.search(clause.text)
     if clause.is_asked or crossing is None:
         return False
     if _DEMANDS.search(clause.text):
         return True
-    here, there = clause.match.start() - clause.start, clause.match.end() - clause.start
-    (_, first), (second, _) = sorted(((here, there), crossing.span()))
-    begins, ends = min(here, crossing.start()), max(there, crossing.end())
-    rest = clause.text[:begins], clause.text[first:second], clause.text[ends:]
-    return all(_NOTHING_ELSE.fullmatch(one) for one in rest)
+    left, right = clause.match.start() - clause.start, clause.match.end() - clause.start
+    (_, first), (second, _) = sorted(((left, right), crossing.span()))
+    begins, ends = min(left, crossing.start()), max(right, crossing.end())
+    parts = clause.text[:begins], clause.text[first:second], clause.text[ends:]
+    return all(_NOTHING_ELSE.fullmatch(part) for part in parts)
 
 
 def _not_either(page: Page, clause: _Clause) -> Constraint | None:
@@ -337,5 +338,5 @@ def _forbidden(clause: _Clause) -> Constraint | None:
 
 
 def _one_replica(clause: _Clause) -> Constraint | None:
-    """ "No data parallelism": one replica; of other bounds on them their number is the word."""
+    """ "No data parallelism": one replica. Other bounds speak of replicas by name and are read elsewhere."""
     return ReplicasConstraint(kind="replicas", value=1, words=clause.words) if _is_denied(clause) else None

@@ -102,8 +102,8 @@ class Quantity(Struct, frozen=True):
 
     `value` is in the unit's base (ms, bytes, 10^9 bytes/s, TFLOP/s, a share of 1, else the thing itself). `upper` is
     the upper end where a range was written (then `value` is the lower). `decimal_value` is `value` with `k` = 1000,
-    for figures that turn out to be measured. `spelled` is the unit as it was written, "" where there was none, and
-    `factor` what it makes of a number.
+    for figures that turn out to be measured. `spelled` is the unit as it was written ("" if absent), and
+    `factor` what a number in it is multiplied by.
     """
 
     value: float
@@ -130,8 +130,8 @@ def read_number(words: str) -> float | None:
 
 def read_share(words: str) -> float | None:
     """The share that words state ("65%", "a quarter"), 1 being all; `None` if they state none."""
-    found = find_quantities(f"{words} of them")
-    return found[0].value if found and found[0].unit == "share" else None
+    quantities = find_quantities(f"{words} of them")
+    return quantities[0].value if quantities and quantities[0].unit == "share" else None
 
 
 def read_whole(words: str | None) -> int | None:
@@ -143,7 +143,7 @@ def read_whole(words: str | None) -> int | None:
 @lru_cache(maxsize=16)
 def find_quantities(text: str) -> tuple[Quantity, ...]:
     """Every quantity of a normalised text, in order; ranges ("512 to 8192 tokens") are one quantity each."""
-    found: list[Quantity] = []
+    quantities: list[Quantity] = []
     position = 0
     while match := _NUMBER.search(text, position):
         quantity = _quantity_at(text, match)
@@ -151,9 +151,9 @@ def find_quantities(text: str) -> tuple[Quantity, ...]:
             position = match.start() + max(1, len(match.group()))
             continue
         quantity = _extended_to_range(text, quantity)
-        found.append(quantity)
+        quantities.append(quantity)
         position = quantity.end
-    return tuple(found)
+    return tuple(quantities)
 
 
 def _quantity_at(text: str, match: re.Match[str]) -> Quantity | None:

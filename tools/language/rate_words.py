@@ -1,4 +1,4 @@
-"""Rates of arrival: each as it stands, one more figure beside one, and what a window or a peak makes of them.
+"""Rates of arrival: as they stand, with bare figures beside them, and within a window or at a peak.
 
 "18,000 requests an hour at peak, 6,000 on a normal afternoon": a bare number beside a rate has its unit. "864,000 calls
 a day, all between 9 and 21" is an amount that comes within those hours. "The peak is 4x the mean" stretches a mean.
@@ -82,7 +82,7 @@ _COSTS = Gated(
 _MOST_TO_COST = 80  # characters
 _MONTH = Gated("month|月")
 _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
-# What says of a further sentence that it speaks of the amount before it.
+# How a further sentence shows that it speaks of the amount before it.
 _OF_IT = Gated(
     r"[.\s]*(?:(?:all|most|nearly\sall|everything|these|those|they|it|that|this)(?![a-z])|全部|都|它们|这些)",
 )
@@ -137,17 +137,17 @@ def read_token_amounts(page: Page, claims: Claims) -> None:
 
 
 def leave_mixed_units(page: Page, claims: Claims) -> None:
-    """Take off the page what is said to be served at once in a time: "500 concurrency per second"."""
+    """Take counts "at once" that are given per time off the page: "500 concurrency per second"."""
     for match in page.search(_AT_ONCE_IN_A_TIME):
         words = page.take(*match.span())
         claims.leave_unread(f"{words!r}: say whether so many are served at once or come in a second")
 
 
 def read_batches(page: Page, claims: Claims) -> None:
-    """Read work to be done within hours as what comes in a second: "48,000 documents between 21:00 and 6:00"."""
+    """Read work to be done within some hours as a rate per second: "48,000 documents between 21:00 and 6:00"."""
     for amount in find_quantities(page.text):
-        said = page.original[amount.start : amount.end + _NOUN]
-        is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(said)
+        noun = page.original[amount.start : amount.end + _NOUN]
+        is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(noun)
         is_work = (counts_work(page, amount) and amount.value >= _LEAST_WORK) or (
             amount.unit == "requests" and amount.value >= MOST_AT_ONCE
         )
@@ -167,7 +167,7 @@ def read_batches(page: Page, claims: Claims) -> None:
             continue
         share = _share_before(page, amount, windows[0][0])
         each_second = amount.decimal_value * (share.value if share else 1.0) / (windows[0][1] * 3600)
-        work = WORK.match(page.text, amount.end)  # its noun is no material of a prompt any more
+        work = WORK.match(page.text, amount.end)  # its noun must not be read as material of a prompt
         spans = [
             (amount.start, work.end() if work and is_work else amount.end),
             *([(share.start, share.end)] if share else []),
@@ -182,32 +182,32 @@ def read_batches(page: Page, claims: Claims) -> None:
 
 def read_rates(page: Page, claims: Claims) -> list[Statement]:
     """Every rate of requests, taken off the page."""
-    rates = [one for one in find_quantities(page.text) if one.unit == "requests/s" and not is_of_tokens(page, one)]
-    rates = [one for one in rates if not _is_price(page, one)]
-    for one in rates:
-        if _MONTH.search(one.words):
-            claims.reading(f"{one.words!r} read as in a month of 30 days")
-    found = [Statement("rate", _upper_end(claims, one), _taken(page, one)) for one in rates]
-    if len(found) == 1:
-        found = [_within_hours(page, claims, found[0])]
-    for other in [other for one in rates for other in _beside(page, rates, one)]:
-        found.append(Statement("rate", other, _taken(page, other)))
+    rates = [rate for rate in find_quantities(page.text) if rate.unit == "requests/s" and not is_of_tokens(page, rate)]
+    rates = [rate for rate in rates if not _is_price(page, rate)]
+    for rate in rates:
+        if _MONTH.search(rate.words):
+            claims.reading(f"{rate.words!r} read as in a month of 30 days")
+    loads = [Statement("rate", _upper_end(claims, rate), _take_rate(page, rate)) for rate in rates]
+    if len(loads) == 1:
+        loads = [_within_hours(page, claims, loads[0])]
+    for other in [other for rate in rates for other in _figures_beside(page, rates, rate)]:
+        loads.append(Statement("rate", other, _take_rate(page, other)))
     peaks = [
-        one
-        for one in page.search(TIMES)
-        if one["that"] or PEAK.search(one.group()) or one["cn2"] or "峰" in one.group()
+        peak
+        for peak in page.search(TIMES)
+        if peak["that"] or PEAK.search(peak.group()) or peak["cn2"] or "峰" in peak.group()
     ]
-    peaks = [one for one in peaks if not one["that"] or not found or _multiplies_one(page, found, one)]
+    peaks = [peak for peak in peaks if not peak["that"] or not loads or _multiplies_a_rate(page, loads, peak)]
     factors = {factor_of(match) for match in peaks}
-    is_wanted = any(one["that"] and SIZED_FOR.search(page.original, 0, one.start()) for one in peaks)
-    is_mean = found and not any(_is_peak(page, one) for one in found)
-    if len(factors) == 1 and (claims.has(_AMOUNTS) or is_mean or (found and is_wanted)):
+    is_wanted = any(peak["that"] and SIZED_FOR.search(page.original, 0, peak.start()) for peak in peaks)
+    is_mean = loads and not any(_is_peak(page, load) for load in loads)
+    if len(factors) == 1 and (claims.has(_AMOUNTS) or is_mean or (loads and is_wanted)):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
-    return found
+    return loads
 
 
 def _upper_end(claims: Claims, rate: Quantity) -> Quantity:
-    """A rate as it stands, a range of rates as the most that comes."""
+    """A rate as it stands; of a range, its upper end."""
     if rate.upper is None:
         return rate
     claims.reading(f"{rate.words!r} read as up to {rate.upper:.4g} requests/s, which are planned for")
@@ -215,7 +215,7 @@ def _upper_end(claims: Claims, rate: Quantity) -> Quantity:
 
 
 def settle_rates(claims: Claims) -> None:
-    """Make a rate of amounts of tokens, and the peak of a mean rate that is said to be so many times it."""
+    """Turn amounts of tokens into a rate of requests, and a mean rate into its peak where a factor was stated."""
     amounts, factor = (claims.values.get(name) for name in (_AMOUNTS, _STRETCH))
     words, peak = (claims.words.get(name, "") for name in (_AMOUNTS, _STRETCH))
     claims.drop(_AMOUNTS)
@@ -244,8 +244,8 @@ def _claim_amounts(claims: Claims, amounts: tuple[float | None, float | None], w
         claims.leave_unread(f"{words!r}: how many requests these are takes the length of one, which was not said")
         return
     rate = max(rates.values())
-    told = " and ".join(f"{one:.4g} by the {side}" for side, one in rates.items())
-    claims.reading(f"{words!r} read as {rate:.4g} requests/s: {told} tokens of a request")
+    by_side = " and ".join(f"{per_second:.4g} by the {side}" for side, per_second in rates.items())
+    claims.reading(f"{words!r} read as {rate:.4g} requests/s: {by_side} tokens of a request")
     claims.claim("request_rate", rate, words)
 
 
@@ -257,39 +257,39 @@ def _amount(words: str) -> float:
     return float(number.replace(",", "")) * (1000 if suffix == "k" else scale or 1)
 
 
-def _taken(page: Page, rate: Quantity) -> str:
-    """The words of a rate off the page, with those that call it the peak: they are of no other number."""
+def _take_rate(page: Page, rate: Quantity) -> str:
+    """Take a rate off the page, with the words behind it that call it the peak; returns the rate's words."""
     words = page.take(rate.start, rate.end)
     if (behind := AT_PEAK.match(page.text, rate.end)) is not None:
         page.take(*behind.span())
     return words
 
 
-def _beside(page: Page, rates: list[Quantity], rate: Quantity) -> list[Quantity]:
-    """Bare numbers next to a rate of which their clause says nothing but when they hold: figures of the same unit."""
+def _figures_beside(page: Page, rates: list[Quantity], rate: Quantity) -> list[Quantity]:
+    """Bare numbers beside a rate whose clause only says when they hold, in the unit of the rate."""
     if rate.upper is not None:
         return []
-    found: list[Quantity] = []
-    for one in find_quantities(page.text):
-        is_behind = one.start >= rate.end
-        gap = page.text[rate.end : one.start] if is_behind else page.text[one.end : rate.start]
-        is_next = not any(rate.start < q.start < one.start or one.start < q.start < rate.start for q in rates)
-        is_bare = one.unit == "count" and one.upper is None and _cost(gap) < _FAR and _is_of_a_time(page, one)
+    figures: list[Quantity] = []
+    for number in find_quantities(page.text):
+        is_behind = number.start >= rate.end
+        gap = page.text[rate.end : number.start] if is_behind else page.text[number.end : rate.start]
+        is_next = not any(rate.start < q.start < number.start or number.start < q.start < rate.start for q in rates)
+        is_bare = number.unit == "count" and number.upper is None and _cost(gap) < _FAR and _is_of_a_time(page, number)
         if is_bare and is_next and (is_behind or OF_SPREAD.search(page.clause_text(rate.start, rate.end))):
-            value = one.decimal_value * rate.factor
-            found.append(replace(one, unit="requests/s", value=value, decimal_value=value, factor=rate.factor))
-    return found
+            value = number.decimal_value * rate.factor
+            figures.append(replace(number, unit="requests/s", value=value, decimal_value=value, factor=rate.factor))
+    return figures
 
 
 def _cost(words: str) -> float:
     return gap_cost(OF_TIME.sub(" ", OF_SPREAD.sub(" ", words)))
 
 
-def _is_of_a_time(page: Page, one: Quantity) -> bool:
-    left, right = page.clause(one.start, one.end)
-    if _OF_ELSE.match(page.text, one.end):
+def _is_of_a_time(page: Page, number: Quantity) -> bool:
+    left, right = page.clause(number.start, number.end)
+    if _OF_ELSE.match(page.text, number.end):
         return False
-    words = f"{page.original[left : one.start]} {page.original[one.end : right]}"
+    words = f"{page.original[left : number.start]} {page.original[number.end : right]}"
     is_marked = OF_SPREAD.search(words) or WHEN.search(words)
     return is_marked is not None and not PERCENTILE.search(words) and _cost(words) < _NOTHING
 
@@ -301,29 +301,29 @@ def _is_price(page: Page, rate: Quantity) -> bool:
     return is_bare and _COSTS.search(page.original, max(left, rate.start - _MOST_TO_COST), rate.start) is not None
 
 
-def _multiplies_one(page: Page, rates: Sequence[Statement], times: re.Match[str]) -> bool:
+def _multiplies_a_rate(page: Page, rates: Sequence[Statement], times: re.Match[str]) -> bool:
     """Whether "2x that" speaks of one of the rates: no other number stands between the two."""
-    last = max((one.quantity.end for one in rates if one.quantity.end <= times.start()), default=None)
+    last = max((rate.quantity.end for rate in rates if rate.quantity.end <= times.start()), default=None)
     numbers = find_quantities(page.original) if last is not None else ()
-    rivals = [one for one in numbers if one.unit in ("count", "requests", "requests/s")]
-    return last is not None and not any(last < one.start and one.end <= times.start() for one in rivals)
+    rivals = [number for number in numbers if number.unit in ("count", "requests", "requests/s")]
+    return last is not None and not any(last < rival.start and rival.end <= times.start() for rival in rivals)
 
 
-def _is_peak(page: Page, one: Statement) -> bool:
-    left, right = page.clause(one.quantity.start, one.quantity.end)
+def _is_peak(page: Page, load: Statement) -> bool:
+    left, right = page.clause(load.quantity.start, load.quantity.end)
     return PEAK.search(page.original[left:right]) is not None
 
 
-def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
-    """An amount of a day as the rate within the hours in which all of it is said to come."""
-    rate = one.quantity
+def _within_hours(page: Page, claims: Claims, load: Statement) -> Statement:
+    """A rate per day as the rate within the hours in which all of it comes, where these are stated."""
+    rate = load.quantity
     if abs(rate.factor * _DAY_S - 1) > 1e-9 or rate.upper is not None:
-        return one
+        return load
     if (busy := _BUSY_SHARE.search(page.text, rate.end)) is not None:
         value = round(rate.decimal_value * float(busy["a"] or busy["b"] or busy["c"]) * 24 / 100, 9)
-        words = f"{one.words}, {page.take(*busy.span())}"
+        words = f"{load.words}, {page.take(*busy.span())}"
         claims.reading(f"{words!r} read as {value:.4g} requests/s, which are planned for")
-        return replace(one, quantity=replace(rate, value=value, decimal_value=value), words=words)
+        return replace(load, quantity=replace(rate, value=value, decimal_value=value), words=words)
     windows = [
         (match, hours)
         for match in (*_HOURS.finditer(page.text, rate.end), *_BETWEEN_HOURS.finditer(page.text, rate.end))
@@ -331,30 +331,30 @@ def _within_hours(page: Page, claims: Claims, one: Statement) -> Statement:
         if (hours := _hours(match)) is not None
     ]
     if not windows:
-        return one
+        return load
     words = ", ".join(page.take(*match.span()) for match, _ in windows)
     hours = {length for _, length in windows}
     if len(hours) > 1:
-        claims.leave_unread(f"{words!r} say different hours in which {one.words!r} come; read as spread over the day")
-        return one
+        claims.leave_unread(f"{words!r} say different hours in which {load.words!r} come; read as spread over the day")
+        return load
     share = _share_before(page, rate, windows[0][0])
     if share is not None:
         words = f"{page.take(share.start, share.end)} {words}"
     value = rate.decimal_value * (share.value if share else 1.0) * 24 / hours.pop()
-    claims.reading(f"{one.words!r} within {words!r} read as {value:.4g} requests/s in those hours")
-    return replace(one, quantity=replace(rate, value=value, decimal_value=value), words=f"{one.words}, {words}")
+    claims.reading(f"{load.words!r} within {words!r} read as {value:.4g} requests/s in those hours")
+    return replace(load, quantity=replace(rate, value=value, decimal_value=value), words=f"{load.words}, {words}")
 
 
 def _share_before(page: Page, rate: Quantity, window: re.Match[str]) -> Quantity | None:
     """The share of an amount that comes within a window of hours, where it is said: "80% of them within 8 hours"."""
     start, gap = rate.end, page.original[rate.end : window.start()]
-    shares = [one for one in find_quantities(gap) if one.unit == "share" and 0.0 < one.value < 1.0]
+    shares = [share for share in find_quantities(gap) if share.unit == "share" and 0.0 < share.value < 1.0]
     last = shares[-1] if shares else None
     return None if last is None else replace(last, start=start + last.start, end=start + last.end)
 
 
 def _speaks_of(gap: str) -> bool:
-    """Whether what stands behind the words between still speaks of the amount before them."""
+    """Whether the words behind `gap` still speak of the amount before it."""
     if _DEADLINE.search(gap):
         return False
     end = _SENTENCE_END.search(gap)
@@ -362,7 +362,7 @@ def _speaks_of(gap: str) -> bool:
 
 
 def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
-    """The hours of a window; `None` where the words are no window of at most so many, those of a day."""
+    """The length of a window in hours; `None` where the words are no window, or one longer than `most`."""
     groups: dict[str, Any] = match.groupdict()
     if "d1" in groups:
         begins, ends = (

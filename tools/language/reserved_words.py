@@ -45,7 +45,7 @@ _USED = lex.cues(
 _OTHER_MODEL = Gated(
     r"(?<![a-z])(?:embedd(?:ing|er)|rerank(?:er|ing)?|guard(?:rail)?|speech|asr|tts|ocr|vision|another|other|second|whisper|draft)\s(?:model|engine|instance)s?"
 )
-_OWN = lex.cues(
+_PLANNED_MODEL = lex.cues(
     r"weights?|kv|caches?|activations?|model|vllm|sglang|engine|replicas?|instances?|it|they|parameters?|tokens?|requests?",
     "权重|模型|缓存",
 )
@@ -59,7 +59,7 @@ _OF_EACH_NODE = Gated(
 _TAKEN_OF_EACH = Gated(
     r"每台(?:机器|服务器|节点)?上?(?:各?有|的|里|都有)?\s?(?P<n>\d|[一二两三四五六])\s?[张块个]\s?(?:卡|gpu)?\s?(?:已经?|都)?(?:给了?|被|留给|归|用来|用于|在?跑|拿去)[^,;。\n]{0,16}"
 )
-# A claim that is no field: GPUs that stay away in each node, until the nodes are counted.
+# A claim that is no field: GPUs that each node keeps back, until the nodes are counted.
 _KEPT_OF_EACH = "kept_of_each_node"
 # Memory that is there to plan with; what has to be left free is read before.
 _USABLE = Gated(
@@ -70,7 +70,7 @@ _USABLE = Gated(
 # "The rest belongs to another team": what was counted before it is what there is.
 _REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
 _OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}")
-# How many characters before, and behind, such a word what it is about is looked for.
+# How many characters before and behind such a word its object is looked for.
 _BEFORE, _BEHIND = 80, 25
 
 
@@ -83,10 +83,10 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     yield from _survived(page, claims)
     for match in page.search(_TAKEN_OF_EACH):
         _keep_of_each(claims, read_whole(match["n"]) or 0, page.take(*match.span()))
-    yield from _together(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
+    yield from _added_up(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
 
 
-def _kept(count: int, words: str, *, is_node: object) -> ReservedConstraint:
+def _reservation(count: int, words: str, *, is_node: object) -> ReservedConstraint:
     kind: Any = "reserved_nodes" if is_node else "reserved_gpus"
     return ReservedConstraint(kind=kind, value=count, words=words)
 
@@ -98,23 +98,23 @@ def _clause_taken(page: Page, start: int, end: int) -> str:
     return words
 
 
-def _together(text: str, found: list[Constraint]) -> list[Constraint]:
-    """What is kept back, with what is kept back beside it ("one more node", "还有1台") or for another reason added."""
-    kept: list[Constraint] = []
-    for one in found:
-        other = next((two for two in kept if isinstance(two, ReservedConstraint) and two.kind == one.kind), None)
-        if not isinstance(one, ReservedConstraint) or other is None or not _is_further(text, other.words, one.words):
-            kept.append(one)
+def _added_up(text: str, constraints: list[Constraint]) -> list[Constraint]:
+    """The constraints; further GPUs or nodes ("one more node", "还有1台", another reason) are added to the first."""
+    merged: list[Constraint] = []
+    for new in constraints:
+        other = next((old for old in merged if isinstance(old, ReservedConstraint) and old.kind == new.kind), None)
+        if not isinstance(new, ReservedConstraint) or other is None or not _is_further(text, other.words, new.words):
+            merged.append(new)
             continue
-        words = f"{other.words}; {one.words}"[:500]
-        kept[kept.index(other)] = other.model_copy(update={"value": other.value + one.value, "words": words})
-    return kept
+        words = f"{other.words}; {new.words}"[:500]
+        merged[merged.index(other)] = other.model_copy(update={"value": other.value + new.value, "words": words})
+    return merged
 
 
 def _is_further(text: str, first: str, second: str) -> bool:
     """Whether the second of two statements keeps back more than the first does."""
     is_broken = [lex.DOWN.search(words) is not None for words in (first, second)]
-    orders = (rf"{re.escape(one)},\s?(?:and\s)?{re.escape(two)}" for one, two in ((first, second), (second, first)))
+    orders = (rf"{re.escape(head)},\s?(?:and\s)?{re.escape(tail)}" for head, tail in ((first, second), (second, first)))
     is_beside = any(re.search(order, text) for order in orders)
     return first != second and (is_beside or _MORE.search(second) is not None or is_broken[0] != is_broken[1])
 
@@ -143,7 +143,7 @@ def _is_used_by_others(page: Page, start: int, end: int) -> bool:
     return (
         _EACH.search(clause) is not None
         and _USED.search(clause) is not None
-        and _OWN.search(_OTHER_MODEL.sub("", subject)) is None
+        and _PLANNED_MODEL.search(_OTHER_MODEL.sub("", subject)) is None
     )
 
 
@@ -168,19 +168,19 @@ def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
 def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
     """ "Must survive losing any one node": the plan is made for what is left."""
     for match in list(page.search(lex.SURVIVES))[:1]:
-        said = next(filter(None, (match[name] for name in ("n", "m", "k"))))
+        number = next(filter(None, (match[name] for name in ("n", "m", "k"))))
         is_node = match["node"] or match["node2"] or match["unit"] == "台"
         words = page.take(*match.span())
         page.take_all(lex.LEFT_CARRY)
         claims.reading(f"{words!r} read as so many that the plan does without")
-        yield _kept(read_whole(said.lower()) or 1, words, is_node=is_node)
+        yield _reservation(read_whole(number.lower()) or 1, words, is_node=is_node)
 
 
 _OTHER_ONES = Gated(r"(?<![a-z])(?:other|rest|remaining|remainder)(?![a-z])|其余|剩下|另外|其[他它]")
 
 
 def is_beyond(constraint: Constraint, nodes: int, gpus: int | None = None) -> bool:
-    """Whether what is kept back is none of what was counted: "two nodes (the third is on loan)", "the other 40"."""
+    """Whether the hardware kept back was not counted: "two nodes (the third is on loan)", "the other 40"."""
     if not isinstance(constraint, ReservedConstraint):
         return False
     if constraint.kind != "reserved_nodes":
@@ -222,18 +222,18 @@ def _kept_beside(page: Page, claims: Claims, start: int, first: Constraint) -> I
 
 
 def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constraint | None:
-    """The first that a sentence keeps away, of which the words that were read are marked."""
+    """The first hardware that a sentence keeps away; its words are taken off the page."""
     bare = lex.PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
     is_bare = bare is not None and bare["i"] and lex.FREE.search(sentence, bare.end())
-    found = lex.KEYED.search(sentence) or (None if is_bare else _counted_away(sentence) or _counted_beside(sentence))
+    counted = lex.KEYED.search(sentence) or (None if is_bare else _counted_away(sentence) or _counted_beside(sentence))
     if (out := _out_of_use(page, start, sentence)) is not None:
         return out
-    if found is None:
+    if counted is None:
         return _part_kept_away(page, claims, start, sentence)
-    if not found["node"] and _OF_EACH_NODE.search(sentence):
-        _keep_of_each(claims, read_whole(found["n"]) or 1, page.take(start + found.start(), start + found.end()))
+    if not counted["node"] and _OF_EACH_NODE.search(sentence):
+        _keep_of_each(claims, read_whole(counted["n"]) or 1, page.take(start + counted.start(), start + counted.end()))
         return None
-    return _taken(page, start, found)
+    return _take_counted(page, start, counted)
 
 
 def _keep_of_each(claims: Claims, count: int, words: str) -> None:
@@ -259,7 +259,7 @@ def settle_kept_of_each(claims: Claims) -> None:
 
 
 def _taken_by_others(page: Page) -> Iterator[Constraint]:
-    """What somebody else uses of hardware that was counted before, or that is counted there."""
+    """What somebody else uses of the hardware that was counted before."""
     for match in page.search(lex.OTHERS_TAKE):
         group = next(name for name in ("n", "k", "r", "s", "t") if match[name])
         count, unit = read_whole(match[group]), match["unit"] or match["unit2"] or match["unit3"]
@@ -273,20 +273,20 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
         is_node = match["node"] or match["node3"] or unit == "台" or (of_node and not is_gpu)
         words = page.clause_text(*match.span())[:500]
         page.take(match.start(), max(match.end(), page.clause(*match.span())[1]))
-        yield _kept(count, words, is_node=is_node)
+        yield _reservation(count, words, is_node=is_node)
 
 
-def _is_one_node(page: Page, one: re.Match[str]) -> bool:
-    """Whether hardware is named as a single node, of which "one of them" is no part: it is of what the node holds."""
-    counted = re.search(r"[\d-]\s?$", page.text[max(0, one.start() - 3) : one.start()]) is not None
-    return not counted and lex.ONE_NODE.fullmatch(one.group()) is not None
+def _is_one_node(page: Page, hardware: re.Match[str]) -> bool:
+    """Whether hardware is named as a single node: "one of them" is then one of the GPUs that it holds."""
+    counted = re.search(r"[\d-]\s?$", page.text[max(0, hardware.start() - 3) : hardware.start()]) is not None
+    return not counted and lex.ONE_NODE.fullmatch(hardware.group()) is not None
 
 
 def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     """Nodes or GPUs that are named by their numbers and cannot be used: as many are kept back."""
     if (sits := lex.SITS_ON.search(sentence)) is not None and (count := how_many(sits["list"])):
         words = page.take(start + sits.start(), start + sits.end())
-        return _kept(count, words, is_node=sits["node"])
+        return _reservation(count, words, is_node=sits["node"])
     numbered = lex.NUMBERED.search(sentence)
     if numbered is None:
         return None
@@ -299,12 +299,12 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     if away is None or not count or is_part_of_it or (is_apart and lex.RANGE.search(numbered.group())):
         return None
     words = _clause_taken(page, start + numbered.start(), start + numbered.end())
-    return _kept(count, words, is_node=any(map(numbered.group, ("node", "node2", "node3"))))
+    return _reservation(count, words, is_node=any(map(numbered.group, ("node", "node2", "node3"))))
 
 
 def how_many(numbers: str) -> int:
     """How many are named by their numbers, each by itself or from the first to the last ("2, 4-7"); 0: none can be."""
-    ends = ((int(one["a"]), int(one["b"] or one["a"])) for one in lex.RANGE_OR_ONE.finditer(numbers))
+    ends = ((int(match["a"]), int(match["b"] or match["a"])) for match in lex.RANGE_OR_ONE.finditer(numbers))
     counts = [last - first + 1 for first, last in ends]
     return sum(counts) if min(counts, default=0) > 0 else 0
 
@@ -324,8 +324,8 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     ):
         return None
     count = 1 if part["o"] else read_whole(next(filter(None, part.groups())))
-    found = lex.HARDWARE.finditer(page.text, 0, start + part.end())
-    before = [one for one in found if not (one["node"] and _is_one_node(page, one))]
+    hardware = lex.HARDWARE.finditer(page.text, 0, start + part.end())
+    before = [match for match in hardware if not (match["node"] and _is_one_node(page, match))]
     if not count or not before:
         return None
     words = _clause_taken(page, start + part.start(), start + part.end())
@@ -334,29 +334,29 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
         return None
     of = lex.NODES_OF.search(page.text[max(0, before[-1].start() - 60) : before[-1].start()])
     if of is not None and (read_whole(of["n"]) or 0) > count:
-        return _kept(count, words, is_node=True)
+        return _reservation(count, words, is_node=True)
     # "the sixth" is hardly said of one card.
-    is_node = any(one["node"] for one in before) if part["o"] else before[-1]["node"]
-    return _kept(count, words, is_node=is_node)
+    is_node = any(match["node"] for match in before) if part["o"] else before[-1]["node"]
+    return _reservation(count, words, is_node=is_node)
 
 
 def _counted_away(sentence: str) -> re.Match[str] | None:
-    """What is counted and kept away in a sentence: beside a weak word, or nearest to a strong one."""
+    """The counted hardware that a sentence keeps away: beside a weak word, or nearest to a strong one."""
     counted = list(lex.COUNTED.finditer(sentence))
     for start, clause in parts(sentence, CLAUSE_END):
-        inside = [one for one in counted if start <= one.start() and one.end() <= start + len(clause)]
+        inside = [hit for hit in counted if start <= hit.start() and hit.end() <= start + len(clause)]
         near = _around(clause, inside[-1], start) if inside else ""
         if lex.BUSY.search(near) or (lex.FREE.search(near) and lex.DEMAND.search(clause)):
             return inside[-1]
     away = lex.AWAY.search(sentence)
     # The hardware as a whole is named with its card.
-    counted = [one for one in counted if CARD not in sentence[one.start() : one.end() + 2]]
+    counted = [hit for hit in counted if CARD not in sentence[hit.start() : hit.end() + 2]]
     if away is None or not counted or _is_of_memory(sentence, away):
         return None
-    counted = [one for one in counted if not lex.OF_WHICH.search(sentence, one.end(), max(one.end(), away.start()))]
-    gaps = {one: away.start() - one.end() if one.end() <= away.start() else one.start() - away.end() for one in counted}
-    near = [one for one in counted if gaps[one] <= (_BEFORE if one.end() <= away.start() else _BEHIND)]
-    return min(near, key=lambda one: gaps[one], default=None)
+    counted = [hit for hit in counted if not lex.OF_WHICH.search(sentence, hit.end(), max(hit.end(), away.start()))]
+    gaps = {hit: away.start() - hit.end() if hit.end() <= away.start() else hit.start() - away.end() for hit in counted}
+    near = [hit for hit in counted if gaps[hit] <= (_BEFORE if hit.end() <= away.start() else _BEHIND)]
+    return min(near, key=lambda hit: gaps[hit], default=None)
 
 
 def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
@@ -374,24 +374,24 @@ def _is_beside(sentence: str) -> bool:
 
 
 def _counted_beside(sentence: str) -> re.Match[str] | None:
-    """What such a model takes, where it is counted; with its card it is other hardware, unless it is a part of it."""
+    """The counted hardware of such a model; named with its card it is other hardware, unless a part of ours."""
     counted = lex.COUNTED.finditer(sentence) if _is_beside(sentence) else ()
     return next(
         (
-            one
-            for one in counted
-            if (CARD not in one.group() or " of " in one.group()) and not _BOUND.search(sentence, 0, one.start())
+            hit
+            for hit in counted
+            if (CARD not in hit.group() or " of " in hit.group()) and not _BOUND.search(sentence, 0, hit.start())
         ),
         None,
     )
 
 
 def _around(clause: str, match: re.Match[str], start: int) -> str:
-    """The words of a clause near what is counted, without itself."""
+    """The words of a clause around what is counted: 25 characters before it, 40 behind."""
     begin, end = match.start() - start, match.end() - start
     return clause[max(0, begin - 25) : begin] + " " + clause[end : end + 40]
 
 
-def _taken(page: Page, start: int, match: re.Match[str]) -> Constraint:
+def _take_counted(page: Page, start: int, match: re.Match[str]) -> Constraint:
     words = _clause_taken(page, start + match.start(), start + match.end())
-    return _kept(read_whole(match["n"]) or 1, words, is_node=match["node"] is not None)
+    return _reservation(read_whole(match["n"]) or 1, words, is_node=match["node"] is not None)

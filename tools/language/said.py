@@ -21,7 +21,7 @@ from ..plan.peak import Peak
 from ..plan.prefixes import SharedPrefixes
 from ..plan.rate_curve import RateCurve
 
-# Said in place of an engine's name where a plan on paper is wanted: one that no engine has to start.
+# In place of an engine's name: a plan on paper, which no engine has to start.
 NO_ENGINE = "none"
 
 
@@ -90,7 +90,7 @@ class Said(FrozenModel):
     model: str | None = None
     model_config_object: dict[str, Any] | None = None
     accelerator: str | None = None  # a catalogue id
-    accelerator_object: Accelerator | None = None  # a card of one's own
+    accelerator_object: Accelerator | None = None  # a card that the author describes
     nodes: int | None = None
     gpus_per_node: int | None = None
     gpus: int | None = None
@@ -109,7 +109,7 @@ class Said(FrozenModel):
     trace: SaidTrace | None = None
     concurrency: int | None = None
     request_rate: float | None = None
-    # Over a day, in place of one rate; replicas that may be lost; the share of the rate that may come besides.
+    # Over a day, in place of a single rate; replicas that may be lost; the share of the rate that may come in addition.
     rate_curve: RateCurve | None = None
     reserve_replicas: Annotated[int, RESERVE.whole()] | None = None
     headroom: Annotated[float, HEADROOM.real()] | None = None
@@ -140,7 +140,7 @@ class Said(FrozenModel):
     kv_offload: KVOffload | None = None
     usd_per_gpu_hour: float | None = None
     strategy: StatedStrategy | None = None
-    # Weighed against each other ("TP8 or TP4 x PP2?"): none is a demand.
+    # To be compared with each other ("TP8 or TP4 x PP2?"): none is a demand.
     compared: tuple[StatedStrategy, ...] = ()
     constraints: tuple[Constraint, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])

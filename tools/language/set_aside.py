@@ -134,17 +134,17 @@ def set_aside_former(page: Page, claims: Claims) -> None:
     for match in (*page.search(_FORMER), *page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
     for match in page.search(_ASIDE):
-        cards = [one for one in hardware.mentions(page.text) if one.accelerator is not None]
-        inside = [one for one in cards if match.start() <= one.start and one.end <= match.end()]
+        cards = [mention for mention in hardware.mentions(page.text) if mention.accelerator is not None]
+        inside = [card for card in cards if match.start() <= card.start and card.end <= match.end()]
         # The only card that is named is the one that is meant.
-        ends = [*(one.start for one in inside if len(inside) == len(cards)), match.end()]
-        for start, end in zip([match.start(), *(one.end for one in inside)], ends, strict=False):
+        ends = [*(card.start for card in inside if len(inside) == len(cards)), match.end()]
+        for start, end in zip([match.start(), *(card.end for card in inside)], ends, strict=False):
             page.take(start, end)
         claims.reading(f"{match.group().strip()[:300]!r} is said to be beside the matter, and was set aside")
 
 
 def set_aside_denied(page: Page, claims: Claims) -> None:
-    """Take figures that are said not to be off the page, where no correction took their place: "it's not 24 GPUs"."""
+    """Take denied figures off the page where no correction replaces them: "it's not 24 GPUs"."""
     for quantity in reversed(find_quantities(page.text)):
         denial = _DENIAL.search(page.text, max(0, quantity.start - 24), quantity.start)
         is_number = any(character.isdigit() for character in quantity.words) or quantity.words[:3].lower() not in _ONE
@@ -173,9 +173,9 @@ def set_aside_replaced(page: Page, claims: Claims) -> None:
 def set_aside_rejected(page: Page, claims: Claims) -> None:
     """Take what somebody says off the page where the writer rejects it, or says that it is of something else."""
     opinions = list(_OPINION.finditer(page.text))
-    held = [one for one in opinions if not _HAS.search(one.group())]
+    claimed = [opinion for opinion in opinions if not _HAS.search(opinion.group())]
     for match in page.search(_REJECTION):
-        start = _opinion_before(page, held, match)
+        start = _opinion_before(page, claimed, match)
         words = page.original[match.start() if start is None else start : match.end()].strip()
         if start is not None and (_IGNORED.search(words) or not _DENIES.search(page.text, start, match.start())):
             page.take(start, match.end())
@@ -194,9 +194,9 @@ def set_aside_rejected(page: Page, claims: Claims) -> None:
 
 def _opinion_before(page: Page, opinions: list[re.Match[str]], match: re.Match[str]) -> int | None:
     """Where the opinion begins that the words speak of: the last before them, in their sentence or the one before."""
-    said = next((one for one in reversed(opinions) if one.end() <= match.start()), None)
-    if said is None:
+    opinion = next((opinion for opinion in reversed(opinions) if opinion.end() <= match.start()), None)
+    if opinion is None:
         return None
-    content = _OWN_VIEW.sub("", page.text[said.end() : match.start()]).rstrip()
+    content = _OWN_VIEW.sub("", page.text[opinion.end() : match.start()]).rstrip()
     is_it = content and len(content) <= _MOST_SAID and not SENTENCE_END.search(content[:-1])
-    return said.start() if is_it else None
+    return opinion.start() if is_it else None

@@ -1,7 +1,7 @@
 """Parallel degrees that a request states: "TP8 PP2", "8-way tensor parallel", "张量并行8", "prefill TP4, decode TP8".
 
-A stated strategy is judged as it stands, so numbers are taken as written and nothing is corrected here. One degree may
-be said by others: "DP attention, EP16", or SGLang's `dp` that lies inside its `tp` (`attention_words.fill`).
+A stated strategy is judged as it stands, so numbers are taken as written and nothing is corrected here. A degree may
+follow from others: "DP attention, EP16", or SGLang's `dp` that lies inside its `tp` (`attention_words.fill`).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .sides_words import read_sides, set_aside_sides
 
 # Attention DP that is demanded without a number: stands among degrees until the others settle it.
 _DEMAND = "attention_dp?"
-# Of which "pp=1" by itself only says that there is none: the other degrees stay open.
+# Degrees that "pp=1" by itself only rules out: the others stay open.
 _RULED_OUT_BY_ONE = ("pp", "ep", "sp")
 _AS_DP = Gated(r"dp|data|数据")
 # A line that states a strategy by its name; numbers of GPUs in it are the strategy's, which may not be what there is.
@@ -44,8 +44,8 @@ def read_strategy(page: Page, claims: Claims) -> None:
     if (compared := find_compared(page, degrees) or _rivals(page, by_phase)) is not None:
         _claim_compared(claims, compared)
         return
-    if degrees and all(one.value == 1 and one.name in _RULED_OUT_BY_ONE for one in degrees):
-        rule_out(claims, {(phase, one.name): one.words for phase, ones in by_phase.items() for one in ones})
+    if degrees and all(degree.value == 1 and degree.name in _RULED_OUT_BY_ONE for degree in degrees):
+        rule_out(claims, {(phase, degree.name): degree.words for phase, run in by_phase.items() for degree in run})
         return
     for phase, stated in by_phase.items():
         for degree in _with_attention_dp(page, claims, stated):
@@ -59,39 +59,39 @@ def read_strategy(page: Page, claims: Claims) -> None:
 
 
 def _without_permitted(page: Page, claims: Claims, degrees: Sequence[Degree]) -> list[Degree]:
-    """The degrees that are demanded: those of a clause that allows them fix nothing."""
+    """The demanded degrees, without those that their clause only allows."""
     demanded: list[Degree] = []
-    for one in degrees:
-        clause = page.clause_text(one.start, one.end)
+    for degree in degrees:
+        clause = page.clause_text(degree.start, degree.end)
         if PERMITS.search(clause):
             claims.leave_unread(f"{clause!r} allows a strategy and demands none; all are ranked")
         else:
-            demanded.append(one)
+            demanded.append(degree)
     return demanded
 
 
 def _claim_compared(claims: Claims, compared: Compared) -> None:
     if not compared.strategies:
-        what = f"{compared.words!r}: strategies to compare"
-        claims.leave_unread(f"{what}; all strategies are ranked, so none of them is fixed")
+        subject = f"{compared.words!r}: strategies to compare"
+        claims.leave_unread(f"{subject}; all strategies are ranked, so none of them is fixed")
         return
     claims.claim("compared", compared.strategies, compared.words)
     claims.reading(f"{compared.words!r} read as strategies to compare: all are ranked, and none of them is fixed")
 
 
 def _rivals(page: Page, by_phase: Mapping[str, Sequence[Degree]]) -> Compared | None:
-    """Whole strategies that differ, wherever they stand, or `None`; two of files contradict each other."""
+    """Stated strategies that differ, to be compared, or `None`; two that files state contradict each other."""
     for phase, stated in by_phase.items():
         first: dict[str, Degree] = {}
-        for one in stated:
-            other = first.setdefault(one.name, one)
-            is_keyed = [_is_keyed(page, degree) for degree in (one, other)]
-            if one.name != _DEMAND and other.value != one.value and not all(is_keyed):
+        for later in stated:
+            earlier = first.setdefault(later.name, later)
+            is_keyed = [_is_keyed(page, degree) for degree in (later, earlier)]
+            if later.name != _DEMAND and earlier.value != later.value and not all(is_keyed):
                 words = ", ".join(dict.fromkeys(degree.words for degree in stated))
                 numbered = [degree for degree in stated if degree.name != _DEMAND]
-                found = options(page, [numbered]) if phase == "both" else ()
-                # Copies that are spoken of somewhere else are those of a strategy that is not known here.
-                return Compared(words, tuple(strategy for strategy in found if strategy.prefill != StatedDegrees()))
+                choices = options(page, [numbered]) if phase == "both" else ()
+                # Copies that are mentioned elsewhere belong to a strategy that is not known here.
+                return Compared(words, tuple(strategy for strategy in choices if strategy.prefill != StatedDegrees()))
     return None
 
 
@@ -109,7 +109,7 @@ def _by_phase(page: Page, degrees: Sequence[Degree]) -> dict[str, list[Degree]]:
         if not any(start < right and left < end for left, right in numbered)
     ]
     grouped: dict[str, list[Degree]] = {}
-    for run in runs_of(page, sorted([*degrees, *demands], key=lambda one: one.start)):
+    for run in runs_of(page, sorted([*degrees, *demands], key=lambda degree: degree.start)):
         grouped.setdefault(phase_of(page, run), []).extend(run)
     both = grouped.get("both", [])
     if both and all(degree.name == _DEMAND for degree in both):
@@ -118,13 +118,13 @@ def _by_phase(page: Page, degrees: Sequence[Degree]) -> dict[str, list[Degree]]:
 
 
 def _with_attention_dp(page: Page, claims: Claims, stated: Sequence[Degree]) -> list[Degree]:
-    """The degrees that were said, attention DP among them where it was demanded and the others settle it."""
+    """The stated degrees, with attention DP where it is demanded and the others determine it."""
     demand = next((degree for degree in stated if degree.name == _DEMAND), None)
     numbered = [degree for degree in stated if degree.name != _DEMAND]
-    said = {degree.name: degree.value for degree in numbered}
-    if demand is None or any(said[degree.name] != degree.value for degree in numbered):
+    by_name = {degree.name: degree.value for degree in numbered}
+    if demand is None or any(by_name[degree.name] != degree.value for degree in numbered):
         return numbered
-    filled = fill(said)
+    filled = fill(by_name)
     if filled is None:
         return numbered
     for degree in stated:
@@ -132,20 +132,20 @@ def _with_attention_dp(page: Page, claims: Claims, stated: Sequence[Degree]) -> 
     words = ", ".join(dict.fromkeys(degree.words for degree in stated))
     tp = f" x TP {filled.tp}" if filled.tp is not None else ""
     claims.reading(f"{words!r} read as attention DP {filled.attention_dp}{tp}")
-    kept = [
+    others = [
         replace(degree, value=filled.tp) if degree.name == "tp" and filled.tp is not None else degree
         for degree in numbered
         if not (filled.takes_dp and degree.name == "dp")
     ]
     meant = next((d for d in numbered if filled.takes_dp and d.name == "dp"), None)
     words = f"{demand.words}, {meant.words}" if meant is not None else demand.words
-    return [replace(demand, name="attention_dp", value=filled.attention_dp, words=words), *kept]
+    return [replace(demand, name="attention_dp", value=filled.attention_dp, words=words), *others]
 
 
 def _claim_degree(claims: Claims, phase: str, name: str, value: int, words: str) -> None:
     phases = ("prefill", "decode") if phase == "both" and name != "dp" else (phase,)
-    for one in phases:
-        claims.claim(f"strategy.{one}.{name}", value, words)
+    for each_phase in phases:
+        claims.claim(f"strategy.{each_phase}.{name}", value, words)
 
 
 def _read_gpus(page: Page, claims: Claims) -> int | None:
@@ -154,7 +154,7 @@ def _read_gpus(page: Page, claims: Claims) -> int | None:
     Raises:
         RequestError: two different numbers for one phase.
     """
-    found: dict[str, int] = {}
+    by_phase: dict[str, int] = {}
     for line in page.search(_STRATEGY_LINE):
         for match in _GPUS.finditer(page.text, *line.span()):
             words = page.take(*match.span())
@@ -163,30 +163,30 @@ def _read_gpus(page: Page, claims: Claims) -> int | None:
             }
             number = claims.checked_degree(float(match["n"] or match["m"]), words)
             claims.claim(f"gpus of {' and '.join(sorted(named)) or 'the strategy'}", number, words)
-            found[" ".join(named)] = number
+            by_phase[" ".join(named)] = number
     for name in [name for name in claims.values if name.startswith("gpus of ")]:
         claims.drop(name)
-    return sum(set(found.values())) if found else None
+    return sum(set(by_phase.values())) if by_phase else None
 
 
 def _strategy(claims: Claims, gpus: int | None) -> tuple[StatedStrategy, str] | None:
-    said = {name: value for name, value in claims.values.items() if name.startswith("strategy.")}
-    if not said:
+    claimed = {name: value for name, value in claims.values.items() if name.startswith("strategy.")}
+    if not claimed:
         return None
     degrees: dict[str, dict[str, int]] = {"prefill": {}, "decode": {}}
     dp: int | None = None
-    for name, value in said.items():
+    for name, value in claimed.items():
         _, phase, degree = name.split(".")
         if phase == "both":
             dp = value
         else:
             degrees[phase][degree] = value
-    # DP that both phases state alike is that of replicas that serve both; replicas of each are replicas of each.
+    # DP that both phases state alike counts replicas that serve both; replicas stated of each phase stay its own.
     replicas = {stated.get("replicas") for stated in degrees.values()}
-    as_dp = all(_AS_DP.search(claims.words[name]) for name in said if name.endswith(".replicas"))
+    as_dp = all(_AS_DP.search(claims.words[name]) for name in claimed if name.endswith(".replicas"))
     if dp is None and as_dp and len(replicas) == 1 and not claims.has("disaggregated"):
         dp, _ = degrees["prefill"].pop("replicas", None), degrees["decode"].pop("replicas", None)
-    words = ", ".join(dict.fromkeys(claims.words[name] for name in said))
+    words = ", ".join(dict.fromkeys(claims.words[name] for name in claimed))
     strategy = StatedStrategy(
         gpus=gpus, dp=dp, prefill=StatedDegrees(**degrees["prefill"]), decode=StatedDegrees(**degrees["decode"])
     )
