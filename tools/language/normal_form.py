@@ -1,4 +1,4 @@
-"""The one way of writing that the patterns of readers know: figures as people write them, put into it before all else.
+"""The form of writing that the patterns of readers know; a text is put into it before anything is read.
 
 It changes the writing and reads nothing: widths, dashes and signs, amounts beside keys, times and shares in words.
 """

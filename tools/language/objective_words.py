@@ -29,17 +29,17 @@ def read_objective(page: Page, claims: Claims) -> None:
         RequestError: two different things are wanted equally much.
     """
     page.take_all(INDIFFERENT)
-    found: list[list[_Wish]] = []
+    wishes: list[list[_Wish]] = []
     for tier in TIERS:
-        if len(found) == _BARE and any(found):
+        if len(wishes) == _BARE and any(wishes):
             break  # what only leans or demands has more to say than a word alone
         matches = [match for match in page.search(tier) if not page.is_negated(*match.span())]
-        found.append([_Wish(str(match.lastgroup), match.group().strip(), *match.span()) for match in matches])
-    strength = next((i for i, tier in enumerate(found) if tier), None)
+        wishes.append([_Wish(str(match.lastgroup), match.group().strip(), *match.span()) for match in matches])
+    strength = next((i for i, tier in enumerate(wishes) if tier), None)
     if strength is None:
         return
-    first = found[strength][0]
-    rivals = [wish for wish in found[strength] if wish.name != first.name]
+    first = wishes[strength][0]
+    rivals = [wish for wish in wishes[strength] if wish.name != first.name]
     if rivals and strength == _BARE:
         return  # "report latency, throughput, cost" lists what to report
     claims.claim("objective", first.name, first.words)
@@ -49,7 +49,7 @@ def read_objective(page: Page, claims: Claims) -> None:
     clash = next((wish for wish in rivals if not SUBORDINATE.search(page.original[first.end : wish.start])), None)
     if clash is not None and strength < _LEANING:
         raise claims.refusal(f"two objectives: {first.words!r} and {clash.words!r}; say which one comes first")
-    for wish in (wish for tier in found[strength:_BARE] for wish in tier):
+    for wish in (wish for tier in wishes[strength:_BARE] for wish in tier):
         if wish.name != first.name:
             claims.reading(f"{first.words!r} read as the objective, {wish.words!r} as a wish that comes after it")
 

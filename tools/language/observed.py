@@ -57,13 +57,13 @@ _DOWN_TO = Gated(
 def without_observed(text: str) -> tuple[str, list[str]]:
     """A normalised text without the figures of what runs now, and notes; lengths and loads are never among them."""
     notes = [
-        f"{one['new']!r} is wanted in place of {one['old']!r}, which is what runs now"
-        for one in _DOWN_TO.finditer(text)
+        f"{match['new']!r} is wanted in place of {match['old']!r}, which is what runs now"
+        for match in _DOWN_TO.finditer(text)
     ]
-    for one in _NOT_OVER.finditer(text):
-        notes.append(f"{one['new']!r} is the limit beside {one['old']!r}, which is what runs now")
+    for match in _NOT_OVER.finditer(text):
+        notes.append(f"{match['new']!r} is the limit beside {match['old']!r}, which is what runs now")
     text = _NOT_OVER.sub(r"\g<role> at most \g<new>", text)
-    text = _DOWN_TO.sub(lambda one: one["new"] + one["mid"], text)
+    text = _DOWN_TO.sub(lambda match: match["new"] + match["mid"], text)
     position: int = 0
     while (figure := _FIGURE.search(text, position)) is not None:
         position = figure.end()
@@ -72,9 +72,9 @@ def without_observed(text: str) -> tuple[str, list[str]]:
             continue
         wanted = _WANTED.match(text, figure.end())
         if wanted is None:
-            told = _ONLY.sub("", text[left : figure.start()])
-            text = f"{text[:left]}{told}so much{text[figure.end() :]}"
-            position = left + len(told)
+            lead = _ONLY.sub("", text[left : figure.start()])
+            text = f"{text[:left]}{lead}so much{text[figure.end() :]}"
+            position = left + len(lead)
             notes.append(f"{figure.group()!r} is what runs now, and no limit")
         elif not ROLE.search(wanted["lead"]) or wanted["unit"] is None:
             new = f"{wanted['n']} {wanted['unit'] or figure['unit']}"
@@ -85,7 +85,7 @@ def without_observed(text: str) -> tuple[str, list[str]]:
 
 
 def _seen_from(text: str, start: int, end: int) -> int | None:
-    """Where the clause of a speed or a latency begins that is told as what runs now; `None` where it is not."""
+    """The start of the clause where its speed or latency is that of what runs now; else `None`."""
     left, right = between(breaks_of(text, CLAUSE_END), start, end, len(text))
     clause = text[left:right]
     is_limit = _SPEED.search(text, start, end) is not None or ROLE.search(clause) is not None

@@ -35,7 +35,7 @@ _HOST_LINK = Gated(
     r"(?<![a-z])(?:host|pci-?e(?:xpress)?|nvlink-?c2c|c2c)\s?(?:link|bw|bandwidth|带宽)?(?:\sgb\ss)?\s?(?:is|of|at|=|:|为|是)?"
     r"\s?(?P<n>\d[\d.]{0,8})\s?(?P<unit>gb/s)?(?=\s?(?:[,;.)\n]|$)|[^\w])|主机(?:链路)?带宽\s?(?:为|是|:)?\s?(?P<m>\d[\d.]{0,8})\s?gb/s",
 )
-# Claims that are no fields: bytes of a node, until the GPUs of one are known; the host's link.
+# Claims that are no fields: bytes of a node, until its GPUs are counted; the host's link.
 SIZE_OF_NODE, LINK = "kv_offload_per_node", "kv_offload_gb_s"
 
 
@@ -52,15 +52,15 @@ def read_offload(page: Page, claims: Claims) -> None:
             continue
         if claims.has("kv_offload") or claims.has(SIZE_OF_NODE):
             continue
-        quantities = [one for one in find_quantities(page.text) if start <= one.start and one.end <= end]
-        sizes = [one for one in quantities if one.unit == "bytes"]
+        quantities = [figure for figure in find_quantities(page.text) if start <= figure.start and figure.end <= end]
+        sizes = [figure for figure in quantities if figure.unit == "bytes"]
         words = page.original[match.start() : match.end()].strip()
         if _DISK.search(page.original[start:end]):
             claims.leave_unread(f"{words!r}: blocks of the KV cache on disks are not simulated")
         elif len(sizes) != 1:
             claims.leave_unread(f"{words!r}: say how many GB of host memory each GPU has for it")
         else:
-            _claim(page, claims, sizes[0], [one for one in quantities if one.unit == "GB/s"], (start, end))
+            _claim(page, claims, sizes[0], [figure for figure in quantities if figure.unit == "GB/s"], (start, end))
         page.take(*match.span())
     if claims.has("kv_offload") or claims.has(SIZE_OF_NODE):
         for match in page.search(_HOST_LINK) if not claims.has(LINK) else ():
@@ -69,20 +69,20 @@ def read_offload(page: Page, claims: Claims) -> None:
 
 
 def _sentence(page: Page, start: int, end: int) -> tuple[int, int]:
-    before = [one.end() for one in SENTENCE_END.finditer(page.original, 0, start)]
+    before = [match.end() for match in SENTENCE_END.finditer(page.original, 0, start)]
     after = SENTENCE_END.search(page.original, end)
     return before[-1] if before else 0, after.start() if after else len(page.original)
 
 
 def _claim(page: Page, claims: Claims, size: Quantity, speeds: list[Quantity], sentence: tuple[int, int]) -> None:
-    """Claim what `size` says, of a GPU or of a node by the words nearest to it."""
-    marks = [(kind, one) for kind in (PER_GPU, PER_NODE) for one in kind.finditer(page.original, *sentence)]
-    said = page.original[size.start : size.end]
+    """Claim `size` per GPU or per node, by the words nearest to it."""
+    marks = [(kind, mark) for kind in (PER_GPU, PER_NODE) for mark in kind.finditer(page.original, *sentence)]
+    figure = page.original[size.start : size.end]
     if not marks:
-        claims.leave_unread(f"{said!r} of host memory for the KV cache: say whether each GPU or each node has it")
+        claims.leave_unread(f"{figure!r} of host memory for the KV cache: say whether each GPU or each node has it")
         page.take(size.start, size.end)
         return
-    kind, mark = min(marks, key=lambda one: max(one[1].start() - size.end, size.start - one[1].end()))
+    kind, mark = min(marks, key=lambda pair: max(pair[1].start() - size.end, size.start - pair[1].end()))
     words = page.original[min(size.start, mark.start()) : max(size.end, mark.end())].strip()
     for speed in speeds[:1]:
         if not _OTHER_LINK.search(page.original[sentence[0] : sentence[1]]):
@@ -100,15 +100,15 @@ def _claim_size(claims: Claims, size: int, words: str, *, of_gpu: bool) -> None:
 
 def settle_offload(claims: Claims) -> None:
     """Put the size and the link together; the memory of a node is that of its GPUs, where these are counted."""
-    gb_s, said = claims.values.get(LINK), claims.words.get(LINK, "")
+    gb_s, link_words = claims.values.get(LINK), claims.words.get(LINK, "")
     claims.drop(LINK)
     if claims.has(SIZE_OF_NODE):
         _share_node(claims)
     offload, words = claims.values.get("kv_offload"), claims.words.get("kv_offload", "")
     if offload is not None and gb_s is not None:
-        offload = checked(claims, KVOffload, {**dict(offload), "host_bw_gb_s": gb_s}, [said])
+        offload = checked(claims, KVOffload, {**dict(offload), "host_bw_gb_s": gb_s}, [link_words])
         claims.drop("kv_offload")
-        claims.claim("kv_offload", offload, f"{words}, {said}")
+        claims.claim("kv_offload", offload, f"{words}, {link_words}")
     if offload is not None:
         claims.reading(f"{claims.words['kv_offload']!r} read as {offload}")
 

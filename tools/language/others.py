@@ -60,9 +60,9 @@ def set_aside_others(page: Page, claims: Claims) -> None:
         words = match.group().strip()
         if _OF_OURS.search(words) or not any(map(str.isalnum, words)):
             continue
-        kept = sorted(_only_names(page.text, match.start(), match.end()))
+        names = sorted(_only_names(page.text, match.start(), match.end()))
         for start, end in zip(
-            [match.start(), *(end for _, end in kept)], [*(start for start, _ in kept), match.end()], strict=True
+            [match.start(), *(end for _, end in names)], [*(start for start, _ in names), match.end()], strict=True
         ):
             page.take(start, end)
         if _COUNTED.search(words):
@@ -75,8 +75,8 @@ def set_aside_others(page: Page, claims: Claims) -> None:
 
 def _only_names(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """Where the models and cards stand that are named nowhere else."""
-    models = [(one.start, one.end) for one in model_mentions.mentions(text)]
-    cards = [(one.start, one.end) for one in hardware.mentions(text) if one.accelerator is not None]
+    models = [(mention.start, mention.end) for mention in model_mentions.mentions(text)]
+    cards = [(mention.start, mention.end) for mention in hardware.mentions(text) if mention.accelerator is not None]
     for named in (models, cards):
         inside = [span for span in named if start <= span[0] and span[1] <= end]
         if len(inside) == len(named):

@@ -1,4 +1,4 @@
-"""The text of a request while it is read: what one reader takes, the next one does not see.
+"""The text of a request while it is read: what a reader takes, the next does not see.
 
 A page keeps every character at its place. Taken words are replaced by a filler that no pattern matches, so that a
 number is read once and two words that were apart never become neighbours. It refuses to interpret anything.
@@ -20,7 +20,7 @@ STATISTIC = "\ue003"
 RACK = "\ue005"  # an accelerator named by its whole rack ("GB200 NVL72")
 OTHER = "\ue006"  # a model that runs beside what is planned
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
-# Between the lines of a document: no word of one speaks of another.
+# Between the lines of a document: words of a line say nothing of another.
 BARRIER = "\n\n\n"
 _MARKS = re.compile("[\ue000-\ue00f]")
 SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
@@ -46,11 +46,11 @@ _NEGATION_AFTER = Gated(
 
 
 def parts(text: str, end: Pattern) -> Iterator[tuple[int, str]]:
-    """The pieces of a text between two ends, each with its place."""
+    """The pieces of a text between its ends, each with its start."""
     start = 0
-    for one in end.finditer(text):
-        yield start, text[start : one.start()]
-        start = one.end()
+    for match in end.finditer(text):
+        yield start, text[start : match.start()]
+        start = match.end()
     yield start, text[start:]
 
 
@@ -63,8 +63,8 @@ def breaks_of(text: str, ends: Pattern, start: int = 0, stop: int | None = None)
 
 def between(breaks: Sequence[tuple[int, int]], start: int, end: int, length: int) -> tuple[int, int]:
     """The span that holds `start`..`end` of a text of this length: from the break before it to the break behind it."""
-    before = bisect_right(breaks, start, key=lambda one: one[1])
-    after = bisect_left(breaks, end, key=lambda one: one[0])
+    before = bisect_right(breaks, start, key=lambda span: span[1])
+    after = bisect_left(breaks, end, key=lambda span: span[0])
     return breaks[before - 1][1] if before else 0, breaks[after][0] if after < len(breaks) else length
 
 

@@ -93,4 +93,4 @@ REWRITTEN: Rewriting = (
     (_MAKER, lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group())),
     (_EVERYWHERE, r"\g<format> weights, \g<format> KV cache"),
 )
-"""What is written instead, in the order in which it is done."""
+"""The rewritings, in the order in which they apply."""

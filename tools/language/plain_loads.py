@@ -93,4 +93,4 @@ REWRITTEN: Rewriting = (
     (_COMES_OUT, r"output \g<n> tokens"),
     (_EVERY_SO_OFTEN, lambda match: f"每{match['unit']}{1 / (read_number(match['n']) or 1):.12g}次"),
 )
-"""What is written instead, in the order in which it is done."""
+"""The rewritings, in the order in which they apply."""

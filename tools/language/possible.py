@@ -1,7 +1,7 @@
-"""What of a pattern can match in a text, told from the words that stand in the pattern and not in the text.
+"""The part of a pattern that can match in a text: branches with words that the text lacks are left out.
 
-No more of a pattern is understood here than its groups, their branches and its words, which takes a small part of the
-time in which `re` compiles it.
+Only groups, their branches and words are parsed, which takes a small part of the time in which `re` compiles the
+pattern.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ def folded(text: str) -> str:
 
 
 class Possible:
-    """What of a pattern can match in a text: it is without the branches and groups of which the text lacks words.
+    """A pattern without the branches and groups whose words the text lacks.
 
-    It matches in the text, and in parts of it, what the pattern does, and has the same groups: what is captured in
-    something that is left out stays as a group that matches nowhere.
+    It matches in the text, and in parts of it, what the pattern does, and has the same groups: a capturing group that
+    is left out stays as one that matches nowhere.
     """
 
     def __init__(self, pattern: str, text: str, others: frozenset[str] = frozenset()) -> None:
-        """Of any pattern that `re` compiles without `re.VERBOSE`; in a text (`folded`), or with words of `others`."""
+        """`pattern`: any without `re.VERBOSE`; `text`: as `folded` gives it; `others`: words that count as in it."""
         self._text = text
         self._others = others
         self._parts = iter(_PART.findall(pattern))
         self.missed: list[str] = []
         """The words that were looked for and are in neither, as far as the pattern depends on them."""
-        kept, _, _ = self._branches()
-        self.pattern = None if kept is None else "|".join(kept)
-        """Nothing where nothing can match."""
+        branches, _, _ = self._branches()
+        self.pattern = None if branches is None else "|".join(branches)
+        """`None` where nothing can match."""
 
     def _branches(self) -> tuple[list[str] | None, str, str]:
-        """What is kept up to the end of the group, what is captured in it, and how the end is written."""
+        """Branches up to the end of the group (`None`: none can match), groups captured in them, the end as written."""
         branches = _Branches(self.missed)
         for words, listed, end_of_list, opening, end, other in self._parts:
             if words:
@@ -74,10 +74,10 @@ class Possible:
             elif other:
                 branches.row += other
             else:
-                here = len(self.missed)
-                one, captured = self._group(opening) if opening else (self._listed(listed, end_of_list), "")
+                missed_before = len(self.missed)
+                part, captured = self._group(opening) if opening else (self._listed(listed, end_of_list), "")
                 branches.captured_here += captured
-                branches.add(one, here)
+                branches.add(part, missed_before)
         branches.end()
         return branches.kept if branches.is_possible else None, branches.captured, ""
 
@@ -89,25 +89,25 @@ class Possible:
         return False
 
     def _listed(self, words: str, end: str) -> str | None:
-        kept = [word for word in words.split("|") if self._has(word)]
-        if kept:
-            return f"(?:{'|'.join(kept)}{end}"
+        present = [word for word in words.split("|") if self._has(word)]
+        if present:
+            return f"(?:{'|'.join(present)}{end}"
         return "" if _MAY_BE_NONE.match(end) else None
 
     def _group(self, opening: str) -> tuple[str | None, str]:
-        """What is kept of the group that begins here, and what is captured in it."""
+        """The reduced group that begins here (`None` if it cannot match), and the groups captured in it."""
         if opening.startswith(_EITHER):  # which of its branches is looked for does not follow from the words
             return self._passed(opening)
-        kept, captured, end = self._branches()
+        branches, captured, end = self._branches()
         captured = _captured(opening) + captured
-        if kept is not None:
-            return opening + "|".join(kept) + end, captured
+        if branches is not None:
+            return opening + "|".join(branches) + end, captured
         if opening in _UNWANTED or _MAY_BE_NONE.match(end):
             return f"(?:{NEVER}{captured})?" if captured else "", captured
         return None, captured
 
     def _passed(self, opening: str) -> tuple[str, str]:
-        """A group as it is written, and what is captured in it."""
+        """A group as it is written, and the groups captured in it."""
         written, captured, depth = opening, _captured(opening), 1
         for words, listed, end_of_list, inner, end, other in self._parts:
             written += inner or end or other or words or f"(?:{listed}{end_of_list}"
@@ -135,12 +135,12 @@ class _Branches:
 
     def _begin(self) -> None:
         self.row: str | None = ""
-        """What is kept of the branch so far; nothing where it cannot match."""
+        """The reduced branch so far; `None` where it cannot match."""
         self.captured_here = ""
         self.missed_before = len(self.missed)
 
     def add(self, part: str | None, missed_before: int) -> None:
-        """The next part of the branch, of which nothing may be left."""
+        """Append the next part of the branch; with `None` the branch cannot match."""
         if part is None:
             del self.missed[self.missed_before : missed_before]  # what is missed in one part is enough
             self.row = None
@@ -148,7 +148,7 @@ class _Branches:
             self.row += part
 
     def end(self) -> None:
-        """The branch ends. One that cannot match keeps the place of what is captured in it, and so its number."""
+        """End the branch. A branch that cannot match keeps its capturing groups, and so their numbers."""
         if self.row is not None:
             self.kept.append(self.row)
             self.is_possible = True

@@ -79,7 +79,7 @@ _OR_MORE = Gated(r"\s?(?:(?:precision\s)?(?:or|and)\s(?:more|above|higher|better
 
 
 class _Format(Struct, frozen=True):
-    """One mention of a number format, or of several to choose from; `denied`: said not to be meant."""
+    """A mention of a number format, or of several to choose from; `denied`: said not to be meant."""
 
     dtypes: tuple[DType, ...]
     start: int
@@ -94,8 +94,8 @@ def read_precision(page: Page, claims: Claims, model: NamedModel) -> None:
     reader = _Reader(page, claims, opened)
     reader.read()
     for match in page.search(_QUANTISED):
-        said = opened or claims.has("precisions") or any(claims.has(field) for field in _FIELDS)
-        if not said and not page.is_negated(*match.span()):
+        is_stated = opened or claims.has("precisions") or any(claims.has(field) for field in _FIELDS)
+        if not is_stated and not page.is_negated(*match.span()):
             claims.leave_unread(f"{match.group()!r} names no number format; say which (fp8, int8, int4)")
         page.take(*match.span())
     if model.weights is not None and opened:
@@ -123,7 +123,7 @@ def _read_schemes(page: Page, claims: Claims) -> None:
         claims.reading(f"{words!r} read as {formats[match['w']]} weights and {formats[match['a']]} activations")
 
 
-# Behind a format: it is what is left where another does not do, which is listed as a condition.
+# Behind a format that is a fallback, for where another does not do.
 _ONLY_IF = Gated(
     r"(?:\s(?:weights?|kv|cache|quantization|quantisation|version|checkpoint|is\sfine|is\sok(?:ay)?)){0,3}\s(?:only\s(?:if|when|where)|"
     r"(?:only\s)?if\s(?:(?:that's|it's|that\sis|it\sis|really|absolutely)\s)?(?:needed|necessary|required|unavoidable)|as\s(?:a\s|the\s)?(?:fall-?back|last\sresort|plan\sb))(?![a-z])"
@@ -131,7 +131,7 @@ _ONLY_IF = Gated(
 )
 
 
-# Around a format: it was tried once, was not approved, or is for where another does not do.
+# Around a format: it is not approved, was tried once, or is a fallback.
 _NOT_READY = Gated(
     r"(?:\s(?:weights?|version|checkpoint|build))?\s(?:(?:has|have|is|are|was)(?:n't|\snot)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))"
 )
@@ -187,7 +187,7 @@ class _Reader:
         return SENTENCE_END.search(between) is None
 
     def choose(self, field: str, dtypes: tuple[DType, ...], words: str) -> None:
-        """One of `dtypes` is to be chosen for `field`."""
+        """Leave `field` to be chosen from `dtypes`."""
         known = self.chosen.get(field, ())
         if known and not self._opened and set(known) != set(dtypes):
             raise self._claims.refusal(
@@ -208,7 +208,7 @@ class _Reader:
                     f"{field} is stated twice: {self._claims.values[field]} in {self._claims.words[field]!r}, and to "
                     f"be chosen of {', '.join(dtypes)} in {words!r}; keep one"
                 )
-        named = [StatedPrecision(**dict(zip(self.chosen, one, strict=True))) for one in product(*self.chosen.values())]
+        named = [StatedPrecision(**dict(zip(self.chosen, mix, strict=True))) for mix in product(*self.chosen.values())]
         value = OpenPrecisions(
             is_open=bool(self._opened) and not self._listed,
             named=tuple(named) if self.chosen else (),
@@ -226,35 +226,35 @@ class _Reader:
 
     def _mentioned(self) -> list[_Format]:
         """Every format that is named, in order."""
-        page, found = self._page, list[_Format]()
+        page, formats = self._page, list[_Format]()
         for match in page.search(FORMAT):
             denied = self._is_denied(match)
             if not denied and _METHOD.fullmatch(match.group()) and _names_bits_beside(page, match):
                 page.take(*match.span())  # "int4 AWQ", "AWQ 4-bit": one format, said with its method
                 continue
-            found.append(_Format((_dtype(str(match.lastgroup)),), *match.span(), denied))
+            formats.append(_Format((_dtype(str(match.lastgroup)),), *match.span(), denied))
         for match in page.search(_BITS):
             if self._opened and self._is_least(match):
                 continue
             denied = self._is_denied(match)
-            if any(item.start <= match.end() + 2 and match.start() - 2 <= item.end for item in found):
+            if any(item.start <= match.end() + 2 and match.start() - 2 <= item.end for item in formats):
                 page.take(*match.span())
                 continue
             bits = int(match["bits"])
             is_of_weights = _OTHER_ROLES.match(page.text, match.end()) is None
-            if not denied and is_of_weights and any(not one.denied and _bits_of(one) == bits for one in found):
+            if not denied and is_of_weights and any(not known.denied and _bits_of(known) == bits for known in formats):
                 page.take(*match.span())  # "8 bit, i.e. the FP8 file": the format that has so many bits is named
                 continue
             dtype = _BIT_FORMATS[match["bits"]]
             if not denied:
                 self._claims.reading(f"{match.group().strip()!r} read as {dtype}")
-            found.append(_Format((dtype,), *match.span(), denied))
-        found.sort(key=lambda item: item.start)
-        for i, (one, after) in enumerate(pairwise(found), start=1):
-            gap = page.text[one.end : after.start]
-            if found[i - 1].denied and (_NEITHER.fullmatch(gap) or (self._opened and _AND.fullmatch(gap))):
-                found[i] = replace(after, denied=True)
-        return found
+            formats.append(_Format((dtype,), *match.span(), denied))
+        formats.sort(key=lambda item: item.start)
+        for i, (before, after) in enumerate(pairwise(formats), start=1):
+            gap = page.text[before.end : after.start]
+            if formats[i - 1].denied and (_NEITHER.fullmatch(gap) or (self._opened and _AND.fullmatch(gap))):
+                formats[i] = replace(after, denied=True)
+        return formats
 
     def _is_denied(self, match: re.Match[str]) -> bool:
         if self._page.is_negated(*match.span()):
@@ -276,7 +276,7 @@ class _Reader:
         return bool(self._opened) and _EXCEPT.search(before[-30:]) is not None
 
     def _is_least(self, match: re.Match[str]) -> bool:
-        """Whether bits are the fewest that may be: then narrower formats are excluded."""
+        """Whether bits are a lower bound: then narrower formats are excluded."""
         before = self._page.original[max(0, match.start() - 20) : match.start()]
         if not _LEAST_BEFORE.search(before) and not _OR_MORE.match(self._page.original, match.end()):
             return False
@@ -286,31 +286,31 @@ class _Reader:
 
 
 def _choices(page: Page, formats: Sequence[_Format]) -> list[_Format]:
-    """`formats` with those that are joined by "or" as one."""
-    found: list[_Format] = []
+    """`formats`, with those that are joined by "or" as a single choice."""
+    choices: list[_Format] = []
     run: list[_Format] = []
     for item in formats:
         if run and not any(joint.fullmatch(page.text[run[-1].end : item.start]) for joint in (_OR, _COMMA, _AND)):
-            found.extend(_chosen(page, run))
+            choices.extend(_chosen(page, run))
             run = []
         run.append(item)
-    return [*found, *_chosen(page, run)]
+    return [*choices, *_chosen(page, run)]
 
 
 def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
-    """A list of formats as one choice where "or" stands before its last, or the words beside it say "one of"."""
+    """A list of formats as a single choice where "or" stands before its last, or "one of" beside it."""
     before = page.text[max(0, run[0].start - 20) : run[0].start] if run else ""
     one_of = len(run) > 1 and (_ONE_OF_BEFORE.search(before) or _ONE_OF_AFTER.match(page.text, run[-1].end))
-    is_or = [_OR.fullmatch(page.text[one.end : after.start]) is not None for one, after in pairwise(run)]
+    is_or = [_OR.fullmatch(page.text[left.end : right.start]) is not None for left, right in pairwise(run)]
     if not one_of and not any(is_or):
         return run
     length = len(run)
     if not one_of:
         first = is_or.index(True)
         length = next((i + 1 for i in range(first, len(is_or)) if not is_or[i]), len(run))
-    of, rest = run[:length], run[length:]
-    dtypes: list[DType] = [dtype for item in of for dtype in item.dtypes]
-    return [_Format(tuple(dict.fromkeys(dtypes)), of[0].start, of[-1].end), *_chosen(page, rest)]
+    joined, others = run[:length], run[length:]
+    dtypes: list[DType] = [dtype for item in joined for dtype in item.dtypes]
+    return [_Format(tuple(dict.fromkeys(dtypes)), joined[0].start, joined[-1].end), *_chosen(page, others)]
 
 
 _OTHER_ROLES = Gated(r"\s?(?:for\s(?:the\s)?)?(?:kv|cache|activations?)|\s?的?(?:kv|缓存)")

@@ -140,30 +140,30 @@ def read_prefixes(page: Page, claims: Claims) -> None:
     """Read what prompts share and how long users think, in English and Chinese."""
     fields: dict[str, Any] = {}
     words: list[str] = []
-    for match, said in _matches(page, (_REPEATED,), _is_length):
-        claims.claim(REPEATED, read_whole(match["tokens"]), said)
-    for match, said in (*_matches(page, _PARTS, _is_of_prompt), *_matches(page, _SYSTEMS, _is_length)):
+    for match, phrase in _matches(page, (_REPEATED,), _is_length):
+        claims.claim(REPEATED, read_whole(match["tokens"]), phrase)
+    for match, phrase in (*_matches(page, _PARTS, _is_of_prompt), *_matches(page, _SYSTEMS, _is_length)):
         tokens, count = _tokens_of(match), read_whole(match.groupdict().get("count"))
         if tokens:
             fields |= {"system_tokens": tokens} | ({"system_prompts": count} if count and count > 1 else {})
-            words.append(said)
+            words.append(phrase)
             _claim_sum(page, claims, tokens, match)
-    for match, said in _matches(page, _TURNS):
+    for match, phrase in _matches(page, _TURNS):
         turns = read_whole(match["turns"])
         if turns == 1:
-            claims.reading(f"{said!r} read as requests that repeat nothing")
+            claims.reading(f"{phrase!r} read as requests that repeat nothing")
         elif turns:
             fields["turns"] = turns
-            words.append(said)
+            words.append(phrase)
     if fields:
         claims.claim("prefixes", checked(claims, SharedPrefixes, fields, words), ", ".join(words))
         claims.reading(f"{', '.join(words)!r} read as {claims.values['prefixes']}")
-    for match, said in _matches(page, _THINK):
+    for match, phrase in _matches(page, _THINK):
         value = read_number(match["time"])
         if value:
             minutes = match["unit"].lower().startswith(("m", "分"))
-            arrivals = checked(claims, Arrivals, {"think_time_s": value * (60 if minutes else 1)}, [said])
-            claims.claim("arrivals", arrivals, said)
+            arrivals = checked(claims, Arrivals, {"think_time_s": value * (60 if minutes else 1)}, [phrase])
+            claims.claim("arrivals", arrivals, phrase)
 
 
 def settle_repeated(claims: Claims) -> None:
@@ -192,7 +192,7 @@ def _tokens_of(match: re.Match[str]) -> int | None:
 
 
 def _is_of_prompt(page: Page, match: re.Match[str]) -> bool:
-    """Whether a part of something is one of a prompt, by the sentence before it."""
+    """Whether a part of something is part of a prompt, by the words of its sentence."""
     before = re.split(r"[!?。\n]|\.(?!\d)", page.original[: match.end()])[-1]
     return _is_length(page, match) and _PROMPT.search(before) is not None
 
@@ -212,7 +212,7 @@ def _claim_sum(page: Page, claims: Claims, shared: int, match: re.Match[str]) ->
 def _matches(
     page: Page, patterns: tuple[Gated, ...], holds: Callable[[Page, re.Match[str]], bool] | None = None
 ) -> Iterator[tuple[re.Match[str], str]]:
-    """What says one thing, and its words as they were written; what is said not to be says nothing."""
+    """Matches that are not negated (and that `holds` accepts), each with its words, which are taken."""
     for pattern in patterns:
         for match in page.search(pattern):
             if (holds is None or holds(page, match)) and not page.is_negated(*match.span()):

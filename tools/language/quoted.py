@@ -1,4 +1,4 @@
-"""Mails that quote older ones: the older text apart from the newer, which takes its place where they differ."""
+"""Mails that quote older ones: the older text apart from the newer, which counts where they differ."""
 
 from __future__ import annotations
 
@@ -79,9 +79,9 @@ _SENT = Gated(
 )
 
 
-def _is_oldest_first(first: list[str], rest: list[str]) -> bool:
-    """Whether the mails stand in the order in which they were sent: the first of the text before the next."""
-    sent = [next(filter(None, map(_stamp, some)), None) for some in (first, rest)]
+def _is_oldest_first(first: list[str], second: list[str]) -> bool:
+    """Whether the mails stand in the order in which they were sent."""
+    sent = [next(filter(None, map(_stamp, lines)), None) for lines in (first, second)]
     return sent[0] is not None and sent[1] is not None and sent[0] < sent[1]
 
 
@@ -95,8 +95,8 @@ def _stamp(line: str) -> tuple[int, ...] | None:
 
 
 def _without_marks(older: list[str]) -> list[str]:
-    """What is quoted without the marks that all of it has; what it quotes itself, which is older still, keeps one."""
-    said = [line for line in older if line.strip() and not _HEADER.match(line)]
-    if not all(map(_QUOTED.match, said)):
+    """The quoted lines without the mark that all of them have; deeper quotes keep their further marks."""
+    lines = [line for line in older if line.strip() and not _HEADER.match(line)]
+    if not all(map(_QUOTED.match, lines)):
         return older
     return [_QUOTED.sub("", line) for line in older]

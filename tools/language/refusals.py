@@ -143,7 +143,8 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
         before = page.text[max(0, match.start() - 80) : match.start()]
         left, sentence = next(
-            ((one.start(), one.group()) for one in _SENTENCE.finditer(page.text) if one.end() > match.start()), (0, "")
+            ((hit.start(), hit.group()) for hit in _SENTENCE.finditer(page.text) if hit.end() > match.start()),
+            (0, ""),
         )
         busy = _BUSY.search(before[-30:])
         is_used = busy is not None and name != "training" and busy.group().lower().startswith(("use", "need", "dedic"))

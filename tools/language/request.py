@@ -69,7 +69,7 @@ _SIZED_NAME = re.compile(
     r"(?<![\w/.-])[A-Z][A-Za-z]{2,20}(?:[\s-][A-Z0-9][\w.+]{0,12}){0,3}[\s-]\(?\d{1,4}(?:\.\d)?B(?![a-z])\)?"
 )
 _ORDER = Gated(r"^(?:serve|run|host|deploy|plan|use|try|put|size|model|want|need|we|can)\s")
-# Who there is, which need not be who asks.
+# People that exist, who need not all ask at once.
 _PEOPLE = Gated(r"(?<![a-z])(?:people|persons?|members|employees|staff|colleagues?|us)(?![a-z])|个?人(?!工)")
 _LONGEST_REQUEST_S = 3600.0
 _FEWEST = Gated(r"few|minim|min(?![a-z])|least|small|lowest|back|少")
@@ -160,12 +160,12 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
 
 
 def _without_former(before: Said, now: Said, text: str) -> Said:
-    """What a text says now, without what it only tells of before: "scrap the 4k, that was with the old chunking"."""
-    told = stated_fields(before).keys() & stated_fields(now).keys()
-    former = [name for name in told if tells_of_before(text, now.words.get(name, ""))]
+    """What a text states now, without what it calls former: "scrap the 4k, that was with the old chunking"."""
+    restated = stated_fields(before).keys() & stated_fields(now).keys()
+    former = [name for name in restated if tells_of_before(text, now.words.get(name, ""))]
     notes = [f"{now.words[name]!r} tells what held before" for name in former]
-    kept = {name: words for name, words in now.words.items() if name not in former}
-    return now.model_copy(update={**dict.fromkeys(former), "words": kept, "readings": (*now.readings, *notes)})
+    current = {name: words for name, words in now.words.items() if name not in former}
+    return now.model_copy(update={**dict.fromkeys(former), "words": current, "readings": (*now.readings, *notes)})
 
 
 def read_page(page: Page, claims: Claims) -> None:
@@ -229,7 +229,7 @@ def read_page(page: Page, claims: Claims) -> None:
 
 
 def _say_people(claims: Claims) -> None:
-    """Say that people are taken for requests at once, where nothing says that they are."""
+    """Note that people are taken for requests at once, where nothing says that they are."""
     words = claims.words.get("concurrency", "")
     several = claims.values.get("concurrency", 1) > 1
     if several and _PEOPLE.search(words) and grade("concurrency", 1, words) is not Grade.PLAIN:
@@ -274,7 +274,7 @@ def _understood(said: Said) -> tuple[Understood, ...]:
     return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 
-# Figures of a part: the field of each, what it takes to know it, and how it was read of how many.
+# Figures per GPU or node: their claim, the field that they become, what that needs, and how the reading is worded.
 _SHARES = (
     (
         "tokens_per_second_per_gpu",
@@ -298,9 +298,9 @@ _SHARES = (
 
 
 def _resolve_shares(claims: Claims) -> None:
-    """Figures per GPU or per node become those of the fields, where the counts are known."""
+    """Convert figures per GPU or per node into those of the fields, where the counts are known."""
     settle_offload(claims)
-    for name, field, takes, told in _SHARES:
+    for name, field, needed, reading in _SHARES:
         if not claims.has(name):
             continue
         value, words = claims.values[name], claims.words[name]
@@ -308,8 +308,8 @@ def _resolve_shares(claims: Claims) -> None:
         is_of_gpu = name.endswith("per_gpu")
         count = claims.gpus if is_of_gpu else claims.gpus_of_node
         if count is None:
-            claims.leave_unread(f"{words!r}: {takes}")
+            claims.leave_unread(f"{words!r}: {needed}")
             continue
         share = value * count if is_of_gpu else value / count
         claims.claim(field, share, words)
-        claims.reading(f"{words!r} read as {told.format(share, count)}")
+        claims.reading(f"{words!r} read as {reading.format(share, count)}")

@@ -18,7 +18,7 @@ from .said import NO_ENGINE
 from .standing import is_former, standing
 from .units import unit_at
 
-_SPELLINGS = sorted((FRONT, *(one for engine in ENGINES.values() for one in engine.spellings)), key=len, reverse=True)
+_SPELLINGS = sorted((FRONT, *(name for engine in ENGINES.values() for name in engine.spellings)), key=len, reverse=True)
 _SPELLED = "|".join(r"[\s-]?".join(spelling) for spelling in _SPELLINGS)
 _ENGINE = Gated(rf"(?<![A-Za-z0-9])(?:nvidia\s)?(?:{_SPELLED})(?![A-Za-z])")
 # An engine of which nothing is known, by its name or behind "engine:".
@@ -137,21 +137,21 @@ def _named_engines(page: Page) -> tuple[list[Named], list[Named], dict[int, str 
 
 
 def _preferred(page: Page, names: Sequence[Named]) -> list[Named]:
-    """The one of a choice that its clause prefers: "vLLM or SGLang are both installed, preferably SGLang"."""
-    preferred = [one for one in names if standing(page.original, one.start, one.end) < 0]
-    return preferred[:1] if len({one.value for one in preferred}) == 1 else []
+    """The engine of a choice that its clause prefers: "vLLM or SGLang are both installed, preferably SGLang"."""
+    preferred = [name for name in names if standing(page.original, name.start, name.end) < 0]
+    return preferred[:1] if len({name.value for name in preferred}) == 1 else []
 
 
 def _read_open_engine(page: Page, claims: Claims, choice: Sequence[Named], denied: Sequence[Named]) -> None:
-    """Say that one of several engines will do; of engines that are only ruled out, that none is left."""
+    """Note that any of several engines will do, or that all named engines are ruled out."""
     if claims.has("engine") or not (choice or denied):
         return
     is_open = bool(choice) or is_left_open(page.original, denied[0].start, denied[-1].end)
-    said = " or ".join(page.original[name.start : name.end].strip() for name in choice or denied)
+    words = " or ".join(page.original[name.start : name.end].strip() for name in choice or denied)
     if is_open:
-        claims.reading(f"{said!r} leaves the engine open; name one to have the plan kept to what it starts")
+        claims.reading(f"{words!r} leaves the engine open; name one to have the plan kept to what it starts")
     else:
-        claims.leave_unread(f"{said!r} is ruled out and no other engine is named; name the one that is to serve")
+        claims.leave_unread(f"{words!r} is ruled out and no other engine is named; name the one that is to serve")
 
 
 def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | None]:
@@ -168,7 +168,7 @@ def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | No
 
 
 def read_price(page: Page, claims: Claims) -> None:
-    """Read the price of one GPU hour in USD, and what all may cost an hour; other prices stay on the page."""
+    """Read the price of a GPU hour in USD and the budget per hour for all; other prices stay on the page."""
     prices: dict[tuple[float, str], str] = {}
     quantities = find_quantities(page.text)
     for quantity in quantities:
@@ -183,7 +183,7 @@ def read_price(page: Page, claims: Claims) -> None:
         of_card = time is not None and bool(time["gpu"] or time["gpu2"])
         of_node = not of_card and _is_of_node(page, quantity, end)
         hours = _hours_of(time) or _hours_of(before) or 1
-        clause = _words_around(page, quantity, [one for one in quantities if one.unit == "usd"])
+        clause = _words_around(page, quantity, [price for price in quantities if price.unit == "usd"])
         is_budget = _BUDGET.search(clause) is not None and not _EACH_CARD.search(clause) and not of_card
         if is_budget and _PER_NODE_AFTER.match(page.text[quantity.end : end + 30]):
             continue
@@ -207,7 +207,7 @@ def read_price(page: Page, claims: Claims) -> None:
 
 
 def _is_of_node(page: Page, price: Quantity, end: int) -> bool:
-    """Whether a price, whose words go on to `end`, is of a whole node: so it says, or it stands behind one."""
+    """Whether a price, whose words go on to `end`, is of a whole node: it says so, or stands behind a node."""
     if _PER_NODE_AFTER.match(page.text[price.end : end + 30]):
         return True
     named = list(_PRICED_THING.finditer(page.text, max(0, price.start - _MOST_TO_PRICED), price.start))
@@ -219,8 +219,8 @@ def _is_of_node(page: Page, price: Quantity, end: int) -> bool:
 def _words_around(page: Page, price: Quantity, prices: Sequence[Quantity]) -> str:
     """The clause of a price, as far as the prices beside it."""
     left, right = page.clause(price.start, price.end)
-    left = max([left, *(one.end for one in prices if one.end <= price.start)])
-    right = min([right, *(one.start for one in prices if one.start >= price.end)])
+    left = max([left, *(other.end for other in prices if other.end <= price.start)])
+    right = min([right, *(other.start for other in prices if other.start >= price.end)])
     return page.original[left:right]
 
 

@@ -43,7 +43,7 @@ def read_sides(page: Page) -> Iterator[tuple[str, dict[str, float]]]:
     for match in page.search(_XPYD):
         yield page.take(*match.span()), {phase: float(match[phase]) for phase in _PHASES}
     sides = {phase: pattern.search(page.text) for phase, pattern in _COUNTED.items()}
-    found = {phase: match for phase, match in sides.items() if match is not None}
-    if len(found) == len(_PHASES):
-        words = ", ".join(page.take(*match.span()) for match in found.values())
-        yield words, {phase: read_number(match["n"]) or 0.0 for phase, match in found.items()}
+    matches = {phase: match for phase, match in sides.items() if match is not None}
+    if len(matches) == len(_PHASES):
+        words = ", ".join(page.take(*match.span()) for match in matches.values())
+        yield words, {phase: read_number(match["n"]) or 0.0 for phase, match in matches.items()}

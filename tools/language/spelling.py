@@ -108,7 +108,7 @@ def corrected(text: str) -> tuple[str, tuple[tuple[str, str], ...]]:
 
     def mend_family(match: re.Match[str]) -> str:
         word = match["word"].lower()
-        near = [one for one in _FAMILIES if one[0] == word[0]]
+        near = [family for family in _FAMILIES if family[0] == word[0]]
         meant = (
             None if word in near or word in _REAL else next(iter(get_close_matches(word, near, 1, _ALIKE_FAMILY)), None)
         )

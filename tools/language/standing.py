@@ -88,16 +88,16 @@ _DENIED = Gated(
 
 
 def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
-    """The rank of the words at `start`..`end`, the lowest of which counts; a name says nothing of itself.
+    """The rank of the words at `start`..`end`; of rivals the lowest counts. A name says nothing of itself.
 
     -1 where their clause says that it holds, 0 where nothing is said, 1 where their sentence speaks of something else
     or is a question that is denied, 2 where their own clause does.
     """
-    own = "_" if is_name else text[start:end]
+    words = "_" if is_name else text[start:end]
     if is_name and (bracket := _BEHIND_NAME.match(text, end)) is not None:  # "Qwen3-4B (moderation) already runs"
         end = bracket.end()
     left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
-    if rank := rank_of(f"{text[left:start]}{own}{text[end:right]}"):
+    if rank := rank_of(f"{text[left:start]}{words}{text[end:right]}"):
         return rank
     if text[left - 1 : left] in ("(", "["):  # "the old setup (2x A100)"
         before, _ = between(breaks_of(text, _CLAUSE_END, 0, left - 1), left - 1, left - 1, left - 1)
@@ -109,7 +109,7 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     if _DENIED.match(text, right) is not None:
         return 2
-    return 1 if _ASIDE.search(f"{text[left:start]}{own}{text[end:right]}") else 0
+    return 1 if _ASIDE.search(f"{text[left:start]}{words}{text[end:right]}") else 0
 
 
 def rank_of(words: str) -> int:

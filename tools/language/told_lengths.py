@@ -1,6 +1,6 @@
-"""A length that is told by another: "2,300 tokens, of which 300 are the answer", "the reply is a quarter of that".
+"""A length that is stated by another: "2,300 tokens, of which 300 are the answer", "the reply is a quarter of that".
 
-What was made of which words is said as a reading.
+A reading says which words were converted into what.
 """
 
 from __future__ import annotations
@@ -70,11 +70,11 @@ def _both_lengths(match: re.Match[str]) -> str | None:
 
 
 def _part_of_input(match: re.Match[str]) -> str | None:
-    """The output as so many tokens, of the last length that is told before it."""
+    """The output in tokens, as a share of the last length before it; `None` where there is none."""
     share = read_share(match["share"] or match["share2"] or match["cn"])
     before = find_quantities(match.string[max(0, match.start() - _MOST_BACK) : match.start()])
-    told = [one for one in before if one.upper is None and one.value >= _LEAST]
-    lengths = [one for one in told if one.unit == "tokens"] or [one for one in told if one.unit == "count"]
+    sizes = [size for size in before if size.upper is None and size.value >= _LEAST]
+    lengths = [size for size in sizes if size.unit == "tokens"] or [size for size in sizes if size.unit == "count"]
     if share is None or not 0.0 < share < 1.0 or not lengths:
         return None
     tokens = round(lengths[-1].value * share)
@@ -82,7 +82,7 @@ def _part_of_input(match: re.Match[str]) -> str | None:
 
 
 def _same_length(match: re.Match[str]) -> str:
-    """Both lengths of what goes in and comes out alike, with the instruction that stands before all of it."""
+    """Both lengths where as much comes out as goes in, with the instruction that stands before the input."""
     amount = (read_number(match["n"].replace(",", "")) or 0) * (4 / 3 if match["unit"] == "words" else 1)
     more = float(match["more"] or 0)
     shared = f" of which {more:g} are a shared prefix" if more else ""

@@ -110,11 +110,11 @@ def _list_unread_subjects(page: Page, claims: Claims) -> None:
 def _list_parts(page: Page, claims: Claims) -> None:
     """List what is said of a part of hardware that was counted before it."""
     for match in page.search(_PART_OF_THEM):
-        things = [one.end() for one in HARDWARE.finditer(page.original, 0, match.start())]
+        ends = [hardware.end() for hardware in HARDWARE.finditer(page.original, 0, match.start())]
         named = (claims.words.get(name, "") for name in ("accelerator", "gpus", "gpus_per_node", "nodes"))
-        things += [at + len(words) for words in named if words and (at := page.original.find(words)) >= 0]
-        things = [end for end in things if end <= match.start()]
-        if things and not _PEOPLE.search(page.original, max(things), match.start()):
+        ends += [at + len(words) for words in named if words and (at := page.original.find(words)) >= 0]
+        ends = [end for end in ends if end <= match.start()]
+        if ends and not _PEOPLE.search(page.original, max(ends), match.start()):
             claims.leave_unread(
                 f"{page.clause_text(*match.span())[:120]!r} says something of a part, which was not understood"
             )
@@ -136,11 +136,11 @@ def _list_demands(page: Page, claims: Claims) -> None:
 
 
 def _unread_clause(page: Page, claims: Claims, match: re.Match[str]) -> str | None:
-    """The clause of a match, where nothing of it was read and no remark tells of it."""
+    """The clause of a match; `None` where some of it was read or a note quotes it."""
     left, right = page.clause(*match.span())
     words = page.original[left:right].strip()
-    said = (*claims.words.values(), *claims.readings, *claims.unread)
-    is_read = page.text[left:right] != page.original[left:right] or any(words in one for one in said)
+    noted = (*claims.words.values(), *claims.readings, *claims.unread)
+    is_read = page.text[left:right] != page.original[left:right] or any(words in note for note in noted)
     return None if is_read else words
 
 

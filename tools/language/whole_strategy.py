@@ -46,14 +46,14 @@ def strategy_of_words(text: str) -> StatedStrategy:
     read_strategy(page, claims)
     constraints: tuple[Constraint, ...] = claims.values.get("constraints", ())
     stated = with_ruled_out(claims.values.get("strategy"), constraints)
-    others = [one.words for one in constraints if not _rules_out(one)]
-    left = others or _GLUE.sub(" ", page.text).replace(TAKEN, " ").split()
-    if stated is None or left:
+    others = [constraint.words for constraint in constraints if not _rules_out(constraint)]
+    unexplained = others or _GLUE.sub(" ", page.text).replace(TAKEN, " ").split()
+    if stated is None or unexplained:
         is_several = claims.unread or claims.has("compared")
         several = "it names several strategies" if is_several else "it names no parallel strategy"
-        what = f"{_quoted(' '.join(left))} is no part of a parallel strategy" if left else several
+        reason = f"{_quoted(' '.join(unexplained))} is no part of a parallel strategy" if unexplained else several
         raise InputError(
-            f"{_quoted(text)}: {what}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
+            f"{_quoted(text)}: {reason}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
         )
     if claims.values.get("disaggregated") and None in (stated.prefill.replicas, stated.decode.replicas):
         raise InputError(
@@ -72,15 +72,15 @@ def weighs_strategies(text: str) -> bool:
 
 def with_ruled_out(strategy: StatedStrategy | None, constraints: Iterable[Constraint]) -> StatedStrategy | None:
     """The strategy with degree 1 where a dimension is ruled out and none was stated: "TP8, no pipelining"."""
-    for one in filter(_rules_out, constraints):
+    for constraint in filter(_rules_out, constraints):
         strategy = strategy or StatedStrategy()
-        if not isinstance(one, DegreeConstraint):
+        if not isinstance(constraint, DegreeConstraint):
             strategy = strategy.model_copy(update={"dp": strategy.dp or 1})
             continue
-        for phase in PHASES if one.phase is None else (one.phase,):
+        for phase in PHASES if constraint.phase is None else (constraint.phase,):
             degrees = getattr(strategy, phase)
-            if getattr(degrees, one.value.name) is None:
-                strategy = strategy.model_copy(update={phase: degrees.model_copy(update={one.value.name: 1})})
+            if getattr(degrees, constraint.value.name) is None:
+                strategy = strategy.model_copy(update={phase: degrees.model_copy(update={constraint.value.name: 1})})
     return strategy
 
 

@@ -43,7 +43,7 @@ _EACH = {
 
 
 def in_tokens(text: str) -> tuple[str, dict[float, str]]:
-    """`text` with lengths of writing as so many tokens; for each number of them why."""
+    """`text` with lengths of writing in tokens, and for each number of tokens how it was derived."""
     notes: dict[float, str] = {}
     rates: dict[str, float] = {}
 
@@ -54,22 +54,22 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
         return "so much"
 
     text = _STATED.sub(stated, text)
-    for one in _STATED_CHINESE.finditer(text):
-        rates["hanzi"] = float(one["n"])
+    for rule in _STATED_CHINESE.finditer(text):
+        rates["hanzi"] = float(rule["n"])
     text = _STATED_CHINESE.sub("", text)
-    for one in _STATED_INVERSE.finditer(text):
-        rates["hanzi"] = 1 / (float(one["n"]) or 1.0)
+    for rule in _STATED_INVERSE.finditer(text):
+        rates["hanzi"] = 1 / (float(rule["n"]) or 1.0)
     text = _STATED_INVERSE.sub("", text)
     if "letter" in rates:
         text = _KILOBYTES.sub(lambda match: f"{float(match['number']) * 1000:g} characters", text)
 
     def replaced(match: re.Match[str]) -> str:
-        found = find_quantities(match["number"])
+        quantities = find_quantities(match["number"])
         is_speed = _EACH_SECOND.search(match.string, max(0, match.start() - 10), match.start()) is not None
-        if not found or (found[0].value < _LEAST and not is_speed):
+        if not quantities or (quantities[0].value < _LEAST and not is_speed):
             return match.group()
         of = str(match.lastgroup)
-        tokens = round(found[0].value * rates.get(of, _USUAL[of]))
+        tokens = round(quantities[0].value * rates.get(of, _USUAL[of]))
         how = f"{tokens:,} tokens, {rates[of]:.3g} for each {of}" if of in rates else f"{tokens:,} tokens: {_EACH[of]}"
         notes[float(tokens)] = f"{match.group().strip()!r} read as {how}"
         return f"{tokens} tokens" + " " * match.group().endswith(" ")
@@ -78,7 +78,7 @@ def in_tokens(text: str) -> tuple[str, dict[float, str]]:
 
 
 def assume_written(claims: Claims, notes: dict[float, str]) -> None:
-    """Call lengths that were converted assumed."""
+    """Mark converted lengths as assumed."""
     for name in ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range"):
         claimed = claims.values.get(name)
         for value in claimed if isinstance(claimed, tuple) else (claimed,):  # pyright: ignore[reportUnknownVariableType] - a range
