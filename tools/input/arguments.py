@@ -46,12 +46,12 @@ _ABSTRACT: dict[type, type] = {int: Integral, float: Real}
 
 
 class _Kinds(Struct, frozen=True):
-    """The types that an argument may have; of any where it is `None`."""
+    """The types that an argument may have; any where `kinds` is `None`."""
 
     kinds: tuple[type[Any], ...] | None
 
     def holds(self, value: object) -> bool:
-        """Whether `value` is of one of them; True and False are no numbers."""
+        """Whether `value` has such a type; True and False are no numbers."""
         if self.kinds is None:
             return True
         if isinstance(value, bool) and bool not in self.kinds:
@@ -62,7 +62,7 @@ class _Kinds(Struct, frozen=True):
     def words(self) -> str:
         """What is expected: "a text, a path or a mapping"."""
         named = [_WORDS.get(kind, f"a {kind.__name__}") for kind in self.kinds or ()]
-        named = sorted(dict.fromkeys(named), key=lambda one: one == "None")
+        named = sorted(dict.fromkeys(named), key=lambda name: name == "None")
         return " or ".join((", ".join(named[:-1]), named[-1])) if len(named) > 1 else named[0]
 
 
@@ -85,13 +85,13 @@ def checks_arguments(function: Callable[P, R]) -> Callable[P, R]:
 def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a call by name.
 
-    Raises TypeError: one is missing, is none that there is, or there are too many; the message names the function.
+    Raises TypeError: an argument is missing or unknown, or there are too many; the message names the function.
     """
     try:
         return _signature(function).bind(*args, **kwargs).arguments
     except TypeError as error:
         unknown = [name for name in kwargs if name not in _named(function)]
-        if unknown and not any(one.kind is one.VAR_KEYWORD for one in _signature(function).parameters.values()):
+        if unknown and not any(param.kind is param.VAR_KEYWORD for param in _signature(function).parameters.values()):
             raise UnknownArgumentError(unknown[0], _named(function)) from None
         raise TypeError(f"{function.__name__}(): {error}; it takes {', '.join(_named(function))}") from None
 
@@ -99,20 +99,20 @@ def _bound(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str
 def _named(function: Callable[..., Any]) -> tuple[str, ...]:
     """The parameters that a call can name."""
     parameters = _signature(function).parameters.values()
-    return tuple(one.name for one in parameters if one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL))
+    return tuple(param.name for param in parameters if param.kind not in (param.VAR_KEYWORD, param.VAR_POSITIONAL))
 
 
 def _check(function: Callable[..., Any], name: str, value: Any) -> None:
-    found = _kinds_of(function).get(name)
-    if isinstance(found, _Kinds):
-        if not found.holds(value):
-            raise InputError(f"{name}: {found.words} is expected, not {type(value).__name__}")
-    elif found is not None:
-        for key, one in cast("dict[str, Any]", value).items():
-            if key not in found:
-                raise UnknownArgumentError(key, (*_named(function), *found))
-            if not found[key].holds(one):
-                raise InputError(f"{key}: {found[key].words} is expected, not {type(one).__name__}")
+    expected = _kinds_of(function).get(name)
+    if isinstance(expected, _Kinds):
+        if not expected.holds(value):
+            raise InputError(f"{name}: {expected.words} is expected, not {type(value).__name__}")
+    elif expected is not None:
+        for key, argument in cast("dict[str, Any]", value).items():
+            if key not in expected:
+                raise UnknownArgumentError(key, (*_named(function), *expected))
+            if not expected[key].holds(argument):
+                raise InputError(f"{key}: {expected[key].words} is expected, not {type(argument).__name__}")
 
 
 @functools.cache
@@ -122,29 +122,29 @@ def _signature(function: Callable[..., Any]) -> inspect.Signature:
 
 @functools.cache
 def _kinds_of(function: Callable[..., Any]) -> dict[str, _Kinds | dict[str, _Kinds]]:
-    """By parameter what it may be; of `**` the same of each key."""
-    # Without what is returned, which may be imported for type checkers alone.
+    """The kinds of each parameter by its name; of `**` those of each key."""
+    # Without the return type, which may be imported for type checkers alone.
     written = types.SimpleNamespace(
-        __annotations__={name: one for name, one in function.__annotations__.items() if name != "return"}
+        __annotations__={name: hint for name, hint in function.__annotations__.items() if name != "return"}
     )
-    found: dict[str, _Kinds | dict[str, _Kinds]] = {}
+    kinds: dict[str, _Kinds | dict[str, _Kinds]] = {}
     for name, hint in get_type_hints(written, globalns=function.__globals__).items():
         if get_origin(hint) is Unpack:
             # A key that is absent is as one that is `None`.
             fields = get_type_hints(get_args(hint)[0])
-            found[name] = {key: _Kinds(_classes(one | None)) for key, one in fields.items()}
+            kinds[name] = {key: _Kinds(_classes(field | None)) for key, field in fields.items()}
         else:
-            found[name] = _Kinds(_classes(hint))
-    return found
+            kinds[name] = _Kinds(_classes(hint))
+    return kinds
 
 
 def _classes(hint: Any) -> tuple[type[Any], ...] | None:
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
-        parts = [_classes(one) for one in get_args(hint)]
+        parts = [_classes(option) for option in get_args(hint)]
         return None if None in parts else tuple(kind for part in parts for kind in part or ())
     if origin is Literal:
-        return tuple({cast("type[Any]", type(one)) for one in get_args(hint)})
+        return tuple({cast("type[Any]", type(value)) for value in get_args(hint)})
     if hint is None:
         return (types.NoneType,)
     if is_typeddict(hint):
@@ -156,5 +156,5 @@ def _classes(hint: Any) -> tuple[type[Any], ...] | None:
 
 
 def _can_be_asked(kind: type) -> bool:
-    """Whether a value can be asked if it is of `kind`: of protocols only those can that say so."""
+    """Whether `isinstance` takes `kind`: of protocols it takes only runtime-checkable ones."""
     return not getattr(kind, "_is_protocol", False) or getattr(kind, "_is_runtime_protocol", False)

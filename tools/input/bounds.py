@@ -17,7 +17,7 @@ class Bounds(NamedTuple):
 
     def whole(self) -> Any:
         """The constraint of a whole number within the bounds."""
-        # Who only compares needs no pydantic.
+        # Comparing needs no pydantic.
         from pydantic import Field
 
         return Field(strict=True, ge=int(self.least), le=int(self.most))
@@ -58,7 +58,7 @@ LATENCY_MS = Bounds(1e-3, 1e9)
 BANDWIDTH_GB_S = Bounds(1e-3, 1e6)
 TFLOPS = Bounds(1e-3, 1e6)
 MEMORY_BYTES = Bounds(2**20, 10**16)
-# The shares that a part can be used for, and a share of nothing at all.
+# A usable share, which is never nothing; any other share.
 USABLE_SHARE = Bounds(0.001, 1.0)
 SHARE = Bounds(0.0, 1.0)
 # Load of the busiest group of experts over the mean: no more than one group has it all.
@@ -67,7 +67,7 @@ CACHE_BYTES = Bounds(2**10, 10**12)
 WATTS = Bounds(1.0, 1e6)
 FLOP_PER_BYTE = Bounds(1e-3, 1e9)
 USD = Bounds(1e-6, 1e6)
-# Of requests, by length; how much of them is in a bin of a histogram.
+# A percentile of requests by length; the weight of a bin of a histogram.
 PERCENT = Bounds(0.0, 100.0)
 WEIGHT = Bounds(0.0, 1e15)
 # The deviation of the logarithm of lengths: at the most, one in a hundred is ten thousand times the median.

@@ -20,7 +20,7 @@ from ..errors import InputError
 
 # Streams that a caller hands over by a name: standard input, what a shell writes for `<(command)`, and the empty file.
 _STREAM = re.compile(r"/dev/(?:stdin|null|fd/\d+)|/proc/(?:self|thread-self)/fd/\d+")
-# More than any path that a system takes is nobody's name of a file.
+# Longer paths are shortened in messages.
 _SHOWN_LETTERS = 300
 _KINDS = (
     (stat.S_ISFIFO, "a named pipe"), (stat.S_ISSOCK, "a socket"), (stat.S_ISCHR, "a device"), (stat.S_ISBLK, "a device")
@@ -31,7 +31,7 @@ _IS_SHUT: ContextVar[bool] = ContextVar("shardwright_files_are_shut", default=Fa
 
 @contextmanager
 def without_files() -> Generator[None]:
-    """Inside, no file that somebody names is opened, written or looked for: for what a stranger asks over a wire."""
+    """Inside, no named file is opened, written or looked for: for requests that strangers send over a wire."""
     token = _IS_SHUT.set(True)
     try:
         yield
@@ -49,9 +49,9 @@ def check_open(name: str) -> None:
 
 
 def is_there(path: str | Path, *, or_no_file: bool = False) -> bool:
-    """Whether a file has that name, `or_no_file` what is none: a folder, a pipe, a link to nothing.
+    """Whether there is a file at `path`; with `or_no_file` a folder, a pipe or a broken link counts too.
 
-    Never where files may not be used, or no path can be so.
+    False where files may not be used, or `path` can be no path.
     """
     try:
         return not _IS_SHUT.get() and (os.path.lexists(path) if or_no_file else Path(path).is_file())
@@ -101,10 +101,10 @@ def _opened_at_once(path: str, flags: int) -> int:
 
 
 def _check_stream(path: Path, kind: int, name: str) -> None:
-    """See that what is no file is a stream that the caller holds open. Raises InputError: it is not."""
-    what = next((word for is_kind, word in _KINDS if is_kind(kind)), "not a file")
+    """Check that something other than a file is a stream of the caller. Raises InputError: it is not."""
+    kind_name = next((word for is_kind, word in _KINDS if is_kind(kind)), "not a file")
     if stat.S_ISBLK(kind) or not _STREAM.fullmatch(os.path.normpath(path.absolute())):
-        raise InputError(f"{name}: is {what}; name a file, or - for standard input")
+        raise InputError(f"{name}: is {kind_name}; name a file, or - for standard input")
 
 
 def shipped(module: str, name: str) -> Any:
@@ -137,9 +137,9 @@ def file_place(path: Path) -> Path:
 
 
 def _place(path: Path, fault: Callable[[Path], str | None]) -> Path:
-    """Where `path` leads, unless `fault` says what stands against it.
+    """The resolved `path`, unless `fault` gives a reason against it.
 
-    Raises InputError: something does, or the folder around it is missing.
+    Raises InputError: it does, or the folder around it is missing.
     """
     name = shown_path(path)
     check_open(name)

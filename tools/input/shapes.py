@@ -1,4 +1,4 @@
-"""What a value of parsed text is: an object, a list, or either; for type checkers as much as for readers."""
+"""Type guards of parsed values: an object, a list, or either."""
 
 from __future__ import annotations
 

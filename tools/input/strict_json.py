@@ -1,4 +1,4 @@
-"""The one gate for JSON and values like it: what comes in is valid Unicode of bounded depth, or is refused in one line.
+"""The gate for JSON and values like it: input is valid Unicode of bounded depth, or is refused in one line.
 
 A text is read by `parse`, an object that a caller gives is looked at by `check_value`. Both refuse nesting deeper than
 `MAX_DEPTH`, halves of surrogate pairs (which no UTF-8 can carry), numbers that are not finite or too long, and types
@@ -52,14 +52,14 @@ def parse(data: str | bytes, name: str, *, most_depth: int = MAX_DEPTH) -> Any:
 
 
 def parse_answer(text: str) -> Any:
-    """As `parse`, of what a server sent, who need not be told of slight faults: they are mended.
+    """As `parse`, for what a server sent: slight faults are mended and not reported.
 
     Raises JsonError: as `parse`.
     """
     value, faults = load(text, "")
     if not is_sound(value):
-        value, found = cleaned(value)
-        faults += found
+        value, mended = cleaned(value)
+        faults += mended
     for fault in faults:
         if not fault.is_slight:
             raise JsonError("", fault.reason, fault.line)
@@ -67,7 +67,7 @@ def parse_answer(text: str) -> Any:
 
 
 def parse_each(text: str, name: str) -> Iterator[tuple[int, Any]]:
-    """The JSON values that stand one after another in `text`, on lines of their own or not, each with its line.
+    """The JSON values that follow each other in `text`, on separate lines or not, each with its line.
 
     NaN and Infinity, which many programs write, are the texts "NaN" and "Infinity". Raises JsonError: as `parse`, with
     the line of the whole text.
@@ -85,7 +85,7 @@ def parse_each(text: str, name: str) -> Iterator[tuple[int, Any]]:
 
 
 class _Hooks:
-    """What `json` is told to do with what it would let pass."""
+    """Hooks of `JSONDecoder` that report what it would let pass."""
 
     def __init__(self, most_members: int | None, *, words: bool = False, doubts_numbers: bool = False) -> None:
         self.faults: list[Fault] = []
@@ -94,15 +94,15 @@ class _Hooks:
 
     def unique(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
-        # This is called for every object: what is as it should be is told in one comparison.
+        # This is called for every object: a sound one costs a single comparison.
         if len(members) == len(pairs) <= self.most_members:
             return members
         if len(pairs) > self.most_members:
             raise RefusedError(f"too large: an object of {len(pairs):,} members, more than {self.most_members:,}")
-        said: dict[str, list[Any]] = {}
+        by_key: dict[str, list[Any]] = {}
         for key, value in pairs:
-            said.setdefault(key, []).append(value)
-        for key, values in said.items():
+            by_key.setdefault(key, []).append(value)
+        for key, values in by_key.items():
             shown = ""
             if all(type(value) in (int, float, str) for value in values) and len(set(values)) > 1:
                 shown = f" ({whole_characters(', then '.join(map(str, values)))[:SHOWN_CHARS]})"
@@ -134,12 +134,12 @@ class _Hooks:
 def load(
     text: str, name: str, *, most_members: int | None = None, doubts_numbers: bool = False
 ) -> tuple[Any, list[Fault]]:
-    """The JSON value of `text`, and what in it is not strict JSON: keys that stand twice, numbers that are none.
+    """The JSON value of `text`, and its faults: repeated keys, and numbers that are not finite.
 
-    Of a key that stands twice the last value is kept; with `doubts_numbers` a text of the values, where they are not
-    alike and the last is a number. In place of a number that is none its text stands. Depth and characters are not
-    looked at: `check_value` or `cleaned` do. Raises JsonError: it is no JSON, is nested beyond what can be read, or has
-    an object of more than `most_members`.
+    Of a repeated key the last value is kept; with `doubts_numbers`, where the values differ and the last is a number, a
+    text of all. A number that is not finite becomes its text. Depth and characters are left to `check_value` and
+    `cleaned`. Raises JsonError: it is no JSON, is nested beyond what can be read, or has an object of more than
+    `most_members`.
     """
     text = text.removeprefix("\ufeff")
     (value, end), faults = _decoded(
@@ -154,7 +154,7 @@ def load(
 def _decoded(text: str, name: str, at: int, hooks: _Hooks) -> tuple[tuple[Any, int], list[Fault]]:
     decoder = json.JSONDecoder(object_pairs_hook=hooks.unique, parse_constant=hooks.constant, parse_float=hooks.number)
     try:
-        found = decoder.raw_decode(text, at)
+        decoded = decoder.raw_decode(text, at)
     except json.JSONDecodeError as error:
         raise _not_json(name, error) from None
     except RecursionError:
@@ -165,22 +165,22 @@ def _decoded(text: str, name: str, at: int, hooks: _Hooks) -> tuple[tuple[Any, i
         raise JsonError(name, f"a whole number of more than {MAX_DIGITS} digits") from None
     if hooks.faults and hooks.faults[0].is_slight:
         hooks.faults[0] = replace(hooks.faults[0], line=_doubled_line(text, at))
-    return found, hooks.faults
+    return decoded, hooks.faults
 
 
 def _not_json(name: str, error: json.JSONDecodeError) -> JsonError:
-    what = "Expecting a value" if not error.doc.strip() else error.msg
-    return JsonError(name, f"not JSON: {what} (column {error.colno})", error.lineno, error.colno, is_json=False)
+    reason = "Expecting a value" if not error.doc.strip() else error.msg
+    return JsonError(name, f"not JSON: {reason} (column {error.colno})", error.lineno, error.colno, is_json=False)
 
 
 def after_space(text: str, at: int) -> int:
-    """Where the next thing behind white space begins."""
-    found = _SPACE.match(text, at)
-    return at if found is None else found.end()
+    """The position behind the white space at `at`, if any."""
+    space = _SPACE.match(text, at)
+    return at if space is None else space.end()
 
 
 def _doubled_line(text: str, at: int) -> int | None:
-    """The line of the first key that its object has already; as far as that key `text` is sound."""
+    """The line of the first repeated key, up to which `text` is sound."""
     keys: list[set[str]] = []
     for token in _TOKEN.finditer(text, at):
         if token[0] == "{":

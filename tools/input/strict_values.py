@@ -38,7 +38,7 @@ TOO_MANY = f"more than {MAX_VALUES:,} values"
 class JsonError(InputError):
     """A text or a value that the gate refuses: why (`reason`, without the place), and the line and column where known.
 
-    Both are counted from 1; `text` tells whether it was no JSON at all.
+    Both are counted from 1; `is_json` is False where it was no JSON at all.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ def parts_of(text: str) -> list[str]:
 
 
 class Fault(Struct, frozen=True):
-    """One thing that is wrong with a value, at the place `path`; `value` is what stands there, shortened.
+    """A fault of a value at the place `path`; `value` is what stands there, shortened.
 
     `is_slight`: the value without it means the same: half a character in a text, or a key that stands twice.
     """
@@ -82,9 +82,9 @@ class RefusedError(Exception):
 
 
 def check_value(value: object, name: str, *, most_depth: int = MAX_DEPTH) -> None:
-    """See that `value`, which errors call `name`, is one that JSON can carry.
+    """Check that JSON can carry `value`, which errors call `name`.
 
-    Raises JsonError: it is none; the message names the first place.
+    Raises JsonError: it cannot; the message names the first place.
     """
     if is_sound(value, most_depth):
         return
@@ -124,15 +124,15 @@ def is_sound(value: object, most_depth: int = MAX_DEPTH) -> bool:
     Linear, and quick: a level at a time. What is not sound may still be read: `cleaned` says what is wrong with it.
     """
     level: list[Any] = [value]
-    left = MAX_VALUES
+    budget = MAX_VALUES
     for _ in range(most_depth + 1):
         kinds = set(map(type, level))
         if not kinds <= _SIMPLE or not _are_sound(level, kinds):
             return False
-        objects: list[dict[Any, Any]] = [one for one in level if type(one) is dict] if dict in kinds else []
-        lists: list[list[Any]] = [one for one in level if type(one) is list] if list in kinds else []
-        left -= sum(map(len, objects)) + sum(map(len, lists))
-        if left < 0:
+        objects: list[dict[Any, Any]] = [entry for entry in level if type(entry) is dict] if dict in kinds else []
+        lists: list[list[Any]] = [entry for entry in level if type(entry) is list] if list in kinds else []
+        budget -= sum(map(len, objects)) + sum(map(len, lists))
+        if budget < 0:
             return False
         names: list[Any] = list(chain.from_iterable(objects))
         if not set(map(type, names)) <= {str} or not _are_text(names):
@@ -145,11 +145,11 @@ def is_sound(value: object, most_depth: int = MAX_DEPTH) -> bool:
 
 def _are_sound(values: list[Any], kinds: set[type]) -> bool:
     """Whether the numbers and texts among values of simple kinds are sound."""
-    if float in kinds and not all(math.isfinite(one) for one in values if type(one) is float):
+    if float in kinds and not all(math.isfinite(number) for number in values if type(number) is float):
         return False
-    if int in kinds and not all(-_LARGEST < one < _LARGEST for one in values if type(one) is int):
+    if int in kinds and not all(-_LARGEST < number < _LARGEST for number in values if type(number) is int):
         return False
-    return str not in kinds or _are_text(one for one in values if type(one) is str)
+    return str not in kinds or _are_text(text for text in values if type(text) is str)
 
 
 def _are_text(texts: Iterable[str]) -> bool:
@@ -159,8 +159,8 @@ def _are_text(texts: Iterable[str]) -> bool:
 def cleaned(value: object, most_depth: int = MAX_DEPTH) -> tuple[Any, tuple[Fault, ...]]:
     """A copy of `value` that is sound, and what had to be changed for it; tuples and mappings count as JSON.
 
-    U+FFFD stands in place of half a character, its word of a number that is not finite, `null` of all else that JSON
-    cannot carry. Of a value too large to be looked at nothing is left but the fault.
+    U+FFFD replaces half a character, its word a number that is not finite, `null` all else that JSON cannot carry. Of a
+    value that is too large to look at only the fault is left.
     """
     cleaner = _Cleaner(most_depth)
     try:
@@ -190,18 +190,18 @@ class _Cleaner:
             if isinstance(value, Mapping):
                 return self._object(cast("Mapping[Any, Any]", value), path)
             items = cast("list[Any] | tuple[Any, ...]", value)
-            return [self.value(one, (*path, at)) for at, one in enumerate(items)]
+            return [self.value(entry, (*path, at)) for at, entry in enumerate(items)]
         return self._fault(f"a value of the type {type(value).__name__[:SHOWN_CHARS]}, which JSON does not have", path)
 
     def _object(self, members: Mapping[Any, Any], path: tuple[str | int, ...]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for key, one in members.items():
+        clean: dict[str, Any] = {}
+        for key, member in members.items():
             if not isinstance(key, str):
                 self._fault(f"a key of the type {type(key).__name__[:SHOWN_CHARS]}; the keys of JSON are texts", path)
                 continue
             name = self._text(key, path)
-            found.setdefault(name, self.value(one, (*path, name)))
-        return found
+            clean.setdefault(name, self.value(member, (*path, name)))
+        return clean
 
     def _text(self, text: str, path: tuple[str | int, ...]) -> str:
         plain = str.__str__(text)

@@ -82,8 +82,8 @@ def _character(entity: str) -> str:
     """What an entity stands for, in whatever case its name is written."""
     import html  # a table of all entities, which few texts have
 
-    found = html.unescape(entity)
-    return found if found != entity else html.unescape(entity.lower())
+    character = html.unescape(entity)
+    return character if character != entity else html.unescape(entity.lower())
 
 
 def _without_links(text: str) -> str:

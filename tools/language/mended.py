@@ -16,7 +16,7 @@ from .written_lengths import in_tokens
 
 
 class Mended(Struct, frozen=True):
-    """A text as the readers get it, what was done to it in words, and the lengths that were made tokens of."""
+    """A text as the readers get it, notes on its changes, and the lengths that were converted to tokens."""
 
     text: str
     notes: tuple[str, ...]
@@ -24,7 +24,7 @@ class Mended(Struct, frozen=True):
 
 
 def mended(text: str) -> Mended:
-    """A normalised text with each figure where it counts."""
+    """A normalised text after corrections, sums and conversions to tokens."""
     notes: list[str] = []
     text = without_asides(text)
     for step in (

@@ -19,7 +19,7 @@ _PATH = Gated(r"(?<![\w./~\-])(?:[\w.~\-]*/)+[\w.\-]+|(?<![\w./~\-])[\w.\-]+\.js
 
 
 def take_model_file(page: Page, folder: Path = Path()) -> str | None:
-    """Take the path of a model's config, or of a folder with one, off the page, relative to `folder`: the file.
+    """Take the path of a model's config, or of its folder, off the page; returns the file, relative to `folder`.
 
     Where files are not used (`without_files`), and where none is there, a path is words like any others.
     """

@@ -80,7 +80,7 @@ _NO_FIGURE = (
     r"than){0,12}\d[\d.,]{0,8}k?\s?(?:ms|s|sec|seconds?|tok|tokens?|t/s|tps|毫秒|秒)(?![a-z]))"
 )
 _LESS = r"(?:then|and|or|the|a|is|to|on|for|with|of)(?![a-z])"
-_OWN: dict[tuple[str, str], str] = {
+_PHRASES: dict[tuple[str, str], str] = {
     ("best", "latency"): (
         r"as\s(?:fast|quick(?:ly)?|responsive|snappy|interactive)\sas\s(?:possible|it\sgets|(?:you|we)\scan|it\scan\sbe)|"
         r"the\s(?:quicker|faster|sooner|snappier)\sthe\sbetter|(?:fast|quick|speedi|snappi)est(?:\s(?:possible|response|replies|answers?|way))?|(?:finish(?:es|ed)?|respond(?:s|ed)?|answer(?:ed|s)?|done|completed?|appears?|returned|arrives?|comes?|there)\s(?:asap(?![a-z])|as\ssoon\sas\spossible|soonest|earliest|quickest|fastest)|"
@@ -148,7 +148,7 @@ SUBORDINATE = Gated(
 
 
 def _tier_first(english: str, chinese: str) -> str:
-    """Named or ranked as what counts."""
+    """Words that name the subject as what counts, or rank it first."""
     any_tongue = rf"(?:{english}|{chinese})"
     state = r"(?:\s(?:low|down|high|up|minimal|under\scontrol))?"
     after = (
@@ -175,12 +175,12 @@ def _tier_first(english: str, chinese: str) -> str:
 
 
 def _tier_best(name: str, english: str, chinese: str) -> str:
-    """Asked for as an extreme."""
+    """Words that ask for an extreme."""
     superlative = _MOST if name == "throughput" else _LEAST
     any_tongue = rf"(?:{english}|{chinese})"
     return (
         rf"(?<![a-z])(?:{superlative}{_FILL}[\s\-]{english}{_NO_FIGURE}|{english}(?:\sof\s[^\s,.;]{{1,60}})?\s(?:kept\s|stays?\s)?(?:{_BE}\s)?{_EXTREME}|{english}[\s\-]optimal|"
-        rf"as\s(?:low|high|little|much|short){_FILL}\s(?:an?\s)?{english}\sas)(?![a-z])|{_OWN['best', name]}"
+        rf"as\s(?:low|high|little|much|short){_FILL}\s(?:an?\s)?{english}\sas)(?![a-z])|{_PHRASES['best', name]}"
         rf"|{any_tongue}\s?(?:要|应|需|能|可以)?\s?(?:(?:压|降|控制|控|做|提|拉|提升|降低)(?:到|至|在)?\s?)?(?:最(?:低|小|高|大|少|短|优|快|佳)(?:化|限度)?|拉满|打满|跑满|"
         rf"尽(?:量|可能)(?:要|地)?(?:低|高|大|小|少|短|快)|越(?:低|高|大|小|少|短|快)越好|能(?:多)?(?:低|高)(?:就|则)(?:多)?(?:低|高))"
         rf"|(?:最(?:低|小|高|大|少|短|优)(?:化|的)?|降低|压缩|优化|追求|提高|提升|节约|极致(?:的)?)\s?(?:的)?\s?(?:低|高|总|整体)?\s?{any_tongue}"
@@ -195,7 +195,7 @@ def _tier_bare(english: str, chinese: str) -> str:
     )
 
 
-# The words of which every wish for one of the subjects holds one.
+# A tier's pattern, with a group for each subject.
 def _tier(name: str) -> Gated:
     return Gated("|".join(f"(?P<{subject}>{_wish(name, subject)})" for subject in _SUBJECTS))
 
@@ -203,7 +203,7 @@ def _tier(name: str) -> Gated:
 def _wish(tier: str, name: str) -> str:
     english, chinese = _SUBJECTS[name]
     if tier == "weak":
-        return rf"(?<![a-z])(?:{_OWN['weak', name]})(?![a-z])"
+        return rf"(?<![a-z])(?:{_PHRASES['weak', name]})(?![a-z])"
     if tier == "bare":
         return _tier_bare(english, chinese)
     return _tier_first(english, chinese) if tier == "first" else _tier_best(name, english, chinese)

@@ -16,7 +16,7 @@ _NOUN = (
     r"(?:precisions?|quanti[sz]ations?|quants?|d?types(?<=dtypes)|dtype|data\stypes?|number\sformats?|numeric\sformats?"
     r"|weights?\sformats?)(?:\s(?:formats?|levels?|schemes?|methods?|types?))?(?![a-z])"
 )
-# What is open of a noun that another tensor has is said of that tensor alone.
+# A noun with another tensor before it is open for that tensor alone.
 _OF = r"(?:(?P<part{}>(?<![a-z])(?:kv(?:[\s_-]?cache)?|cache|activations?))\s)?"
 _BEST = r"(?:best|optimal|right|ideal|(?:most\s)?(?:suitable|appropriate|efficient)|fastest|cheapest|smallest)"
 _FREE = (
@@ -70,7 +70,7 @@ _DENIES = re.compile(r"(?:n't|(?<![a-z])(?:not|never|nobody|without))\s[^,.;:\n]
 
 
 def read_open_precision(page: Page, claims: Claims) -> str:
-    """Take the words that leave the number formats open off the page; they are returned, "" where there are none."""
+    """Take the words that leave the number formats open off the page and return them, "" if there are none."""
     words = ""
     for match in page.search(_OPEN):
         before = page.text[max(0, match.start() - _CLAUSE) : match.start()]
@@ -80,11 +80,11 @@ def read_open_precision(page: Page, claims: Claims) -> str:
         part = next(filter(None, match.groupdict().values()), None)
         if part is None and _NAMED.match(page.text, match.end()) and not _FREE_WORDS.search(match.group()):
             continue
-        said = page.take(*match.span())
+        phrase = page.take(*match.span())
         if part is not None:
-            claims.leave_unread(f"{said!r}: of {part.strip()} only formats that are named are compared; name them")
+            claims.leave_unread(f"{phrase!r}: of {part.strip()} only formats that are named are compared; name them")
             continue
-        words = words or said
+        words = words or phrase
     return words
 
 

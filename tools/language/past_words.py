@@ -35,5 +35,5 @@ _PAST = Gated(
 
 
 def note_past(page: Page, claims: Claims) -> None:
-    """Tell the claims where the page tells what held once."""
+    """Record in `claims.past` where the page tells what held once."""
     claims.past = tuple(match.span() for match in _PAST.finditer(page.original))

@@ -143,7 +143,7 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
         before = page.text[max(0, match.start() - 80) : match.start()]
         left, sentence = next(
-            ((hit.start(), hit.group()) for hit in _SENTENCE.finditer(page.text) if hit.end() > match.start()),
+            ((run.start(), run.group()) for run in _SENTENCE.finditer(page.text) if run.end() > match.start()),
             (0, ""),
         )
         busy = _BUSY.search(before[-30:])

@@ -46,8 +46,8 @@ def read_reserve(page: Page, claims: Claims) -> None:
     for match in page.search(_RESERVE):
         if page.is_negated(*match.span()):
             continue
-        said = next(one for one in match.groups() if one)
-        count = 1 if _ANY.match(said) else read_whole(said)
+        number = next(group for group in match.groups() if group)
+        count = 1 if _ANY.match(number) else read_whole(number)
         end = page.clause(*match.span())[1]
         if any(sign.isdigit() for sign in page.text[match.end() : end]):  # a figure is of something else
             end = match.end()

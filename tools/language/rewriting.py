@@ -1,4 +1,4 @@
-"""Tables of what is written instead of what: patterns, each with the words or the function that makes them."""
+"""Tables of rewritings: patterns, each with its replacement or the function that makes it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def rewritten(text: str, table: Rewriting) -> str:
 
 
 def worked_out_by(text: str, table: Workings) -> tuple[str, list[str]]:
-    """The text with what follows from figures in place of them, and how each was worked out; `None` leaves a match."""
+    """The text with each match replaced by what is worked out from it, and notes; `None` leaves a match."""
     notes: list[str] = []
 
     def noted(match: re.Match[str], written: str | None) -> str:

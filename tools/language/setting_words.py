@@ -42,7 +42,7 @@ _BATCH_OF_ONE = Gated(
 
 
 def read_settings(page: Page, claims: Claims) -> None:
-    """Read the most tokens of a step, and the most requests of one replica; of all of them they are a load."""
+    """Read the most tokens of a step, and the most requests of a replica; for all replicas they are a load."""
     for match in page.search(_BATCH_OF_ONE):
         claims.claim("max_batch", read_whole(match["n"] or match["k"] or match["m"]), page.take(*match.span()))
     for name, pattern in (("prefill_chunk_tokens", _TOKEN_BUDGET), ("max_batch", _SEQUENCES)):

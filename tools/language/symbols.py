@@ -38,5 +38,5 @@ def visible(text: str) -> str:
 
 
 def spoken(text: str) -> str:
-    """The text with one kind of arrow and commas for emoji; one between a number and its word is nothing."""
+    """The text with one kind of arrow and commas for emoji; an emoji between a number and its word is dropped."""
     return _EMOJIS.sub(", ", _EMOJI_OF_NUMBER.sub(" ", _ARROW.sub("→", text)))

@@ -130,5 +130,5 @@ def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
         return "count", 1.0, "", position  # "out=1k users=20": the word belongs to the next number
     spelled = match.group().strip(" -")
     if unit == "requests/s/user":
-        factor = next(one for time, one in _TIMES if re.search(time, spelled, re.IGNORECASE))
+        factor = next(scale for time, scale in _TIMES if re.search(time, spelled, re.IGNORECASE))
     return unit, factor, spelled, match.end() if spelled else position

@@ -1,6 +1,6 @@
-"""Cards of a name that no catalogue has: what is planned for is never another card than the one that was named.
+"""Cards with names that no catalogue has: nothing is planned for another card than the named one.
 
-A request is refused for one where all else was read; in a brief, which may describe a card of its own, it names that.
+A request with such a card is refused once all else was read; in a brief, which may describe a card, it names that.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _INSTANCE = Gated(
 
 
 def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
-    """Where cards are counted whose name no catalogue has: where name and noun stand, and the name."""
+    """Counted cards whose name no catalogue has: the start of the name, the end of the noun, and the name."""
     for match in (*_NAMED.finditer(text), *_WRITTEN_AS_NAME.finditer(text)):
         if _IS_NAME.search(match["name"]):
             yield match.start("name"), match.end(), match["name"]
@@ -78,7 +78,7 @@ def refuse_unknown_card(page: Page, claims: Claims) -> None:
 
 
 def _unread_names(page: Page) -> Iterator[re.Match[str]]:
-    """Names of groups, and those whose number nobody took: with a word of no meaning it would have been read."""
+    """Names of groups of cards, and names whose number no reader took."""
     yield from (
         match
         for match in _OF_GROUP.finditer(page.original)

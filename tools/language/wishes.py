@@ -40,7 +40,7 @@ def set_aside_wishes(page: Page, claims: Claims) -> None:
 
 
 def note_conditions(page: Page, claims: Claims) -> None:
-    """Tell the claims what is said on a condition, and list it: no plan keeps an if."""
+    """Record conditional sentences in `claims.conditional` and list them as unread: no plan keeps an if."""
     breaks = breaks_of(page.original, SENTENCE_END)
     for match in _CONDITION.finditer(page.original):
         if page.text[slice(*match.span())] != match.group():

@@ -28,13 +28,13 @@ def racks(
         nodes.setdefault(place[0] if place else -1, []).append(_gpu(number, holds.get(device, ()), memory.get(device)))
     each = as_int(view.hardware.get("gpus_per_node")) or 0
     joined = _nodes_joined(view)
-    found: dict[str, list[ClusterNodeData]] = {}
+    by_rack: dict[str, list[ClusterNodeData]] = {}
     for node, gpus in sorted(nodes.items()):
         name = f"Node n{node}" if node >= 0 else "Devices of no node"
         rack = f"Rack {node // joined} ({joined} nodes on one fabric)" if joined > 1 and node >= 0 else "Cluster"
         idle = max(0, each - len(gpus)) if node >= 0 else 0
-        found.setdefault(rack, []).append(ClusterNodeData(name=name, gpus=tuple(gpus), idle=idle))
-    return tuple([RackData(name=name, nodes=tuple(inside)) for name, inside in found.items()])
+        by_rack.setdefault(rack, []).append(ClusterNodeData(name=name, gpus=tuple(gpus), idle=idle))
+    return tuple([RackData(name=name, nodes=tuple(inside)) for name, inside in by_rack.items()])
 
 
 def _nodes_joined(view: PlanView) -> int:
@@ -52,16 +52,16 @@ def _gpu(number: int, holds: Sequence[str], memory: DeviceMemory | None) -> GpuD
 
 
 def _holdings(view: PlanView) -> dict[str, tuple[str, ...]]:
-    """What each device holds, a line for each stage that it is in; where both phases hold the same it is one line."""
+    """What each device holds, a line for each of its stages; phases that hold the same share a line."""
     phases: dict[str, dict[str, list[str]]] = {}
     for phase in view.phases:
         index = "" if phase.replica is None or phase.replica.index is None else f" {phase.replica.index}"
         for stage in phase.stages:
             for device in stage.devices:
                 parts = ", ".join(_parts(view, stage, device))
-                told = phases.setdefault(device, {}).setdefault(f"replica{index}: {parts}", [])
-                if phase.phase is not None and phase.phase not in told:
-                    told.append(phase.phase)
+                phase_names = phases.setdefault(device, {}).setdefault(f"replica{index}: {parts}", [])
+                if phase.phase is not None and phase.phase not in phase_names:
+                    phase_names.append(phase.phase)
     return {
         device: tuple([f"{' and '.join(names) or 'no phase'}, {text}" for text, names in lines.items()])
         for device, lines in phases.items()
@@ -82,7 +82,7 @@ def _parts(view: PlanView, stage: StageView, device: str) -> Iterator[str]:
 
 
 def _part(view: PlanView, node: NodeView) -> str:
-    """What holding `node` means in words; nothing for what is no weight and no cache."""
+    """What `node` holds, in words; "" where it is no weights and no cache."""
     match node.type:
         case "EmbeddingNode":
             return "embedding"
@@ -104,7 +104,7 @@ def _ranges(node: NodeView) -> str:
 
 def _shard(view: PlanView, shard: NodeView, operator: NodeView) -> str:
     rank = shard.rank.get("tp")
-    ranks = {one.rank["tp"] for one in operator.children_of_type("ShardNode") if "tp" in one.rank}
+    ranks = {child.rank["tp"] for child in operator.children_of_type("ShardNode") if "tp" in child.rank}
     if operator.type == "FFNNode":
         return f"1/{len(ranks)} of the FFN" if len(ranks) > 1 else ""
     layers = operator.parent.layers if operator.parent is not None else None

@@ -1,8 +1,8 @@
 """The page of a plan: the drawing, the verdict, the estimate and the timelines put together, as one HTML file that
 needs no network.
 
-What a plan holds is a stranger's: it is in the page as JSON, of which the script makes text and never markup, and the
-page's policy lets no script and no style in but its own.
+A plan's content is a stranger's: the page holds it as JSON, which its script turns into text and never into markup, and
+the page's policy admits no script and no style but its own.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from .page_boxes import page_boxes
 from .page_model import Figures, FindingData, LaneData, PageData, RuleData, TimelineData
 from .timeline import Lane, Timeline, device_key, phase_timeline, title_of
 
-# Findings that a page lists: beyond them nobody reads.
+# The most findings that a page lists: nobody reads more.
 _MOST_FINDINGS = 500
-# Operators on the lanes of a phase, of devices that run the same once: beyond them like layers are drawn as one.
+# The most operators on the lanes of a phase, like lanes counted once: with more, like layers are drawn as one.
 _MOST_EVENTS = 40_000
-# Nodes of a plan whose timeline takes long to unfold.
+# The timelines of a plan with more nodes stay folded: unfolding them takes long.
 _MOST_NODES = 2_000
 _TENSOR_HOLDERS = ("AttentionNode", "FFNNode")
 _VISITED: Mapping[str, tuple[str, ...]] = {
@@ -44,7 +44,7 @@ _VISITED: Mapping[str, tuple[str, ...]] = {
 
 
 def page_data(read: ReadDocument, phase: Phase | None = None) -> PageData:
-    """What the page of a document shows, of one phase alone where `phase` names it."""
+    """What the page of a document shows, of `phase` alone where it is given."""
     report, view = validate_read(read), read.view
     violations = report.violations[:_MOST_FINDINGS]
     figures, why = _figures(read)
@@ -53,9 +53,9 @@ def page_data(read: ReadDocument, phase: Phase | None = None) -> PageData:
     numbers = {device: number for number, device in enumerate(devices)}
     boxes = page_boxes(view, phase, violations, timelines, numbers)
     rules = all_rules()
-    left = len(report.violations) - len(violations)
-    more = f"; the first {_MOST_FINDINGS:,} findings are shown, {left:,} more are not" if left else ""
-    memory = {} if figures is None else {one.device: one for one in figures.memory.per_device}
+    hidden = len(report.violations) - len(violations)
+    more = f"; the first {_MOST_FINDINGS:,} findings are shown, {hidden:,} more are not" if hidden else ""
+    memory = {} if figures is None else {entry.device: entry for entry in figures.memory.per_device}
     return PageData(
         title=boxes.title,
         strategy="" if read.plan is None else describe(read.plan.strategy),
@@ -64,10 +64,10 @@ def page_data(read: ReadDocument, phase: Phase | None = None) -> PageData:
         boxes=boxes.boxes,
         nodes=boxes.nodes,
         devices=tuple([clipped(device, 40) for device in devices]),
-        rules=tuple([RuleData(id=one.id, requirement=one.requirement, severity=one.severity) for one in rules]),
+        rules=tuple([RuleData(id=rule.id, requirement=rule.requirement, severity=rule.severity) for rule in rules]),
         judged=_judged(rules),
         findings=tuple(_findings(violations, boxes.found_at)),
-        timelines=tuple([_timeline(one, numbers) for one in timelines]),
+        timelines=tuple([_timeline(timeline, numbers) for timeline in timelines]),
         racks=racks(view, devices, memory),
         figures=None if figures is None else _shown(figures),
         no_figures=why,
@@ -83,28 +83,28 @@ def _figures(read: ReadDocument) -> tuple[PerformanceEstimate | None, str]:
         return None, f"no figures: {clipped(str(error), 300)}"
 
 
-def _shown(found: PerformanceEstimate) -> Figures:
+def _shown(estimate: PerformanceEstimate) -> Figures:
     return Figures(
-        latency=found.latency, throughput=found.throughput, load=found.load, cost=found.cost,
-        ranges=found.ranges, explanation=found.explanation,
+        latency=estimate.latency, throughput=estimate.throughput, load=estimate.load, cost=estimate.cost,
+        ranges=estimate.ranges, explanation=estimate.explanation,
     )  # fmt: skip
 
 
 def _timelines(view: PlanView, phase: Phase | None) -> Iterator[Timeline]:
     for name in (phase,) if phase is not None else PHASES:
-        found = phase_timeline(view, name, fold=len(view.nodes) > _MOST_NODES)
-        if sum(len(lane.places) for lane, _ in _alike(found)) > _MOST_EVENTS:
-            found = phase_timeline(view, name, fold=True)
-        yield found
+        timeline = phase_timeline(view, name, fold=len(view.nodes) > _MOST_NODES)
+        if sum(len(lane.places) for lane, _ in _alike(timeline)) > _MOST_EVENTS:
+            timeline = phase_timeline(view, name, fold=True)
+        yield timeline
 
 
 def _alike(timeline: Timeline) -> list[tuple[Lane, list[str]]]:
-    """Lanes that differ in nothing but their device, the first with the devices of all."""
-    found: dict[object, tuple[Lane, list[str]]] = {}
+    """Lanes that differ only in their device: the first of each kind, with the devices of all."""
+    groups: dict[object, tuple[Lane, list[str]]] = {}
     for lane in timeline.lanes:
         seen = [(title_of(timeline.dag.nodes[place]), timeline.spans_ms[place]) for place in lane.places]
-        found.setdefault((lane.name, tuple(seen)), (lane, []))[1].append(lane.device)
-    return list(found.values())
+        groups.setdefault((lane.name, tuple(seen)), (lane, []))[1].append(lane.device)
+    return list(groups.values())
 
 
 def _timeline(timeline: Timeline, numbers: Mapping[str, int]) -> TimelineData:
@@ -122,7 +122,7 @@ def _timeline(timeline: Timeline, numbers: Mapping[str, int]) -> TimelineData:
 
 
 def _events(timeline: Timeline, lane: Lane, devices: set[str], names: dict[str, int]) -> Iterator[float]:
-    # Of like operators of like lanes one is on the critical path: it is lit on the lane that stands for all of them.
+    # Where any of the like operators of like lanes is critical, it is lit on the lane that stands for them all.
     critical = {
         (title_of(node), timeline.spans_ms[place])
         for place in timeline.critical
@@ -139,20 +139,20 @@ def _events(timeline: Timeline, lane: Lane, devices: set[str], names: dict[str, 
 
 
 def _judged(rules: Sequence[Rule]) -> dict[str, tuple[int, ...]]:
-    """The rules that look at nodes of each type by themselves; those on the plan at once are not listed."""
-    found: dict[str, list[int]] = {}
+    """The places of the rules that judge nodes of each type; rules on the whole plan are not listed."""
+    by_type: dict[str, list[int]] = {}
     for place, rule in enumerate(rules):
         types = rule.visits if isinstance(rule.visits, tuple) else _VISITED.get(rule.visits, ())
         for name in types or (_TENSOR_HOLDERS if rule.limits and rule.decide is None and rule.check is None else ()):
-            found.setdefault(name, []).append(place)
-    return {name: tuple(places) for name, places in found.items()}
+            by_type.setdefault(name, []).append(place)
+    return {name: tuple(places) for name, places in by_type.items()}
 
 
 def _findings(violations: Iterable[Violation], found_at: Iterable[tuple[int, ...]]) -> Iterator[FindingData]:
-    for one, boxes in zip(violations, found_at, strict=True):
+    for violation, boxes in zip(violations, found_at, strict=True):
         yield FindingData(
-            rule=one.rule, severity=one.severity, message=clipped(one.message, 600), remedy=clipped(one.remedy, 400),
-            path=clipped(one.path, 200), boxes=boxes,
+            rule=violation.rule, severity=violation.severity, message=clipped(violation.message, 600),
+            remedy=clipped(violation.remedy, 400), path=clipped(violation.path, 200), boxes=boxes,
         )  # fmt: skip
 
 
@@ -161,9 +161,9 @@ _IN_SCRIPT = {ord("<"): "\\u003c", ord(">"): "\\u003e", ord("&"): "\\u0026", 0x2
 
 
 def page(read: ReadDocument, phase: Phase | None = None, labels: Mapping[str, str] | None = None) -> str:
-    """The page of a document, of one phase alone where `phase` names it; broken documents are shown too.
+    """The page of a document, of `phase` alone where it is given; broken documents are shown too.
 
-    `labels` stand in the place of the English ones, which have `{}` for each number.
+    `labels` replace the English ones, which have `{}` for each number.
     """
     data = page_data(read, phase).model_copy(update={"labels": dict(labels or {})})
     style, script = _style(), _part("page.js")
@@ -182,7 +182,7 @@ def page(read: ReadDocument, phase: Phase | None = None, labels: Mapping[str, st
 
 
 def page_hashes() -> tuple[str, str]:
-    """Style and script of every page, as a policy names them: for a page that shows one in a frame."""
+    """Hashes of every page's style and script, for the policy of a page that shows it in a frame."""
     return _hash(_style()), _hash(_part("page.js"))
 
 

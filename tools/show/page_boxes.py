@@ -19,7 +19,7 @@ from ..rules.base import Violation
 from .page_model import BoxData, LinkData, NodeData
 from .timeline import Timeline
 
-# All that there is.
+# No limits: the whole DAG.
 _ALL = Limits(MAX_LEVELS, 1 << 30, 1 << 30, opens_once=False)
 _LONGEST_NAME = 200
 
@@ -33,7 +33,7 @@ class Cost(Struct):
     sent_bytes: float = 0.0
 
     def add(self, other: Cost) -> None:
-        """Count `other` in."""
+        """Add `other` to this cost."""
         self.critical_ms += other.critical_ms
         self.flops += other.flops
         self.bytes += other.bytes
@@ -54,32 +54,32 @@ def page_boxes(
     view: PlanView, phase: str | None, violations: Sequence[Violation], timelines: Iterable[Timeline],
     devices: Mapping[str, int],
 ) -> PageBoxes:  # fmt: skip
-    """The boxes of a plan; nodes that differ in what is found of them are never folded into one."""
-    named = [_nodes_of(view, one) for one in violations]
+    """The boxes of a plan; nodes with different findings are never folded together."""
+    named = [_nodes_of(view, violation) for violation in violations]
     marks: dict[int, list[tuple[str, str]]] = {}
-    for one, nodes in zip(violations, named, strict=True):
+    for violation, nodes in zip(violations, named, strict=True):
         for node in nodes:
-            marks.setdefault(node.position, []).append((one.rule, one.message_id))
-    drawn = drawing_of(view, phase, {position: tuple(found) for position, found in marks.items()})
-    every = list(numbered(drawn.box(_ALL)[0]).walk())
-    seats = {position: one.number for one in reversed(every) for position in one.box.members}
-    found = PageBoxes(drawn.title, drawn.note)
-    found.found_at = [_boxes_of(nodes, drawn, seats) for nodes in named]
+            marks.setdefault(node.position, []).append((violation.rule, violation.message_id))
+    drawn = drawing_of(view, phase, {position: tuple(marked) for position, marked in marks.items()})
+    entries = list(numbered(drawn.box(_ALL)[0]).walk())
+    seats = {position: entry.number for entry in reversed(entries) for position in entry.box.members}
+    page = PageBoxes(drawn.title, drawn.note)
+    page.found_at = [_boxes_of(nodes, drawn, seats) for nodes in named]
     faulty = _faulty_links(view, drawn, violations, seats)
     costs, on = _costs(view, drawn, timelines), _devices(drawn, devices)
     places: dict[int, int] = {}
     by_position = {node.position: node for node in drawn.tree.order}
     data: list[BoxData] = []
-    for one in every:
-        members = [places.setdefault(position, len(places)) for position in one.box.members]
-        at_it = tuple([number for number, boxes in enumerate(found.found_at) if one.number in boxes])
-        first = by_position.get(one.box.members[0]) if one.box.members else None
-        used = sorted(set[int]().union(*[on[position] for position in one.box.members]))
-        box = _box(one, first, members, faulty, _sum(costs, one.box))
+    for entry in entries:
+        members = [places.setdefault(position, len(places)) for position in entry.box.members]
+        at_it = tuple([number for number, boxes in enumerate(page.found_at) if entry.number in boxes])
+        first = by_position.get(entry.box.members[0]) if entry.box.members else None
+        used = sorted(set[int]().union(*[on[position] for position in entry.box.members]))
+        box = _box(entry, first, members, faulty, _sum(costs, entry.box))
         data.append(box.model_copy(update={"findings": at_it, "devices": tuple(used)}))
-    found.boxes = tuple(_with_findings_inside(every, data))
-    found.nodes = tuple([_node(by_position[position], devices) for position in places])
-    return found
+    page.boxes = tuple(_with_findings_inside(entries, data))
+    page.nodes = tuple([_node(by_position[position], devices) for position in places])
+    return page
 
 
 def _nodes_of(view: PlanView, violation: Violation) -> list[NodeView]:
@@ -89,21 +89,21 @@ def _nodes_of(view: PlanView, violation: Violation) -> list[NodeView]:
 
 
 def _boxes_of(nodes: Iterable[NodeView], drawn: Drawing, seats: Mapping[int, int]) -> tuple[int, ...]:
-    """The boxes of nodes: of one that is not drawn, since another like it is, the nearest around it."""
-    found: dict[int, None] = {}
+    """The boxes of nodes; of a node that is not drawn, since a like node is, the nearest around it."""
+    numbers: dict[int, None] = {}
     for node in nodes:
         at: NodeView | None = node
         while at is not None and at.position not in seats:
             at = drawn.tree.parents.get(at.position)
-        found.setdefault(seats[at.position] if at is not None else 0)
-    return tuple(found)
+        numbers.setdefault(seats[at.position] if at is not None else 0)
+    return tuple(numbers)
 
 
 def _faulty_links(
     view: PlanView, drawn: Drawing, violations: Iterable[Violation], seats: Mapping[int, int]
 ) -> set[tuple[int, int]]:  # fmt: skip
-    """The ends, as boxes, of links that have an edge that a finding names."""
-    named = {edge for one in violations for edge in one.edges}
+    """The boxes (source, target) that links with an edge named by a finding join."""
+    named = {edge for violation in violations for edge in violation.edges}
     joins = [join for inside in drawn.tree.joins.values() for join in inside] if named else []
     return {
         (seats[join.source.position], seats[join.target.position])
@@ -115,7 +115,7 @@ def _faulty_links(
 
 
 def _costs(view: PlanView, drawn: Drawing, timelines: Iterable[Timeline]) -> dict[int, Cost]:
-    """What each node costs with all that is inside of it, by its position."""
+    """The cost of each node with all inside of it, by its position."""
     costs = {node.position: Cost() for node in drawn.tree.order}
     for timeline in timelines:
         for place, node in enumerate(timeline.dag.nodes):
@@ -135,12 +135,12 @@ def _costs(view: PlanView, drawn: Drawing, timelines: Iterable[Timeline]) -> dic
 
 
 def _devices(drawn: Drawing, devices: Mapping[str, int]) -> dict[int, set[int]]:
-    """The devices of each node and of all that is inside of it, by its position."""
-    found: dict[int, set[int]] = {}
+    """The devices of each node and of all inside of it, by its position."""
+    by_position: dict[int, set[int]] = {}
     for node in drawn.tree.order:
-        inside = [found[child.position] for child in drawn.tree.children[node.position]]
-        found[node.position] = {devices[name] for name in node.devices if name in devices}.union(*inside)
-    return found
+        inside = [by_position[child.position] for child in drawn.tree.children[node.position]]
+        by_position[node.position] = {devices[name] for name in node.devices if name in devices}.union(*inside)
+    return by_position
 
 
 def _sum(costs: Mapping[int, Cost], box: Box) -> Cost:
@@ -151,9 +151,9 @@ def _sum(costs: Mapping[int, Cost], box: Box) -> Cost:
 
 
 def _box(
-    one: Numbered, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]], cost: Cost
+    entry: Numbered, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]], cost: Cost
 ) -> BoxData:  # fmt: skip
-    box, children = one.box, one.children
+    box, children = entry.box, entry.children
     # Stages follow one another down the page; prefill and decode, which are joined too, stand side by side.
     goes_down = box.kind in ("phase", "stage")
     return BoxData(
@@ -170,7 +170,7 @@ def _box(
                 source=source.number, target=target.number, kind=link.kind, label=link_label(link),
                 is_faulty=(source.number, target.number) in faulty,
             )
-            for source, target, link in one.links
+            for source, target, link in entry.links
         ]),
         critical_ms=cost.critical_ms,
         flops=cost.flops,
@@ -185,14 +185,14 @@ def _mapped(
     return tuple([tuple([tuple([number(place) for place in column]) for column in part]) for part in parts])
 
 
-def _with_findings_inside(every: Sequence[Numbered], data: list[BoxData]) -> list[BoxData]:
-    """`data` with how many findings are inside of each box; those of several boxes inside count once."""
+def _with_findings_inside(entries: Sequence[Numbered], data: list[BoxData]) -> list[BoxData]:
+    """`data` with the number of findings inside of each box; those of several boxes inside count once."""
     inside: dict[int, set[int]] = {}
-    for one in reversed(every):
-        found = set[int]()
-        for child in one.children:
-            found |= inside[child.number] | set(data[child.number].findings)
-        inside[one.number] = found
+    for entry in reversed(entries):
+        findings = set[int]()
+        for child in entry.children:
+            findings |= inside[child.number] | set(data[child.number].findings)
+        inside[entry.number] = findings
     return [box.model_copy(update={"findings_inside": len(inside[number])}) for number, box in enumerate(data)]
 
 

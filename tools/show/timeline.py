@@ -2,7 +2,7 @@
 the Trace Event Format.
 
 An operator begins when all that it waits for have ended, as in the estimate, whose time of a pass is the end of the
-longest path; host time before a pass is no operator and not in it. What one device runs at a time has one lane; a
+longest path; host time before a pass is no operator and not in it. A lane holds what a device runs one after another; a
 further lane takes what runs beside it (a shared expert beside the routed ones, what arrives while it sends).
 
 A process is a rank (a GPU), a thread one of its lanes; an arrow leads from each transfer between pipeline stages to
@@ -110,10 +110,10 @@ def _lanes(nodes: Sequence[ExecutionNode], spans: Sequence[tuple[float, float]])
             continue
         stream: Stream = "links" if node.is_collective else "compute"
         for device in devices_of(node):
-            found = lanes.setdefault((device, stream), [])
-            free = next((lane for lane in found if spans[lane[-1]][1] <= start), None)
+            device_lanes = lanes.setdefault((device, stream), [])
+            free = next((lane for lane in device_lanes if spans[lane[-1]][1] <= start), None)
             if free is None:
-                found.append([place])
+                device_lanes.append([place])
             else:
                 free.append(place)
     for device, stream in sorted(lanes, key=lambda lane: (device_key(lane[0]), lane[1])):
@@ -128,7 +128,7 @@ _PHASE_LANE = "phase"
 
 
 def chrome_trace(view: PlanView, phase: Phase | None = None) -> str:
-    """The trace of both phases of a plan, or of the one that is named: JSON, an event a line.
+    """The trace of both phases of a plan, or of `phase` alone: JSON, an event a line.
 
     Raises InputError: the plan cannot be timed, or lacks a phase.
     """
@@ -138,9 +138,9 @@ def chrome_trace(view: PlanView, phase: Phase | None = None) -> str:
 
 def _events(view: PlanView, phase: Phase | None) -> Iterator[dict[str, Any]]:
     timelines = [phase_timeline(view, name) for name in ((phase,) if phase else PHASES)]
-    devices = sorted({lane.device for one in timelines for lane in one.lanes}, key=device_key)
+    devices = sorted({lane.device for timing in timelines for lane in timing.lanes}, key=device_key)
     ranks = {device: rank for rank, device in enumerate(devices)}
-    names = sorted({(lane.stream, lane.number, lane.name) for one in timelines for lane in one.lanes})
+    names = sorted({(lane.stream, lane.number, lane.name) for timing in timelines for lane in timing.lanes})
     threads = {_PHASE_LANE: 0} | {name: number for number, (_, _, name) in enumerate(names, 1)}
     for device, rank in ranks.items():
         yield {"ph": "M", "name": "process_name", "pid": rank, "args": {"name": clipped(device, 40)}}
@@ -151,18 +151,18 @@ def _events(view: PlanView, phase: Phase | None) -> Iterator[dict[str, Any]]:
                 "ph": "M", "name": "thread_sort_index", "pid": rank, "tid": thread, "args": {"sort_index": thread},
             }  # fmt: skip
     begin_ms, arrows = 0.0, 0
-    for one in timelines:
-        for device in dict.fromkeys(lane.device for lane in one.lanes):
-            whole = _slice(_WHOLE[one.dag.phase], begin_ms, begin_ms + one.ms)
+    for timing in timelines:
+        for device in dict.fromkeys(lane.device for lane in timing.lanes):
+            whole = _slice(_WHOLE[timing.dag.phase], begin_ms, begin_ms + timing.ms)
             yield {**whole, "cat": "phase", "pid": ranks[device], "tid": 0}
-        for lane in one.lanes:
+        for lane in timing.lanes:
             place = {"pid": ranks[lane.device], "tid": threads[lane.name]}
-            for event in _lane_events(one, lane, begin_ms):
+            for event in _lane_events(timing, lane, begin_ms):
                 yield {**event, **place}
-        for arrow in _arrows(one, ranks, threads, begin_ms, arrows):
+        for arrow in _arrows(timing, ranks, threads, begin_ms, arrows):
             yield arrow
             arrows = arrow["id"]
-        begin_ms += one.ms + _GAP_MS
+        begin_ms += timing.ms + _GAP_MS
 
 
 def _slice(name: str, start_ms: float, end_ms: float) -> dict[str, Any]:
@@ -170,21 +170,21 @@ def _slice(name: str, start_ms: float, end_ms: float) -> dict[str, Any]:
     return {"ph": "X", "name": name, "ts": start_ns / 1e3, "dur": (end_ns - start_ns) / 1e3}
 
 
-def _lane_events(one: Timeline, lane: Lane, begin_ms: float) -> Iterator[dict[str, Any]]:
+def _lane_events(timing: Timeline, lane: Lane, begin_ms: float) -> Iterator[dict[str, Any]]:
     for place in lane.places:
-        start_ms, end_ms = one.spans_ms[place]
-        node = one.dag.nodes[place]
-        said: dict[str, Any] = {
+        start_ms, end_ms = timing.spans_ms[place]
+        node = timing.dag.nodes[place]
+        facts: dict[str, Any] = {
             "id": node.id, "layer": node.layer, "layers": node.repeat,
             "plan_node": clipped(node.plan_node, 200) or None,
             "flops": node.flops or None, "bytes": node.bytes or None, "comm_bytes": node.comm_bytes or None,
             "input_shape": dict(node.input_shape), "output_shape": dict(node.output_shape), "dtype": node.dtype,
-            "constants": node.constants, "critical": place in one.critical or None,
+            "constants": node.constants, "critical": place in timing.critical or None,
         }  # fmt: skip
         yield {
             **_slice(title_of(node), begin_ms + start_ms, begin_ms + end_ms),
             "cat": lane.stream,
-            "args": {name: value for name, value in said.items() if value is not None},
+            "args": {name: value for name, value in facts.items() if value is not None},
         }
 
 
@@ -194,24 +194,24 @@ def title_of(node: ExecutionNode) -> str:
 
 
 def _arrows(
-    one: Timeline, ranks: Mapping[str, int], threads: Mapping[str, int], begin_ms: float, last_id: int
+    timing: Timeline, ranks: Mapping[str, int], threads: Mapping[str, int], begin_ms: float, last_id: int
 ) -> Iterator[dict[str, Any]]:
     """From each transfer between stages, on the rank that sends, to the first operator of each rank that reads it."""
-    on = {(lane.device, place): threads[lane.name] for lane in one.lanes for place in lane.places}
-    places = {node.id: place for place, node in enumerate(one.dag.nodes)}
+    on = {(lane.device, place): threads[lane.name] for lane in timing.lanes for place in lane.places}
+    places = {node.id: place for place, node in enumerate(timing.dag.nodes)}
     first: dict[tuple[int, str], int] = {}
-    for edge in one.dag.edges:
+    for edge in timing.dag.edges:
         source, target = places[edge.source], places[edge.target]
-        sender, receiver = devices_of(one.dag.nodes[source])[0], devices_of(one.dag.nodes[target])[0]
-        is_transfer = one.dag.nodes[source].op == "SendRecv" and edge.type == "data" and sender != receiver
+        sender, receiver = devices_of(timing.dag.nodes[source])[0], devices_of(timing.dag.nodes[target])[0]
+        is_transfer = timing.dag.nodes[source].op == "SendRecv" and edge.type == "data" and sender != receiver
         if is_transfer and (sender, source) in on and (receiver, target) in on:
             known = first.setdefault((source, receiver), target)
-            first[source, receiver] = min(known, target, key=lambda place: one.spans_ms[place])
+            first[source, receiver] = min(known, target, key=lambda place: timing.spans_ms[place])
     for (source, receiver), target in first.items():
-        sender = devices_of(one.dag.nodes[source])[0]
+        sender = devices_of(timing.dag.nodes[source])[0]
         last_id += 1
         for mark, device, place in (("s", sender, source), ("f", receiver, target)):
-            start_ns = round((begin_ms + one.spans_ms[place][0]) * 1e6)
+            start_ns = round((begin_ms + timing.spans_ms[place][0]) * 1e6)
             yield {
                 "ph": mark, "name": "transfer", "cat": "transfer", "id": last_id, "ts": start_ns / 1e3,
                 "pid": ranks[device], "tid": on[device, place], **({"bp": "e"} if mark == "f" else {}),
