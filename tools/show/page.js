@@ -1,29 +1,29 @@
 "use strict";
-// Shows the data that is in the page; whatever comes out of a plan is put in as text, never as markup.
+// Shows the data that is in the page; what a plan contains is put in as text, never as markup.
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
   const $ = (id) => document.getElementById(id);
-  // A label in the language of the page, part by part: numbers stand in it as they are.
+  // A text in the language of the page, part by part; its numbers stay as they are.
   const labels = new Map(Object.entries(data.labels ?? {}));
-  const said = (text) => text.split(/( [·×] )/).map((part) => {
+  const byParts = (text) => text.split(/( [·×] )/).map((part) => {
     const numbers = [], key = part.trim().replace(/\d+(?:[–.,]\d+)*/g, (number) => { numbers.push(number); return "{}"; });
-    const own = labels.get(part.trim()) ?? labels.get(key);
-    return own === undefined ? part : part.replace(part.trim(), () => own.replace(/\{\}/g, () => numbers.shift()));
+    const label = labels.get(part.trim()) ?? labels.get(key);
+    return label === undefined ? part : part.replace(part.trim(), () => label.replace(/\{\}/g, () => numbers.shift()));
   }).join("");
-  const spoken = (child) => (typeof child === "string" ? labels.get(child) ?? said(child) : child);
+  const translated = (child) => (typeof child === "string" ? labels.get(child) ?? byParts(child) : child);
   const make = (name, attributes = {}, ...children) => {
     const element = document.createElement(name);
     for (const [key, value] of Object.entries(attributes)) {
       if (key === "on") for (const [event, run] of Object.entries(value)) element.addEventListener(event, run);
       else if (value !== undefined && value !== false) element.setAttribute(key, value === true ? "" : value);
     }
-    element.append(...children.filter((child) => child !== undefined && child !== "").map(spoken));
+    element.append(...children.filter((child) => child !== undefined && child !== "").map(translated));
     return element;
   };
   const svg = (name, attributes, text = "") => {
     const element = document.createElementNS("http://www.w3.org/2000/svg", name);
     for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
-    element.textContent = spoken(text);
+    element.textContent = translated(text);
     return element;
   };
   const digits = (value) => (value >= 100 ? Math.round(value).toLocaleString("en") : Number(value.toPrecision(3)).toString());
@@ -50,11 +50,11 @@
       return piece;
     }));
 
-  for (const part of document.querySelectorAll("nav a, h2, button, label")) for (const child of part.childNodes) if (child.nodeType === 3) child.data = spoken(child.data);
+  for (const part of document.querySelectorAll("nav a, h2, button, label")) for (const child of part.childNodes) if (child.nodeType === 3) child.data = translated(child.data);
 
   // The head of the page.
   const { figures } = data;
-  const errors = data.findings.filter((one) => one.severity === "error").length;
+  const errors = data.findings.filter((finding) => finding.severity === "error").length;
   $("strategy").append(data.strategy ? `${data.strategy} · ` : "", make("b", { class: data.valid ? "good" : "bad" }, data.valid ? "valid" : `not valid: ${errors} error${errors === 1 ? "" : "s"}`), data.note ? ` · ${data.note}` : "");
   const cost = figures && figures.cost;
   const shown = figures ? [
@@ -63,13 +63,13 @@
     ...(cost ? [["million tokens", `${digits(cost.per_million_output_tokens)} ${cost.unit === "usd" ? "USD" : "GPU-s"}`, between(cost.per_million_output_tokens_range, digits)]] : []),
   ] : [["estimate", data.no_figures]];
   $("figures").append(...shown.map(([name, value, range]) => make("div", {}, make("dt", {}, name), make("dd", {}, value, range ? make("span", {}, range) : ""))));
-  if (shown.some(([, , range]) => range)) $("ranges").append(spoken("Below a figure its 90% range: 90% of the measured runs of such deployments lay as near to their predictions."));
+  if (shown.some(([, , range]) => range)) $("ranges").append(translated("Below a figure its 90% range: 90% of the measured runs of such deployments lay as near to their predictions."));
   // In a frame the page around it says the figures.
   document.body.classList.toggle("framed", window !== window.parent);
 
   // The plan: a box is made when the box around it is opened.
   const parents = new Map();
-  const made = new Map();
+  const elements = new Map();
   const inside = (number) => data.boxes[number].parts.flat(2);
   data.boxes.forEach((box, number) => inside(number).forEach((child) => parents.set(child, number)));
   const leafGroup = (box) => !box.parts.length && box.members.length > 1;
@@ -82,14 +82,14 @@
     for (let at = number; at !== undefined; at = parents.get(at)) if (data.boxes[at].kind === "phase") return data.boxes[at].title.toLowerCase();
     return undefined;
   };
-  // Per cent of the critical path of its phase.
+  // Share of the critical path of its phase, in per cent.
   const partOf = (number) => {
-    const timeline = data.timelines.find((one) => one.phase === phaseOf(number));
+    const timeline = data.timelines.find((candidate) => candidate.phase === phaseOf(number));
     return timeline && data.boxes[number].critical_ms ? (100 * data.boxes[number].critical_ms) / timeline.ms : undefined;
   };
 
   const boxElement = (number) => {
-    if (made.has(number)) return made.get(number);
+    if (elements.has(number)) return elements.get(number);
     const box = data.boxes[number];
     const turn = !canOpen(number) ? "" : make("button", { type: "button", class: "turn", tabindex: -1, "aria-hidden": true, on: { click: (event) => { event.stopPropagation(); turnBox(number); } } }, "▸");
     const worst = box.findings.some((place) => data.findings[place].severity === "error") ? "" : "warning";
@@ -97,13 +97,13 @@
     const badge = box.findings.length ? make("span", { class: `badge ${worst}`, title: "findings here" }, `${box.findings.length}`)
       : box.findings_inside ? make("span", { class: "badge within", title: "findings inside" }, `${box.findings_inside}`) : "";
     const share = part === undefined || part < 0.05 || box.kind === "phase" ? "" : make("span", { class: "share", title: "of the critical path" }, `${part.toFixed(1)}%`);
-    const said = [`${titled(box)}`, ...box.lines, box.findings.length ? `${box.findings.length} findings` : "", box.critical_ms ? `${ms(box.critical_ms)} on the critical path` : ""];
+    const label = [`${titled(box)}`, ...box.lines, box.findings.length ? `${box.findings.length} findings` : "", box.critical_ms ? `${ms(box.critical_ms)} on the critical path` : ""];
     const element = make("div", {
       class: `box kind-${box.kind}${box.findings.length ? " faulty" : ""}${box.critical_ms && !box.parts.length ? " critical" : ""}`,
-      role: "treeitem", tabindex: -1, "aria-label": said.filter(Boolean).join(", "), "aria-expanded": canOpen(number) ? "false" : undefined, id: `box-${number}`,
+      role: "treeitem", tabindex: -1, "aria-label": label.filter(Boolean).join(", "), "aria-expanded": canOpen(number) ? "false" : undefined, id: `box-${number}`,
     }, make("div", { class: "head", on: { click: () => choose(number, true), dblclick: () => turnBox(number) } }, turn,
       make("span", {}, make("b", {}, titled(box)), make("span", { class: "lines" }, box.lines.join(" · ")), share), badge));
-    made.set(number, element);
+    elements.set(number, element);
     return element;
   };
 
@@ -126,25 +126,25 @@
     }
   };
   const foldBox = (number) => {
-    const element = made.get(number);
+    const element = elements.get(number);
     if (!element || !element.classList.contains("open") || number === 0) return;
     element.classList.remove("open");
     element.setAttribute("aria-expanded", "false");
     element.querySelector(".turn").textContent = "▸";
-    element.querySelectorAll(":scope > .inside, :scope > .more").forEach((one) => one.remove());
+    element.querySelectorAll(":scope > .inside, :scope > .more").forEach((child) => child.remove());
     // What was inside is made anew when it is opened again.
-    const forget = (box) => inside(box).forEach((child) => { forget(child); made.delete(child); });
+    const forget = (box) => inside(box).forEach((child) => { forget(child); elements.delete(child); });
     forget(number);
   };
-  const turnBox = (number) => (made.get(number).classList.contains("open") ? foldBox(number) : openBox(number));
+  const turnBox = (number) => (elements.get(number).classList.contains("open") ? foldBox(number) : openBox(number));
 
   const draw = (space, wires, links) => {
     // Also told when it is folded and gone.
     if (!space.isConnected) return;
     const base = space.getBoundingClientRect();
     const spot = (number) => {
-      const one = made.get(number).getBoundingClientRect();
-      return { left: one.left - base.left, right: one.right - base.left, top: one.top - base.top, bottom: one.bottom - base.top, x: (one.left + one.right) / 2 - base.left, y: (one.top + one.bottom) / 2 - base.top };
+      const rect = elements.get(number).getBoundingClientRect();
+      return { left: rect.left - base.left, right: rect.right - base.left, top: rect.top - base.top, bottom: rect.bottom - base.top, x: (rect.left + rect.right) / 2 - base.left, y: (rect.top + rect.bottom) / 2 - base.top };
     };
     wires.replaceChildren(...links.flatMap((link) => {
       const [from, to] = [spot(link.source), spot(link.target)];
@@ -182,7 +182,7 @@
   };
   const choose = (number, keepsPlace = false) => {
     reveal(number);
-    const before = made.get(chosen);
+    const before = elements.get(chosen);
     if (before) { before.classList.remove("chosen"); before.tabIndex = -1; before.removeAttribute("aria-selected"); }
     chosen = number;
     const element = boxElement(number);
@@ -192,7 +192,7 @@
     $("details").hidden = false;
     element.focus({ preventScroll: keepsPlace });
     if (!keepsPlace) element.scrollIntoView({ block: "center", inline: "nearest" });
-    tell(number);
+    showDetails(number);
   };
 
   const memoryOf = (names) => {
@@ -200,7 +200,7 @@
     const used = (gpu) => gpu.memory_bytes.reduce((a, b) => a + b, 0);
     return gpus.sort((a, b) => used(b) / b.usable_bytes - used(a) / a.usable_bytes).map((gpu) => `${bytes(used(gpu))} of ${bytes(gpu.usable_bytes)} (${data.devices[gpu.device]}${gpus.length > 1 ? ", the fullest" : ""})`)[0];
   };
-  const tell = (number) => {
+  const showDetails = (number) => {
     const box = data.boxes[number];
     const devices = new Set(deviceNames(box));
     const rows = [["what", box.type || "the whole plan"], ...box.lines.map((line) => ["", line]),
@@ -209,21 +209,21 @@
       ...(memoryOf(devices) ? [["memory", memoryOf(devices)]] : []),
       ...(box.critical_ms ? [["critical path", `${ms(box.critical_ms)}${partOf(number) !== undefined ? `, ${digits(partOf(number))}% of the ${phaseOf(number) === "prefill" ? "pass" : "step"}` : ", both phases"}`]] : []),
       ...(box.flops ? [["computes", flops(box.flops)]] : []), ...(box.bytes ? [["reads, writes", bytes(box.bytes)]] : []), ...(box.sent_bytes ? [["sends", bytes(box.sent_bytes)]] : [])];
-    const here = box.findings.map((place) => data.findings[place]);
-    const broken = new Set(here.map((one) => one.rule));
+    const boxFindings = box.findings.map((place) => data.findings[place]);
+    const broken = new Set(boxFindings.map((finding) => finding.rule));
     const rules = (data.judged[box.type] ?? []).map((place) => data.rules[place]);
     const close = make("button", { type: "button", class: "close", on: { click: () => { $("details").hidden = true; } } }, "Close");
     $("details").replaceChildren(close, make("h3", {}, titled(box)), facts(rows),
-      ...(here.length ? [make("h3", { class: "bad" }, "Findings"), make("ul", {}, ...here.map((one) => make("li", {}, make("b", {}, one.rule), ` ${one.message}. `, make("span", { class: "soft" }, one.remedy))))] : []),
+      ...(boxFindings.length ? [make("h3", { class: "bad" }, "Findings"), make("ul", {}, ...boxFindings.map((finding) => make("li", {}, make("b", {}, finding.rule), ` ${finding.message}. `, make("span", { class: "soft" }, finding.remedy))))] : []),
       ...(rules.length ? [make("h3", {}, `Rules that look at it (${rules.length})`), make("ul", {}, ...rules.map((rule) => make("li", {}, make("b", { class: broken.has(rule.id) ? "bad" : "good" }, `${rule.id} ${broken.has(rule.id) ? "✗" : "✓"}`), ` ${rule.requirement}`)))] : []));
   };
 
   // Keys of a tree: https://www.w3.org/WAI/ARIA/apg/patterns/treeview/.
-  const visible = () => [...$("tree").querySelectorAll(".box")].map((one) => Number(one.id.slice(4)));
+  const visible = () => [...$("tree").querySelectorAll(".box")].map((box) => Number(box.id.slice(4)));
   $("tree").addEventListener("keydown", (event) => {
     const order = visible();
     const at = order.indexOf(chosen);
-    const isOpen = made.get(chosen).classList.contains("open");
+    const isOpen = elements.get(chosen).classList.contains("open");
     const moves = {
       ArrowDown: () => order[at + 1], ArrowUp: () => order[at - 1], Home: () => order[0], End: () => order[order.length - 1],
       ArrowRight: () => { if (!isOpen) { openBox(chosen); return chosen; } return inside(chosen)[0]; },
@@ -264,24 +264,24 @@
   const layersOf = (box) => { const span = /layers? (\d+)(?:–(\d+))?/i.exec([box.title, ...box.lines].join(" ")); return span ? [Number(span[1]), Number(span[2] ?? span[1])] : undefined; };
   const search = () => {
     texts ??= data.boxes.map((box) => [box.title, box.type, ...box.lines, ...box.members.map((member) => data.nodes[member].id), ...(box.parts.length && box.members.length < 2 ? [] : deviceNames(box))].join("\n").toLowerCase());
-    const said = $("search").value.trim().toLowerCase();
-    const layer = /^layer (\d+)$/.exec(said);
-    const words = said.split(/\s+/).filter(Boolean);
+    const query = $("search").value.trim().toLowerCase();
+    const layer = /^layer (\d+)$/.exec(query);
+    const words = query.split(/\s+/).filter(Boolean);
     hits = !words.length ? [] : data.boxes.flatMap((box, number) => {
       const span = layer && (box.kind === "block" || (box.kind === "stage" && box.times > 1)) ? layersOf(box) : undefined;
       const fits = layer ? span && span[0] <= Number(layer[1]) && Number(layer[1]) <= span[1] : words.every((word) => texts[number].includes(word));
       return fits ? [number] : [];
     });
     hit = -1;
-    document.querySelectorAll(".hit").forEach((one) => one.classList.remove("hit"));
+    document.querySelectorAll(".hit").forEach((box) => box.classList.remove("hit"));
     $("hits").textContent = words.length ? `${hits.length} box${hits.length === 1 ? "" : "es"}` : "";
-    hits.slice(0, 200).forEach((number) => made.get(number)?.classList.add("hit"));
+    hits.slice(0, 200).forEach((number) => elements.get(number)?.classList.add("hit"));
   };
   const nextHit = () => {
     if (!hits.length) return;
     hit = (hit + 1) % hits.length;
     choose(hits[hit]);
-    made.get(hits[hit]).classList.add("hit");
+    elements.get(hits[hit]).classList.add("hit");
     $("hits").textContent = `${hit + 1} of ${hits.length}`;
   };
   $("search").addEventListener("input", search);
@@ -293,21 +293,21 @@
   const find = (words) => { $("search").value = words; search(); nextHit(); };
 
   // Findings.
-  $("findings-list").append(...(data.findings.length ? data.findings.map((one) => make("button", { type: "button", class: "finding", on: { click: () => choose(one.boxes[0] ?? 0) } },
-    make("span", {}, make("b", { class: one.severity === "error" ? "bad" : "late" }, `${one.rule} ${one.severity}`), ` ${one.message}`), make("span", { class: "soft" }, one.remedy))) : [make("p", {}, "None: every rule holds.")]));
+  $("findings-list").append(...(data.findings.length ? data.findings.map((finding) => make("button", { type: "button", class: "finding", on: { click: () => choose(finding.boxes[0] ?? 0) } },
+    make("span", {}, make("b", { class: finding.severity === "error" ? "bad" : "late" }, `${finding.rule} ${finding.severity}`), ` ${finding.message}`), make("span", { class: "soft" }, finding.remedy))) : [make("p", {}, "None: every rule holds.")]));
 
   // The timeline: a canvas a phase, which zooms by wheel, buttons and keys.
   const colours = { compute: "--compute", links: "--communication", critical: "--lit" };
-  const timelineOf = (one) => {
+  const timelineOf = (timeline) => {
     const [row, top, side] = [26, 22, 150];
-    const canvas = make("canvas", { class: "lane", tabindex: 0, role: "img", "aria-label": `${one.phase}: ${one.lanes.length} lanes over ${ms(one.ms)}. Plus and minus zoom, arrows move.` });
-    const told = make("p", { class: "soft" }, "Point at an operator; wheel or + and − zoom, arrows move, 0 shows all.");
-    const whole = one.ms * 1000;
+    const canvas = make("canvas", { class: "lane", tabindex: 0, role: "img", "aria-label": `${timeline.phase}: ${timeline.lanes.length} lanes over ${ms(timeline.ms)}. Plus and minus zoom, arrows move.` });
+    const hint = make("p", { class: "soft" }, "Point at an operator; wheel or + and − zoom, arrows move, 0 shows all.");
+    const whole = timeline.ms * 1000;
     let from = 0, span = whole;
     const paint = () => {
       const style = getComputedStyle(document.documentElement);
       const colour = (name) => style.getPropertyValue(name);
-      const [width, height, dots] = [canvas.clientWidth, top + one.lanes.length * row + 4, devicePixelRatio];
+      const [width, height, dots] = [canvas.clientWidth, top + timeline.lanes.length * row + 4, devicePixelRatio];
       canvas.style.height = `${height}px`;
       [canvas.width, canvas.height] = [width * dots, height * dots];
       const pen = canvas.getContext("2d");
@@ -322,7 +322,7 @@
         pen.fillStyle = colour("--rule");
         pen.fillRect(side + (tick - from) * scale, 4, 1, height);
       }
-      one.lanes.forEach((lane, number) => {
+      timeline.lanes.forEach((lane, number) => {
         const y = top + number * row;
         const names = lane.devices.map((place) => data.devices[place]);
         pen.fillStyle = colour("--ink");
@@ -338,7 +338,7 @@
           pen.fillStyle = colour(lane.name.startsWith("links") ? colours.links : colours.compute);
           pen.fillRect(x, y + 3, wide > 3 ? wide - 0.7 : wide, row - 8);
           if (critical) { pen.fillStyle = colour(colours.critical); pen.fillRect(x, y + row - 5, wide, 3); }
-          if (wide > 46) { pen.fillStyle = colour("--paper"); pen.fillText(one.names[name], x + 3, y + row / 2 - 1, wide - 6); }
+          if (wide > 46) { pen.fillStyle = colour("--paper"); pen.fillText(timeline.names[name], x + 3, y + row / 2 - 1, wide - 6); }
         }
         pen.restore();
       });
@@ -355,18 +355,18 @@
       const keys = { "+": () => zoom(2), "=": () => zoom(2), "-": () => zoom(0.5), 0: () => look(0, whole), ArrowLeft: () => look(from - span / 4, span), ArrowRight: () => look(from + span / 4, span) };
       if (keys[event.key]) { event.preventDefault(); keys[event.key](); }
     });
-    let held;
-    canvas.addEventListener("pointerdown", (event) => { held = [event.offsetX, from]; canvas.setPointerCapture(event.pointerId); });
-    canvas.addEventListener("pointerup", () => { held = undefined; });
+    let drag;
+    canvas.addEventListener("pointerdown", (event) => { drag = [event.offsetX, from]; canvas.setPointerCapture(event.pointerId); });
+    canvas.addEventListener("pointerup", () => { drag = undefined; });
     canvas.addEventListener("pointermove", (event) => {
-      if (held) { look(held[1] - ((event.offsetX - held[0]) * span) / (canvas.clientWidth - side), span); return; }
-      const lane = one.lanes[Math.floor((event.offsetY - top) / row)];
+      if (drag) { look(drag[1] - ((event.offsetX - drag[0]) * span) / (canvas.clientWidth - side), span); return; }
+      const lane = timeline.lanes[Math.floor((event.offsetY - top) / row)];
       const at = timeAt(event);
       if (!lane || event.offsetX < side) return;
       for (let place = 0; place < lane.events.length; place += 5) {
         const [name, layer, start, length, critical] = lane.events.slice(place, place + 5);
         if (start <= at && at < start + length) {
-          told.textContent = `${one.names[name]}${layer >= 0 ? `, layer ${layer}` : ""}: ${ms(length / 1000)} from ${ms(start / 1000)} on ${lane.devices.length} GPU${lane.devices.length > 1 ? "s" : ""}${critical ? ", on the critical path" : ""}`;
+          hint.textContent = `${timeline.names[name]}${layer >= 0 ? `, layer ${layer}` : ""}: ${ms(length / 1000)} from ${ms(start / 1000)} on ${lane.devices.length} GPU${lane.devices.length > 1 ? "s" : ""}${critical ? ", on the critical path" : ""}`;
           return;
         }
       }
@@ -374,8 +374,8 @@
     new ResizeObserver(() => requestAnimationFrame(paint)).observe(canvas);
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", paint);
     const button = (text, run) => make("button", { type: "button", on: { click: run } }, text);
-    return make("div", {}, make("h3", {}, `${one.phase === "prefill" ? "One prefill pass" : "One decode step"}: ${ms(one.ms)} on the GPUs${one.is_folded ? ", like layers as one" : ""}`),
-      make("div", { class: "tools" }, button("Zoom in", () => zoom(2)), button("Zoom out", () => zoom(0.5)), button("All", () => look(0, whole)), button("◂", () => look(from - span / 4, span)), button("▸", () => look(from + span / 4, span))), canvas, told);
+    return make("div", {}, make("h3", {}, `${timeline.phase === "prefill" ? "One prefill pass" : "One decode step"}: ${ms(timeline.ms)} on the GPUs${timeline.is_folded ? ", like layers as one" : ""}`),
+      make("div", { class: "tools" }, button("Zoom in", () => zoom(2)), button("Zoom out", () => zoom(0.5)), button("All", () => look(0, whole)), button("◂", () => look(from - span / 4, span)), button("▸", () => look(from + span / 4, span))), canvas, hint);
   };
   $("timelines").append(...(data.timelines.length ? data.timelines.map(timelineOf) : [make("p", {}, data.no_figures)]));
 
@@ -416,9 +416,9 @@
   const fromHash = () => { const name = /^#box-(\d+)$/.exec(location.hash); if (name && data.boxes[name[1]]) choose(Number(name[1])); };
   addEventListener("hashchange", fromHash);
   chosen = 0;
-  made.get(0).tabIndex = 0;
-  tell(data.findings.length ? data.findings[0].boxes[0] ?? 0 : 0);
-  if (data.findings.length && data.findings[0].boxes.length) data.findings.slice(0, 20).forEach((one) => one.boxes.slice(0, 4).forEach(reveal));
+  elements.get(0).tabIndex = 0;
+  showDetails(data.findings.length ? data.findings[0].boxes[0] ?? 0 : 0);
+  if (data.findings.length && data.findings[0].boxes.length) data.findings.slice(0, 20).forEach((finding) => finding.boxes.slice(0, 4).forEach(reveal));
   // On a narrow page the details cover the plan: they come with the first box that is chosen.
   $("details").hidden = matchMedia("(max-width:900px)").matches;
   fromHash();
