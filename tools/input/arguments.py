@@ -1,4 +1,4 @@
-"""A public function refuses an argument of another type than its signature says: in one line, before it begins."""
+"""Public functions refuse an argument of another type than their signature says, in a line, before they begin."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _WORDS: dict[type, str] = {
     tuple: "a tuple",
     types.NoneType: "None",
 }
-# What numbers may be, of whatever library: a whole number is a number too.
+# Numbers may be of any library; a whole number is a number too.
 _ABSTRACT: dict[type, type] = {int: Integral, float: Real}
 
 
@@ -60,7 +60,7 @@ class _Kinds(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """What is expected: "a text, a path or a mapping"."""
+        """The expected types in words: "a text, a path or a mapping"."""
         named = [_WORDS.get(kind, f"a {kind.__name__}") for kind in self.kinds or ()]
         named = sorted(dict.fromkeys(named), key=lambda name: name == "None")
         return " or ".join((", ".join(named[:-1]), named[-1])) if len(named) > 1 else named[0]
@@ -130,7 +130,7 @@ def _kinds_of(function: Callable[..., Any]) -> dict[str, _Kinds | dict[str, _Kin
     kinds: dict[str, _Kinds | dict[str, _Kinds]] = {}
     for name, hint in get_type_hints(written, globalns=function.__globals__).items():
         if get_origin(hint) is Unpack:
-            # A key that is absent is as one that is `None`.
+            # An absent key counts as `None`.
             fields = get_type_hints(get_args(hint)[0])
             kinds[name] = {key: _Kinds(_classes(field | None)) for key, field in fields.items()}
         else:

@@ -1,6 +1,6 @@
-"""The least and the most of every number that is stated of a deployment, wherever it is written or read.
+"""Bounds of every number that a deployment states, wherever it is written or read.
 
-They are the widest that a serving engineer could mean: what lies outside is a slip of the pen or an attack, and
+They are the widest that a serving engineer could mean: a number outside is a slip of the pen or an attack, and
 arithmetic on it would have no meaning, or no end. Inside of them every figure has a finite answer.
 """
 
@@ -80,8 +80,8 @@ THINK_S = Bounds(1e-3, 86_400.0)
 TURNS = Bounds(2, 256)
 SYSTEM_PROMPTS = Bounds(1, 10_000)
 SKEW = Bounds(0.0, 4.0)
-# What a prompt may share with another.
+# Tokens that a prompt may share with another.
 SHARED_TOKENS = Bounds(0, TOKENS.most)
 EDGE_BYTES = Bounds(0, 10**18)
-# What a plan may claim of itself: more than any figure that the bounds above allow.
+# A figure that a plan may claim: more than any that the bounds above allow.
 CLAIM = Bounds(0, 1e36)

@@ -121,7 +121,7 @@ def utf8_text(data: bytes, name: str) -> str:
 
 
 def shown_path(path: Path) -> str:
-    """`path` for people, on one line: what cannot be printed is replaced, and the middle of a long one left out."""
+    """`path` for people, on a line: unprintable characters are replaced, the middle of a long path is left out."""
     name = str(path)
     if len(name) > _SHOWN_LETTERS:
         name = f"{name[: _SHOWN_LETTERS // 2]}…{name[-_SHOWN_LETTERS // 2 :]}"

@@ -1,8 +1,8 @@
 """The gate for JSON and values like it: input is valid Unicode of bounded depth, or is refused in one line.
 
-A text is read by `parse`, an object that a caller gives is looked at by `check_value`. Both refuse nesting deeper than
+`parse` reads a text, `check_value` checks an object that a caller gives. Both refuse nesting deeper than
 `MAX_DEPTH`, halves of surrogate pairs (which no UTF-8 can carry), numbers that are not finite or too long, and types
-that JSON does not have; `parse` also refuses NaN, and a key that stands twice in one object. Readers that report faults
+that JSON does not have; `parse` also refuses NaN and repeated keys. Readers that report faults
 instead of raising take `load` and `cleaned`. Values are judged in `strict_values.py`.
 """
 
@@ -39,9 +39,9 @@ _TOKEN = re.compile(r'(?P<string>"(?:[^"\\]|\\.)*+")(?P<is_name>\s*+:)?|[{}]')
 
 
 def parse(data: str | bytes, name: str, *, most_depth: int = MAX_DEPTH) -> Any:
-    """The JSON value that `data`, which errors call `name`, is.
+    """The JSON value of `data`, which errors call `name`.
 
-    Raises JsonError: it is none, or one that the gate refuses; InputError: bytes that are not UTF-8.
+    Raises JsonError: it is no JSON, or the gate refuses it; InputError: bytes that are not UTF-8.
     """
     text = utf8_text(data, name) if isinstance(data, bytes) else data
     value, faults = load(text, name)
@@ -106,7 +106,7 @@ class _Hooks:
             shown = ""
             if all(type(value) in (int, float, str) for value in values) and len(set(values)) > 1:
                 shown = f" ({whole_characters(', then '.join(map(str, values)))[:SHOWN_CHARS]})"
-                # Which number was meant nobody knows.
+                # Nobody knows which number was meant.
                 if self._doubts_numbers and not isinstance(values[-1], str):
                     members[key] = shown.strip(" ()")
             for _ in values[1:]:

@@ -1,6 +1,6 @@
 """Values like those of JSON: valid Unicode of bounded depth and size, finite numbers, no types that JSON does not have.
 
-`check_value` and `check_text` refuse what is not so in one line; readers that report faults instead of raising take
+`check_value` and `check_text` refuse anything else in one line; readers that report faults instead of raising take
 `is_sound` and `cleaned`. Texts of JSON are read in `strict_json.py`.
 """
 
@@ -17,9 +17,9 @@ from msgspec import Struct
 from ..errors import InputError, expect
 
 MAX_DEPTH = 64
-# Of files of our own that hold documents: certificates, transcripts, recordings, reports.
+# For our files that hold documents: certificates, transcripts, recordings, reports.
 MAX_WRAPPED_DEPTH = MAX_DEPTH + 16
-# A whole number of more digits is no float, and none that anybody writes.
+# A whole number of more digits fits no float, and nobody writes one.
 MAX_DIGITS = 300
 MAX_VALUES = 20_000_000
 _LARGEST = 10**MAX_DIGITS
@@ -119,9 +119,9 @@ def may_hold_halves(text: str) -> bool:
 
 
 def is_sound(value: object, most_depth: int = MAX_DEPTH) -> bool:
-    """Whether `value` is of the types of JSON alone, not nested deeper, of whole characters and finite numbers.
+    """Whether `value` has only JSON's types, is not nested deeper, and has whole characters and finite numbers.
 
-    Linear, and quick: a level at a time. What is not sound may still be read: `cleaned` says what is wrong with it.
+    Linear and quick, a level at a time. A value that is not sound may still be read: `cleaned` says what is wrong.
     """
     level: list[Any] = [value]
     budget = MAX_VALUES
@@ -157,7 +157,7 @@ def _are_text(texts: Iterable[str]) -> bool:
 
 
 def cleaned(value: object, most_depth: int = MAX_DEPTH) -> tuple[Any, tuple[Fault, ...]]:
-    """A copy of `value` that is sound, and what had to be changed for it; tuples and mappings count as JSON.
+    """A sound copy of `value`, and the faults that were changed for it; tuples and mappings count as JSON.
 
     U+FFFD replaces half a character, its word a number that is not finite, `null` all else that JSON cannot carry. Of a
     value that is too large to look at only the fault is left.

@@ -79,7 +79,7 @@ def without_markup(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _character(entity: str) -> str:
-    """What an entity stands for, in whatever case its name is written."""
+    """The character that an entity stands for, whatever the case of its name."""
     import html  # a table of all entities, which few texts have
 
     character = html.unescape(entity)

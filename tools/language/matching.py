@@ -70,7 +70,7 @@ _FILLER = Gated(
 _SENTENCE_BREAK = re.compile(r"[.!?。;]\s")
 _HARD_BREAK = re.compile(r"[;.!?。\n]")
 _SOFT_BREAK = Gated(r"[,()/]|\b(?:and|but|with|plus|then)\b|和|且|并|与|及")
-# "a one-line reason (say 40 tokens)": what opens there is the figure of the word before it.
+# "a one-line reason (say 40 tokens)": a bracket that opens so holds the figure of the word before it.
 _FIGURE_OF_IT = Gated(r"\((?=\s?(?:say|about|around|approx\w{0,8}|roughly|some|maybe|avg|average|mean|~|≈|大?约|平均))")
 _CONJUNCTION = Gated(r"\s*(?:and|&|/|\+|=|和|与|及)\s*(?:the\s)?|")
 _JOINER = Gated(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*")

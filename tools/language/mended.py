@@ -1,4 +1,4 @@
-"""What is done to every text before anything is read of it: corrections, sums, what only runs now, other units."""
+"""Steps before anything is read of a text: corrections, sums, figures of what only runs now, other units."""
 
 from __future__ import annotations
 

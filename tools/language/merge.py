@@ -40,7 +40,7 @@ def merge_said(said: Sequence[Said]) -> Said:
     for statement in said:
         stated = stated_fields(statement)
         unread += _beside_trace(values, words) if "trace" in stated else ()
-        # "As few as do" leaves the number that there is.
+        # "As few as do" keeps the number of GPUs that was stated before.
         changed = [group for group in _GROUPS if group & (stated.keys() - {"gpus_open"})]
         dropped = {name for group in changed for name in group - stated.keys()}
         dropped |= _outdated_lengths(values, stated)

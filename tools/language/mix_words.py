@@ -25,7 +25,7 @@ _REST = Gated(
 )
 _MOST_KINDS = 8
 _INPUT = ("input", "tokens_of")
-# Shares that miss a whole by more than this are not those of one mixture.
+# Shares whose sum is further from 1 are not those of a mixture.
 _MOST_MISSING = 0.02
 
 
@@ -118,7 +118,7 @@ def _stated_shares(page: Page, statements: Sequence[Statement], kinds: Sequence[
 
 
 def _is_one_each(kinds: Sequence[_Kind], shares: Sequence[_Share]) -> bool:
-    """Whether one share stands before each pair of lengths, or behind each."""
+    """Whether a share stands before each pair of lengths, or behind each."""
     starts = [kind.start for kind in kinds]
     before = all(share.end <= kind.start for share, kind in zip(shares, kinds, strict=True)) and all(
         kind.end <= share.start for kind, share in zip(kinds, shares[1:], strict=False)

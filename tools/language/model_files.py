@@ -21,7 +21,7 @@ _PATH = Gated(r"(?<![\w./~\-])(?:[\w.~\-]*/)+[\w.\-]+|(?<![\w./~\-])[\w.\-]+\.js
 def take_model_file(page: Page, folder: Path = Path()) -> str | None:
     """Take the path of a model's config, or of its folder, off the page; returns the file, relative to `folder`.
 
-    Where files are not used (`without_files`), and where none is there, a path is words like any others.
+    Where files may not be used (`without_files`) or none is there, the path is left as words.
     """
     for match in page.search(_PATH):
         words = match[0].rstrip(".")
@@ -47,7 +47,7 @@ def claim_model_file(claims: Claims, file: str | None) -> None:
 
 
 def claim_missing_file(page: Page, claims: Claims) -> None:
-    """Claim a file that is not there where nothing names a model, so that whoever opens it says so."""
+    """Where nothing names a model, claim a missing file as the model, so that opening it reports the error."""
     missing = (match[0] for match in page.search(_PATH) if match[0].endswith(".json"))
     if not claims.has("model") and (named := next(missing, None)) is not None:
         claims.claim("model", named, named)

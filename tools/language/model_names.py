@@ -1,7 +1,7 @@
 """The model that a request names.
 
-Names become marks on the page, so that their digits count nothing. The catalogue finds and resolves names; here a name
-that is said not to be meant is dropped, several different ones are refused, and so is an unknown one.
+Names become marks on the page, so that their digits are not read as figures. The catalogue finds and resolves names;
+here denied names are dropped, and unknown or several different names are refused.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .gated import Gated
 from .page import MODEL, OTHER, Page
 from .standing import is_former, standing
 
-# What people call a model by when nothing else is named: the release alone, or the one size that only it has.
+# What people call a model when they name nothing else: the release alone, or the size that only it has.
 _NICKNAMES: dict[str, str] = {
     "DeepSeek-R1": r"R1(?:\s(?:671b|0528))?",
     "DeepSeek-V3": r"V3\s(?:671b|0324)|671b\sV3",
@@ -115,7 +115,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
 
 
 def _set_aside(page: Page, claims: Claims, name: Named, planned: str) -> None:
-    """Mark a model that is named beside the one that is planned, and say why it is not."""
+    """Mark a model that is named beside the planned one, and note why it is not planned."""
     words = page.take(name.start, name.end, mark=OTHER)
     if standing(page.original, name.start, name.end, is_name=True) > 0:
         claims.reading(f"{planned!r} is planned for, not {words!r}, which is said of something else")
@@ -138,11 +138,11 @@ def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[ModelEntry,
 
 
 _SIZE_IN_NAME = Gated(r"(?<![A-Za-z0-9.])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
-_MOST_CORRECTED = 90  # characters between a name and the size that takes the place of its own
+_MOST_CORRECTED = 90  # characters between a name and the size that replaces its own
 
 
 def _resized(page: Page, claims: Claims, mention: model_mentions.Mention) -> model_mentions.Mention:
-    """A model with the size that is put in place of its own behind it: "the 72B - sorry, they moved us to the 32B"."""
+    """The mention with the size that a correction behind it states: "the 72B - sorry, they moved us to the 32B"."""
     size = _SIZE.search(page.text, mention.end, mention.end + _MOST_CORRECTED) if mention.entry is not None else None
     if size is None or not CORRECTED.search(page.original, mention.end, size.start()):
         return mention
@@ -180,7 +180,7 @@ _MOST_BEHIND = 90  # characters behind a family in which a word may tell which o
 
 
 def _with_word(page: Page, mention: model_mentions.Mention) -> tuple[ModelEntry, str] | None:
-    """The one model that a family may be, by a word of its name behind it: "llama 4, not scout, maverick"."""
+    """The model of a family that a word of its name behind it tells: "llama 4, not scout, maverick"."""
     by_name: dict[str, tuple[ModelEntry, str]] = {}
     for word in _WORD.finditer(page.text, mention.end, mention.end + _MOST_BEHIND):
         if word.group().lower() not in (mention.error or "").lower() or page.is_negated(*word.span()):
@@ -202,8 +202,8 @@ def _with_sizes(mentions: list[model_mentions.Mention]) -> list[model_mentions.M
 
 
 def with_size_said_before(older: str, newer: str) -> str:
-    """The newer of two texts with what the older says of its model: a release with the size ("it's Llama 3.3"), and a
-    family alone as that model.
+    """The newer text with what the older says of its model: the size of a release ("it's Llama 3.3"), the whole name in
+    place of a family alone.
     """
     sized = [name for name in model_mentions.mentions(older) if name.entry is not None and _SIZE.search(name.words)]
     for mention in reversed([mention for mention in model_mentions.mentions(newer) if mention.entry is None]):
@@ -236,7 +236,7 @@ def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
 
 
 def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:
-    """Whether a mention says less of the same thing: "llama 70b" beside "Llama 3.1 70B"."""
+    """Whether a mention is a vaguer name of the same model: "llama 70b" beside "Llama 3.1 70B"."""
     if mention.entry is not None and other.entry is not None and other.entry.base == mention.entry.name:
         return True  # "Qwen3-4B" beside its checkpoint "Qwen3-4B-FP8"
     less, more = parse_name(mention.words).core, parse_name(other.words).core
@@ -255,7 +255,7 @@ def _read_nickname(page: Page, claims: Claims) -> NamedModel:
 
 
 def _claim_model(claims: Claims, entry: ModelEntry, words: str) -> None:
-    """Claim the model, and say so where its name is not what was written."""
+    """Claim the model, with an assumption where its name is not what was written."""
     claims.claim("model", entry.name, words)
     mended = [note for note in claims.readings for family in _FAMILIES if note.endswith(f" read as {family!r}")]
     if mended or not models.is_name_of(words, entry):
@@ -270,7 +270,7 @@ def _claim_model(claims: Claims, entry: ModelEntry, words: str) -> None:
 
 
 def refuse_unknown_model(page: Page, claims: Claims) -> None:
-    """Where no model was found or described: refuse a word that looks like one by its size ("Foo-13B"), by its name.
+    """Refuse words that look like a model by size ("Foo-13B") or name, where no model was found or described.
 
     Raises:
         RequestError: there is such a word; the message has the nearest known names.
@@ -290,7 +290,7 @@ def own_name(page: Page) -> str | None:
 
 
 def _slip_of_family(page: Page) -> tuple[str, str, str] | None:
-    """A name whose first word is nearly a family ("DeepSek-V3"): the name, that word and the family."""
+    """A name whose first word is a slip of a family's ("DeepSek-V3"): the name, that word and the family."""
     for match in _NAME_LIKE.finditer(page.text):
         close = get_close_matches(match["word"].lower(), _FAMILIES, n=1, cutoff=0.8)
         if close:
@@ -299,7 +299,7 @@ def _slip_of_family(page: Page) -> tuple[str, str, str] | None:
 
 
 def _unknown_model(words: str, written: str | None = None) -> str:
-    """Why a name is refused; `written` is the name as it stands where `words` is it with a slip mended."""
+    """Why a name is refused; `written` is the name as it stands, where `words` has a slip mended."""
     try:
         if written is not None:
             return f"unknown model {written!r}; did you mean {models.find_model(words).short_name}?"

@@ -50,7 +50,7 @@ def asks_most_load(text: str, start: int, end: int) -> bool:
 
 
 def settle_most_load(claims: Claims) -> None:
-    """Make the question the objective, or say that it was not acted on beside what else is stated."""
+    """Make the question the objective, or list it as unread beside a stated load or another objective."""
     words = claims.words.get(MOST_LOAD)
     claims.drop(MOST_LOAD)
     if words is None:

@@ -2,8 +2,8 @@
 
 "8x 400G CX-7 per node", "dual 100G NICs", "HDR 200 x4", "NDR InfiniBand", "3.2 Tb EFA", "25 GbE", "双口 25G 以太网".
 
-A figure with ports is theirs together, of one node. So is that of Ethernet, of which a server has a port or two; a
-single figure of InfiniBand or RoCE is that of a GPU, as servers for inference have an adapter for each.
+A figure with ports is the sum of a node's ports. So is a figure of Ethernet, of which a server has a port or two; a
+single figure of InfiniBand or RoCE is per GPU, as servers for inference have an adapter for each.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _BETWEEN_NODES = Gated(
     rf"(?<![a-z])(?:between|across|inter)[\s\-](?:(?:the|our|these)\s){{0,2}}(?:two\s)?(?:{_NODES})|"
     r"(?<![a-z])(?:network(?:ing)?|interconnect|inter-?node)(?![a-z])|机间|节点间|跨机|跨节点|网络"
 )
-# A product's name whose number counts nothing: "ConnectX-7", "Slingshot-11".
+# Names of products whose numbers are no figures: "ConnectX-7", "Slingshot-11".
 _PRODUCT = Gated(r"(?<![a-z])(?:connect-?x|cx|bluefield|slingshot|quantum|efa\s?v)[\s\-]?\d{1,2}(?![\w.])")
 PER_NODE = Gated(
     r"(?:per|/|each|every|a)\s?(?:node|server|machine|host|box|instance|vm)(?![a-z])|"
@@ -65,7 +65,7 @@ BOTH_WAYS = Gated(r"bi[\s\-]?dir(?:ectional)?|both\s(?:ways|directions)|two[\s\-
 _NEAR = 16
 _LEAST_BARE_GBIT = 25
 _GBIT_PER_GB = 8.0
-# GB/s of a network one way: what is more is that of a whole node.
+# GB/s of a network one way: a larger figure is that of a whole node.
 MOST_OF_A_CARD_GB_S = 200.0
 
 

@@ -106,7 +106,7 @@ _PAIRED_LENGTHS = Gated(
     r"\(?(in(?:put)?|isl)\s?/\s?(out(?:put)?|osl)(?![a-z])\)?",
 )
 # "4k1k": input and output.
-# "3000 tokens of log and rules in and 400 tokens of JSON out": what they are tokens of says nothing of their number.
+# "3000 tokens of log and rules in and 400 tokens of JSON out": the words after "of" say nothing of the length.
 _LENGTH_OF = Gated(r"(?<=tokens) of (?:[a-z&]{1,16}\s){1,4}(?=(?:in|out)(?![a-z\-])\s?(?:[,.;)/]|and(?![a-z])|$))")
 _GLUED_LENGTHS = Gated(r"(?<![A-Za-z0-9.])(\d{1,3}k)(\d{1,3}k)(?![A-Za-z0-9])")
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹", "0123456789")
@@ -193,7 +193,7 @@ def _each_with_its_figure(match: re.Match[str]) -> str:
 
 
 def with_keyed_amounts(text: str) -> str:
-    """The text with amounts before what they are of: "documents: 48000", "busiest minute: 1,080 requests"."""
+    """The text with amounts before their nouns: "documents: 48000", "busiest minute: 1,080 requests"."""
     text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(_busy_rate, text))
     return _KEYED_RATE.sub(_keyed_rate, text)
 
@@ -203,6 +203,6 @@ def _busy_rate(match: re.Match[str]) -> str:
 
 
 def _keyed_rate(match: re.Match[str]) -> str:
-    """A rate of each user or GPU, or of things that no reader of rates names, with its amount before it."""
+    """A rate per user or GPU, or of things that no reader of rates knows, with its amount before it."""
     is_known = match[3] == "" and _OF_REQUESTS.fullmatch(match[1]) is not None and not _OF_ALL.search(match.group())
     return match.group() if is_known else match.expand(r"\4 \1 per \2\3")

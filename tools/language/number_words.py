@@ -71,7 +71,7 @@ COMPOSED = (
 
 
 def english_value(words: str) -> int | None:
-    """The value of English number words, or `None` where a word is none."""
+    """The value of English number words; `None` if any word is another."""
     if words in PHRASES:
         return PHRASES[words]
     total = section = 0
@@ -88,7 +88,7 @@ def english_value(words: str) -> int | None:
 
 
 def chinese_value(words: str) -> int | None:
-    """The value of a Chinese numeral ("两", "一百二十八"), or `None` where a character is none."""
+    """The value of a Chinese numeral ("两", "一百二十八"), or `None` if any character is another."""
     if not words or any(c not in "零〇一二两三四五六七八九十百千万亿双单" for c in words):
         return None
     total = section = digit = 0

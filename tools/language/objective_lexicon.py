@@ -13,7 +13,7 @@ _PER_DOLLAR = r"\s?(?:per|/)\s?(?:dollar|\$|usd|eur(?:o)?|buck|yuan|cost)"
 _TOKENS_PER_S = r"(?:output\s)?(?:tokens?|toks?)(?:/s(?:ec)?|\sper\ssec(?:ond)?)"
 _THROUGHPUT = rf"(?:(?:through|thru)[\s\-]?put|tput|tpt|goodput|tps|{_TOKENS_PER_S})"
 _PER_GPU = r"(?:\s?/\s?|\s(?:per|of\seach|for\seach)\s)(?:gpu|card|accelerator|device|chip)s?(?![a-z])"
-# (English, Chinese) words for what is made best.
+# (English, Chinese) words for each objective.
 _SUBJECTS: dict[str, tuple[str, str]] = {
     "latency": (
         r"(?:latency|latencies|response\stimes?|delays?|responsiveness|turnaround(?:\stime)?|reaction\stimes?|ttft|tpot|"
@@ -137,11 +137,11 @@ INDIFFERENT = Gated(
     rf"(?:不(?:太|是很|怎么)?(?:在乎|关心|考虑|计较?|在意|看重|追求|要求|敏感于|强调|care)|无所谓)\s?(?:低|高)?(?:{_SUBJECT})|"
     rf"(?:{_SUBJECT})\s?(?:本身)?(?:都|也|倒|可以)?(?:不(?:太|是很|那么|怎么)?(?:重要|敏感|要求|限|是问题|关键|着急)|无所谓|没有?(?:什么)?要求|其次|次要|随意|放宽|高(?:一)?点(?:也)?(?:没关系|无所谓|可以|能接受))",
 )
-# The thing that is ranked lower, by its stem.
+# An objective that is ranked lower, by its stem.
 _OTHER = (
     r"(?:latenc|through-?put|thruput|tput|cost|price|spend|speed|budget|money|tokens?|tps|ttft|tpot|response)\w{0,6}"
 )
-# What follows comes after what stands before ("maximise throughput while keeping cost minimal").
+# Between two wishes: the second comes after the first ("maximise throughput while keeping cost minimal").
 SUBORDINATE = Gated(
     r"(?<![a-z])(?:while|whilst|subject\sto|then|if\spossible|ideally|secondly|secondary|provided|as\slong\sas)(?![a-z])|同时|其次|然后|再|前提",
 )

@@ -1,6 +1,6 @@
-"""What a request wants to make best: latency, throughput or cost.
+"""The objective of a request: latency, throughput or cost.
 
-What is ranked ("latency first") outweighs an extreme ("lowest cost"), and both outweigh a leaning ("interactive"). It
+A ranked wish ("latency first") outweighs an extreme ("lowest cost"), and both outweigh a leaning ("interactive"). It
 refuses two wishes of the same strength for different things, unless both only lean.
 """
 
@@ -23,8 +23,7 @@ class _Wish(Struct, frozen=True):
 
 
 def read_objective(page: Page, claims: Claims) -> None:
-    """Read what to make best.
-
+    """Read the objective.
     Raises:
         RequestError: two different things are wanted equally much.
     """
@@ -32,7 +31,7 @@ def read_objective(page: Page, claims: Claims) -> None:
     wishes: list[list[_Wish]] = []
     for tier in TIERS:
         if len(wishes) == _BARE and any(wishes):
-            break  # what only leans or demands has more to say than a word alone
+            break  # a demand or a leaning says more than a word alone
         matches = [match for match in page.search(tier) if not page.is_negated(*match.span())]
         wishes.append([_Wish(str(match.lastgroup), match.group().strip(), *match.span()) for match in matches])
     strength = next((i for i, tier in enumerate(wishes) if tier), None)
@@ -55,7 +54,7 @@ def read_objective(page: Page, claims: Claims) -> None:
 
 
 def wants(words: str, objective: str | None) -> bool:
-    """Whether the words say again what is to be made best."""
+    """Whether the words ask for the objective again."""
     return objective is not None and any(
         match.lastgroup == objective for tier in TIERS[:_BARE] for match in tier.finditer(words)
     )

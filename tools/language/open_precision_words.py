@@ -1,6 +1,6 @@
 """Words that leave the number format open: "any precision", "choose the quantization", 精度不限.
 
-It says where they stand; which formats may then be chosen is decided where a request is completed.
+Which formats may then be chosen is decided where a request is completed.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""What is said of other systems and other people: "the vector database (3 nodes) is sized elsewhere".
+"""Sentences about other systems and other people: "the vector database (3 nodes) is sized elsewhere".
 
-A sentence that begins with one of them speaks of its hardware, its load and its settings. It comes off the page before
-anything is read of it, and a reading says so; hardware that it counts may be a part of what there is, which is asked.
+Such a sentence begins with the other system and states its hardware, load and settings. It comes off the page before
+anything is read of it, and a reading says so; hardware that it counts is listed as unread, as it may be ours.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ _OTHERS = Gated(
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?:隔壁(?:组|团队|部门)?|(?:其他|别的|另一个?|训练|推荐|搜索|数据)(?:组|团队|部门)|(?:审核|业务|管理)?后台的?\s?mysql|mysql|redis|kafka|向量(?:数据)?库|数据库|(?:对象)?存储|语音(?:识别)?(?:模块|服务)|(?:嵌入|重排|embedding|rerank\w{0,3})\s?(?:模型|服务)?|前端|网关|爬虫|检索服务|(?:旧|老|之前的?|原来的?)(?:系统|服务|方案|平台)|竞品|友商|供应商|(?:测试|开发|灰度)环境)"
     r"(?![^,;。\n]{0,12}(?:占|留|共用|共享))(?:\([^()\n]{0,80}\)|[^,;。\n()]){1,120}?(?=[,;。\n()]|$)"
 )
-# What is taken of what there is, kept for others, or sent to the model that is planned.
+# Of our hardware taken or kept for others, or sent to the planned model.
 _OF_OURS = Gated(
     r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])gpu\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free)(?![a-z])|"
     r"其中|占|预?留|共用|共享"
@@ -55,7 +55,7 @@ _COUNTED = Gated(
 
 
 def set_aside_others(page: Page, claims: Claims) -> None:
-    """Take what is said of other systems off the page; the only model or card that is named is the one meant."""
+    """Take sentences about other systems off the page, but for models and cards that are named nowhere else."""
     for match in page.search(_OTHERS):
         words = match.group().strip()
         if _OF_OURS.search(words) or not any(map(str.isalnum, words)):
@@ -74,7 +74,7 @@ def set_aside_others(page: Page, claims: Claims) -> None:
 
 
 def _only_names(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Where the models and cards stand that are named nowhere else."""
+    """The spans of models and cards that are named nowhere else."""
     models = [(mention.start, mention.end) for mention in model_mentions.mentions(text)]
     cards = [(mention.start, mention.end) for mention in hardware.mentions(text) if mention.accelerator is not None]
     for named in (models, cards):

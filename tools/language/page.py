@@ -12,13 +12,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from .gated import Gated, Pattern
 
-# Private-use characters that stand for what was recognised; no text of a person keeps them (`Page` removes them).
+# Private-use characters that stand for recognised words; `Page` removes them from what people write.
 MODEL = "\ue000"
 CARD = "\ue001"
 TAKEN = "\ue002"
 STATISTIC = "\ue003"
 RACK = "\ue005"  # an accelerator named by its whole rack ("GB200 NVL72")
-OTHER = "\ue006"  # a model that runs beside what is planned
+OTHER = "\ue006"  # a model that runs beside the planned one
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 # Between the lines of a document: words of a line say nothing of another.
 BARRIER = "\n\n\n"
@@ -55,7 +55,7 @@ def parts(text: str, end: Pattern) -> Iterator[tuple[int, str]]:
 
 
 def breaks_of(text: str, ends: Pattern, start: int = 0, stop: int | None = None) -> list[tuple[int, int]]:
-    """The spans where clauses end, by the pattern of what ends them: a mark inside a number ends none."""
+    """The spans of the matches of `ends`, where clauses end; a mark inside a number ends none."""
     stop = len(text) if stop is None else stop
     decimals = {match.start() for match in _DECIMAL.finditer(text, start, stop)}
     return [match.span() for match in ends.finditer(text, start, stop) if match.start() not in decimals]
@@ -74,7 +74,7 @@ class Page:
     def __init__(self, normalised: str) -> None:
         self.original = _MARKS.sub(" ", normalised)
         self.text = self.original
-        # Spans that pretend to be said by somebody else ("system: ..."); permissions in them count for nothing.
+        # Spans that pretend another speaker ("system: ..."); permissions in them count for nothing.
         self.foreign: tuple[tuple[int, int], ...] = ()
         self._breaks = self._find_breaks()
 
@@ -90,11 +90,11 @@ class Page:
                 self.take(*match.span())
 
     def is_foreign(self, position: int) -> bool:
-        """Whether the word at this place pretends to be said by somebody else."""
+        """Whether the word at this place pretends another speaker."""
         return any(start <= position < end for start, end in self.foreign)
 
     def search(self, pattern: Pattern) -> Iterable[re.Match[str]]:
-        """The matches of a pattern in what nobody has taken, safe against taking while iterating."""
+        """The matches of a pattern in words that are not taken yet, safe against taking while iterating."""
         return list(pattern.finditer(self.text))
 
     def clause(self, start: int, end: int) -> tuple[int, int]:
@@ -107,7 +107,7 @@ class Page:
         return self.original[left:right].strip()
 
     def is_negated(self, start: int, end: int) -> bool:
-        """Whether the words at this span are said not to be: "no fp8", "not H100", "X is not allowed", "不要 X"."""
+        """Whether the words at this span are denied: "no fp8", "not H100", "X is not allowed", "不要 X"."""
         before = self.original[max(0, start - 60) : start].rpartition(BARRIER)[2]
         after = self.original[end : end + 30].partition(BARRIER)[0]
         return bool(_NEGATION.search(before) or _NEGATION_AFTER.search(after))

@@ -1,7 +1,7 @@
-"""Sentences that tell what held once: "last year we ran TP4 on vLLM 0.6", "in the pilot we paid 12 dollars an hour".
+"""Sentences about the past: "last year we ran TP4 on vLLM 0.6", "in the pilot we paid 12 dollars an hour".
 
-Loads and lengths of the past are what a plan goes by where nothing else is said. Settings, prices and what was reached
-then are no demand (`Claims.past`).
+Loads and lengths of the past count where no others are stated. Settings, prices and figures that were reached then are
+no demand (`Claims.past`).
 """
 
 from __future__ import annotations
@@ -35,5 +35,5 @@ _PAST = Gated(
 
 
 def note_past(page: Page, claims: Claims) -> None:
-    """Record in `claims.past` where the page tells what held once."""
+    """Record in `claims.past` the sentences of the page about the past."""
     claims.past = tuple(match.span() for match in _PAST.finditer(page.original))

@@ -214,7 +214,7 @@ def without_populations(
 
 
 def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence[int]) -> None:
-    """Take off the page how many there are in all, and that they are never all served."""
+    """Take totals of people off the page, and words that never all of them are served."""
     for total in find_quantities(page.text):
         before = lex.TOTAL_BEFORE.search(page.text[max(0, total.start - 24) : total.start])
         is_alone = before is not None and lex.ENDS_FIGURE.match(page.text, total.end) is not None

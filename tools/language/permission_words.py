@@ -1,4 +1,4 @@
-"""What a request permits: the named relaxations, and prefill and decode on cards of their own.
+"""What a request permits: the named relaxations, and prefill and decode on separate cards.
 
 Only clear permission, or a demand for the thing itself, allows a relaxation; a question or a doubt does not.
 """
@@ -86,7 +86,7 @@ _DENIED_BEHIND = Gated(
     r"\s?[:|]?\s?(?:还|暂|本期)?(?:未|没有?|不)(?:启用|开启?|上|用|做|部署|采用)|\s?[:|]\s?(?:off|disabled|none|not\s(?:used|enabled|planned|in\suse))(?![a-z])|"
     r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|[本这]期|本次|这轮|现阶段|这个季度|也)?都?(?:先)?(?:不|别|免)(?!错)",
 )
-# "disagg or colocated, whatever is faster", "PD 分离或混部都行": a choice between both is none.
+# "disagg or colocated, whatever is faster", "PD 分离或混部都行": a choice between both decides nothing.
 _OR_NOT = Gated(
     r"(?:\s(?:prefill|decode|serving|inference|pools?|mode|setup))?\s?(?:/|,?\s?(?:or|vs\.?|versus)\s|还是|或者?)\s?(?:not(?![a-z])|(?:fully\s)?(?:co[\s\-]?locat\w{1,4}|monolithic|(?:non|un)?[\s\-]?(?:dis)?[\s\-]?aggregated|dis[\s\-]?agg\w{0,9}|together|combined|shared|apart|separate)(?![a-z])|不分离|混合?部署?|合一|分离)",
 )
@@ -167,7 +167,7 @@ def _is_permitted(before: str, after: str, is_proper_name: bool) -> bool:
 
 
 def read_disaggregation(page: Page, claims: Claims) -> None:
-    """Read whether prefill and decode shall run on cards of their own; what is only permitted stays open."""
+    """Read whether prefill and decode shall run on separate cards; a mere permission leaves that open."""
     for match in page.search(_ONE_AND_ANOTHER):
         words = page.take(*match.span())
         claims.claim("disaggregated", True, words)

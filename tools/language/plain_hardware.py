@@ -1,4 +1,4 @@
-"""What people write in passing of cards and machines: "3 nodes 8xH100", "8-way hosts", "half a rack"."""
+"""Colloquial wordings about cards and machines: "3 nodes 8xH100", "8-way hosts", "half a rack"."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _NODES_OF = Gated(
     rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?P<node>nodes|servers|boxes|machines|hosts)"
     r"\s(?=\d{1,2}\s?x\s?[a-z]{1,4}\d)"
 )
-# "servers are 8x H100, three of them": nodes that are told first, and counted behind.
+# "servers are 8x H100, three of them": nodes that are named first and counted behind.
 _COUNTED_BEHIND = Gated(
     rf"(?<![a-z])(?:the\s|our\s)?(?P<node>servers|nodes|boxes|machines|hosts)\s"
     r"(?:are|have|with|of|come\swith)\s(?P<each>\d{1,2}\s?x\s?[a-z][a-z\d\- ]{1,20}?)(?:\seach)?,\s"
     rf"(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\sof\s(?:them|these|those)(?![a-z])"
 )
-# "three AZs with one g5.12xlarge in each": as many of what is in each.
+# "three AZs with one g5.12xlarge in each": as many machines as zones.
 _IN_EACH = Gated(
     r"(?<![\w.])(?P<n>\d{1,2}|two|three|four|five|six)\s(?:azs?|(?:availability\s)?zones|sites|regions|racks|rooms|data\s?cent(?:er|re)s)\s(?:with|and)\s(?:one|an?|1)\s(?P<what>[A-Za-z][\w.\-]{2,30}(?:\s[A-Za-z0-9\-]{1,12})?)\s(?:in\s|at\s|per\s)?(?:each|zone|site|az)(?![a-z])",
 )
@@ -62,7 +62,7 @@ _BOXES_TOLD = Gated(
 _SIZED_CARDS = Gated(
     r"(?<![\w.])(?P<n>\d{1,3})\s?[x×*]\s?(?P<size>\d{2,3})\s?GB\s(?P<card>[A-Z]{1,2}\d{2,4}[A-Z]?)(?!\w)"
 )
-# "4x A100 40": the memory that tells two cards of one name apart, without its unit.
+# "4x A100 40": the memory that tells cards of the same name apart, without its unit.
 _BARE_MEMORY = Gated(
     r"(?<![\w\-])(?P<card>A100|A800|V100|H20|H100)s?\s(?P<size>16|32|40|80|96|141)(?=\s?(?:[,.;:)!?\n]|$|(?:gpus?|cards?|in|on|with|and|pcie|sxm)(?![a-z])))(?!\.\d)",
 )

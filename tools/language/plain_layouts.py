@@ -1,4 +1,4 @@
-"""What people write in passing of models and layouts: "2 x TP4", "fp8 everywhere", "four replicas at TP2"."""
+"""Colloquial wordings about models and layouts: "2 x TP4", "fp8 everywhere", "four replicas at TP2"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people write in passing of loads, lengths and limits: "the busiest hour has 14k turns", "2,100 tokens go in"."""
+"""Colloquial wordings about loads, lengths and limits: "the busiest hour has 14k turns", "2,100 tokens go in"."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _BUSIEST_HOUR = Gated(
 _DAILY_CHINESE = Gated(
     r"(?:日均(?:请求|调用|访问|对话|问答)?(?:量|数|次数)?|日(?:请求|调用|访问|对话|问答)(?:量|数|次数))\s?(?:大?约|大概|差不多)?\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?(?:左右|上下)?\s?(?:次|个|条)?(?:请求|调用|对话)?(?=\s?[,;。:]|$)"
 )
-# "token rate at least 20 per second per user": of what.
+# "token rate at least 20 per second per user": the noun goes behind the figure.
 _TOKEN_RATE = Gated(
     r"(?<![a-z])(?:token|decode|decoding|generation|output|typing|reading)\s(?:rate|speed)s?((?:[\s:=]|(?:of|is|must\sbe|should\sbe|at\sleast|min(?:imum)?|above|over|about|around|no\sless\sthan|not\sbelow)(?![a-z]))*"
     r"\d{1,4}(?:\.\d)?)\s?(?=(?:per|/|a|each|every)\s?s(?:ec(?:ond)?)?\s?(?:per|/|for\s(?:each|every)|a)\s?(?:user|request|stream|session|person|client))",
@@ -37,7 +37,7 @@ _NOTHING_SHOWS = Gated(
 )
 # "单路输入": of each request.
 _OF_ONE_STREAM = re.compile(r"单路(?=输入|输出|平均|请求)")
-# "at most 56 generations at once": what is served at once are requests.
+# "at most 56 generations at once": those are requests.
 _SERVED_AT_ONCE = Gated(
     r"(?<![\w.])(?P<n>\d[\d,]{0,8})\s(?:generations|completions|answers|replies|responses|outputs|decodes|drafts|rollouts|calls)\s"
     r"(?=(?:(?:running|active|going|in\sprogress|underway)(?:[,.;)\n]|$|\s(?:at|in|and))|(?:talking\sto\sthe\smodel\s|being\s[a-z]{3,12}\s)?(?:at\s(?:once|a\stime|any\s(?:one\s)?time|the\ssame\s(?:time|moment))|in\s(?:parallel|flight)|simultaneous|concurrent)))",

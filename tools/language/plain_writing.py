@@ -1,4 +1,4 @@
-"""What people write in passing, in the form that the patterns of figures know: "15 lakh", "七八千", "万兆".
+"""Colloquial figures and wordings, in the form that the patterns of figures know: "15 lakh", "七八千", "万兆".
 
 It changes the writing and reads nothing.
 """
@@ -46,7 +46,7 @@ _ONE_AND_SAME = Gated(r"(?<![a-z])one\sand\sthe\ssame(?![a-z])")
 _TERM = Gated(
     r",?\s(?:\d|one|three)[\s\-]?(?:years?|yr)\s(?:reserved|commit(?:ment|ted)?|savings\splan)(?:\s(?:pric(?:e|ing)|rate|instances?))?(?![a-z])"
 )
-# Versions of what runs beside an engine: no quantity of a plan.
+# Versions of other software: no quantity of a plan.
 _SOFTWARE = Gated(
     r"(?<![a-z])(?:ubuntu|debian|rhel|centos|rocky(?:\slinux)?|sles|windows(?:\sserver)?|cuda|cudnn|nccl|rocm|driver|python|py?torch|linux|kernel|docker|kubernetes|k8s|helm|slurm|ansible|terraform)\s?(?:version\s|v)?\d{1,4}(?:\.\d{1,3}){0,3}(?![\w%]|\s?(?:gb|gpus?|nodes?|ms|s|tokens?)(?![a-z]))",
 )
@@ -64,7 +64,7 @@ _OTHER_THINGS = Gated(
 _WISH_BEHIND = Gated(
     r"(?<=[a-z])\s(?=(?:highest|max(?:imum|imi[sz]e)?|best|most)\s(?:tok(?:en)?s?(?:/s|\sper\ssecond)|throughput)(?![a-z]))"
 )
-# "It isn't pipeline parallelism that we can't do": said twice not to be, it says nothing of what is.
+# "It isn't pipeline parallelism that we can't do": a double denial demands nothing.
 _TWICE_DENIED = Gated(
     r"(?<![a-z])(?:it|that)\s(?:isn't|is\snot|wasn't)\s[a-z][a-z\s\-]{2,40}\sthat\s(?:we|i|they|you)\s(?:can't|cannot|don't|won't|mustn't|may\snot|shouldn't)\s[a-z]{2,10}(?![a-z])"
 )

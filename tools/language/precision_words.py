@@ -60,7 +60,7 @@ _ROLE = Gated(
 )
 _BIT_FORMATS: dict[str, DType] = {"4": "int4", "8": "int8", "16": "bf16"}
 _FIELDS = ("weights", "kv_cache", "activations")
-# What joins formats of which one is to be chosen; what may join them where the words beside them say so.
+# Words that join formats to choose from; words that join them only where "one of" stands beside them.
 _OR = Gated(
     r"(?:\s?\ue002{1,20})?(?:\sif\spossible)?\s?(?:weights?|权重)?\s?[,(]?\s?(?:or|或者?|还是|抑或)\s?(?:else\s)?(?:(?:with|in|use|stay\s(?:on|with|at)|stick\s(?:to|with)|keep|remain\s(?:on|at)|go\swith)\s|用)?",
 )
@@ -88,7 +88,7 @@ class _Format(Struct, frozen=True):
 
 
 def read_precision(page: Page, claims: Claims, model: NamedModel) -> None:
-    """Read the formats; a suffix of the model's name ("-FP8") speaks of the weights where nothing else does."""
+    """Read the formats; a suffix of the model's name ("-FP8") states the weights where nothing else does."""
     opened = read_open_precision(page, claims)
     _read_schemes(page, claims)
     reader = _Reader(page, claims, opened)
@@ -198,7 +198,7 @@ class _Reader:
         self._words.append(words)
 
     def claim_choice(self) -> None:
-        """Claim what is to be chosen from, if anything is."""
+        """Claim the formats to choose from, if there are any."""
         if not self._opened and not self.chosen:
             return
         words = "; ".join(dict.fromkeys(self._words))

@@ -47,7 +47,7 @@ _WHAT = (
 )
 _OF = r"of\s(?:which|those|these|that|them|it)(?:\stokens)?"
 _ABOUT = r"(?:(?:about|some|roughly|around|the\sfirst)\s|~\s?){0,2}"
-# What is said of a part that all prompts have: "the policy wording, which goes first and is identical each time".
+# Words about a part that all prompts have: "the policy wording, which goes first and is identical each time".
 _SAME = (
     r"(?:(?<![a-z])(?:same(?!\s(?:time|moment|day|hour))|identical|shared|common|fixed|constant|static|unchanged|"
     r"boilerplate|preamble|system[\s-](?:prompt|message|prefix|instructions?))(?![a-z])|"
@@ -78,7 +78,7 @@ _PROMPT = Gated(r"prompt|input|token|(?<![a-z])in(?![a-z])|提示|输入|词元"
 # A claim that is no field: tokens of a prompt that repeat the request before it, until its length is known.
 REPEATED = "repeated_tokens"
 _LEAST_SHARED = 32  # "4 cards, 2 of those are shared"
-# Behind a system prompt: what each user adds to it, which makes the input with it.
+# Behind a system prompt: the length that each user adds; both make the input.
 _USERS = (
     r"(?:users?(?:'s)?[\s-](?:parts?|messages?|inputs?|texts?|prompts?|questions?|turns?|content)|variable\s(?:part|text|content)|"
     r"(?:the\s)?(?:actual\s)?(?:question|query)|用户(?:的)?(?:部分|输入|问题|消息|提问|内容|历史)|(?:历史|检索)(?:对话|消息|片段|内容)?|(?:变化|可变)的?部分)"
@@ -181,7 +181,7 @@ def settle_repeated(claims: Claims) -> None:
 
 
 def _is_length(_: Page, match: re.Match[str]) -> bool:
-    """Whether a number may be one of tokens: "system prompt: 2 rules" states none."""
+    """Whether a number may be a number of tokens: "system prompt: 2 rules" states none."""
     return (_tokens_of(match) or 0) >= _LEAST_SHARED or "token" in match.group().lower()
 
 
@@ -198,7 +198,7 @@ def _is_of_prompt(page: Page, match: re.Match[str]) -> bool:
 
 
 def _claim_sum(page: Page, claims: Claims, shared: int, match: re.Match[str]) -> None:
-    """The input as a system prompt and what each user adds to it, where that stands right behind."""
+    """Claim the input as a system prompt and what each user adds to it, where that stands right behind."""
     added = next(filter(None, (pattern.match(page.text, match.end()) for pattern in _ADDED)), None)
     tokens = read_whole(added["tokens"]) if added is not None else None
     if added is None or not tokens:

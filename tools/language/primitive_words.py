@@ -120,7 +120,7 @@ ONE_LEFT_OUT = "one degree alone cannot be left out: bound it (tp <= 2) or state
 # More primitives than any request names.
 MOST_READ = 200
 _LONGEST_CLAUSE = 400
-# How far from a stated degree the word stands that makes it a bound.
+# The most characters between a stated degree and the word that makes it a bound.
 _NEAR = 14
 # "TP8 is fine", "I accept PP2 or a second replica": may be had, and need not.
 PERMITS = Gated(
@@ -133,7 +133,7 @@ class _Clause(Struct, frozen=True):
 
     start: int
     text: str
-    written: str  # the same, with what was taken before
+    written: str  # the same, with the words that were taken before
     match: re.Match[str]
     following: str
     key: str  # what stands before its colon
@@ -145,7 +145,7 @@ class _Clause(Struct, frozen=True):
 
     @property
     def is_asked(self) -> bool:
-        """Whether the clause asks, or tells what others say."""
+        """Whether the clause asks, or reports what others say."""
         asks = self.following.startswith(("?", "？")) and _WITHOUT.search(self.text) is None
         return asks or any(words.search(self.text) for words in (_ASKS_WHETHER, _HEARSAY))
 
@@ -155,7 +155,7 @@ class _Clause(Struct, frozen=True):
 
     @property
     def phase(self) -> Any:
-        """The one phase that the clause names."""
+        """The phase that the clause, or else its sentence, names; `None` for several or none."""
         named = {str(match.lastgroup) for match in PHASE.finditer(self.key + self.text)}
         return named.pop() if len(named) == 1 else self.scope if not named else None
 
@@ -166,7 +166,7 @@ class _Clause(Struct, frozen=True):
 
 
 def leave_unbounded(page: Page, claims: Claims) -> None:
-    """List what no constraint on a degree can hold: the least that it may be, and one value that it may not have."""
+    """List what no constraint on a degree can state: a lower bound, and a single excluded value."""
     for match in page.search(_FROM_BELOW):
         words = page.take(*match.span())
         claims.leave_unread(f"{words!r}: a degree has no least here, only a most (tp <= 4), one value (tp = 4) or none")
@@ -177,7 +177,7 @@ def leave_unbounded(page: Page, claims: Claims) -> None:
 def read_primitives(page: Page) -> list[Constraint]:
     """The demands on each primitive that the page names; their words are taken."""
     demands: list[Constraint] = []
-    # A line ends a clause, also where a reader took what stands at its end.
+    # A line ends a clause, even where the words at its end were taken.
     lines = [match.span() for match in re.finditer("\n", page.original)]
     breaks = sorted({*breaks_of(page.text, _CLAUSE_END), *lines})
     for match in list(page.search(PRIMITIVE))[:MOST_READ]:
@@ -268,7 +268,7 @@ def _bounded(clause: _Clause) -> Constraint | None:
         counts = [count for count in _COUNT.finditer(clause.text) if TAKEN not in count.group()]
         near = min(counts, key=lambda count: min(abs(count.start() - word.end()) for word in words), default=None)
         degree = None if near is None else read_whole(near["n"])
-    # Of a list of degrees none is the bound.
+    # A list of degrees is no bound.
     if not words or degree is None or _LISTED.match(clause.following):
         return None
     if any(word["less"] or word["less_sign"] for word in words):
@@ -310,7 +310,7 @@ def _demands_crossing(clause: _Clause) -> bool:
 
 
 def _not_either(page: Page, clause: _Clause) -> Constraint | None:
-    """Groups that may not do what the clause before allows others: to leave a node."""
+    """Groups that may not leave a node, where the clause before allows others to."""
     before = page.original[max(0, clause.start - _BEFORE_IT) : clause.start]
     if clause.is_asked or not _MAY_NOT.search(clause.text) or not _CROSSING.search(before):
         return None
@@ -318,7 +318,7 @@ def _not_either(page: Page, clause: _Clause) -> Constraint | None:
 
 
 def _crosses(clause: _Clause) -> bool:
-    """Whether a clause speaks of leaving one node; "more than two nodes" leaves none out."""
+    """Whether a clause speaks of leaving a single node; "more than two nodes" does not."""
     crossing = _CROSSING.search(clause.text)
     return crossing is not None and (crossing["many"] is None or read_whole(crossing["many"]) == 1)
 

@@ -142,7 +142,7 @@ def read_whole(words: str | None) -> int | None:
 
 @lru_cache(maxsize=16)
 def find_quantities(text: str) -> tuple[Quantity, ...]:
-    """Every quantity of a normalised text, in order; ranges ("512 to 8192 tokens") are one quantity each."""
+    """Every quantity of a normalised text, in order; ranges ("512 to 8192 tokens") are a single quantity."""
     quantities: list[Quantity] = []
     position = 0
     while match := _NUMBER.search(text, position):
@@ -261,7 +261,7 @@ def _number_values(words: str) -> tuple[float, float] | None:
 
 
 def _digits_value(digits: str) -> float:
-    """The value of written digits; what is beyond any bound is `_MOST`, since sums and shares of infinity fail."""
+    """The value of written digits, at most `_MOST`, since sums and shares of infinity fail."""
     base, _, exponent = digits.replace(",", "").partition("^")
     try:
         return min(float(base) ** int(exponent or 1), _MOST)

@@ -33,7 +33,7 @@ def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = Fal
         sends = _SENDER.match(line) is not None
         begins = sends and not before.strip(" \t-_=*—–") and not all(map(_HEAD.match, newer))
         if not is_older and mark is None and (_HEADER.match(line) or begins):
-            # What is quoted begins with the line that says so.
+            # A quote begins with the line that announces it.
             is_older = has_header = not is_quoted or any(map(str.strip, newer))
         elif mark is not None:
             has_header |= sends or _HEADER.match(line[mark.end() :]) is not None
@@ -62,7 +62,7 @@ _REFERENCE_BLOCK = Gated(
 
 
 def without_reference(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text without blocks that are said to be for reference only, and what was set aside."""
+    """The text without blocks that are said to be for reference only, and notes on these."""
     notes: list[str] = []
 
     def gone(match: re.Match[str]) -> str:

@@ -26,13 +26,13 @@ from .quantities import Quantity, find_quantities, read_number
 _LEAST_OF_BATCH = 1_000_000  # tokens
 _LONGEST_BATCH = 31 * 24.0  # hours
 _LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
-_NOUN = 16  # characters behind an amount that say what it is of
+_NOUN = 16  # characters behind an amount that hold its noun
 _OUTPUT = Gated(r"output|generat|completion|输出|生成")
-_NOTHING = 0.9  # less than what one word of meaning costs
+_NOTHING = 0.9  # less than the cost of a word of meaning
 _FAR = 4.0
 _DAY_S = 86_400
 _MOST_BEHIND = 160
-_MOST_BEHIND_WORK = 320  # of a job, which is told first, and its deadline last
+_MOST_BEHIND_WORK = 320  # of a job, whose deadline may be stated last
 _CLOCK = (
     r"(?P<p{n}>早上?|上午|中午|下午|晚上?|凌晨)?\s?(?P<c{n}>\d{{1,2}})(?P<s{n}>:\d\d)?\s?"
     r"(?P<m{n}>[ap]\.?m\.?(?![a-z])|点钟?|时|h(?![a-z]))?"
@@ -86,7 +86,7 @@ _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
 _OF_IT = Gated(
     r"[.\s]*(?:(?:all|most|nearly\sall|everything|these|those|they|it|that|this)(?![a-z])|全部|都|它们|这些)",
 )
-# "Answers must be there within 2 hours" says how long one may take.
+# "Answers must be there within 2 hours" says how long an answer may take.
 _DEADLINE = Gated(
     r"(?<![a-z])(?:answer|repl(?:y|ies)|respon|result|read(?:y|able)|done|finish|deliver|must|should|need|kept|stored|retain|old)|"
     r"回复|答复|完成|保[存留]|必须",

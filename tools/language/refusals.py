@@ -10,7 +10,7 @@ from .page import MODEL, OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
 from .standing import STAYS
 
-# Models that are not planned; what speaks of one beside a model to serve may be said of another system.
+# Models that are not planned; words about them beside a model to serve may be about another system.
 _OTHER_KIND = "encoder-decoder models"
 _NON_GOALS: tuple[tuple[str, str], ...] = (
     (
@@ -41,17 +41,17 @@ _NON_GOAL = Gated(
     "|".join(f"(?P<g{i}>{pattern})" for i, (_, pattern) in enumerate(_NON_GOALS)),
 )
 
-# "four are reserved for training": said of other hardware, which is no wish to train.
+# "four are reserved for training": about other hardware, and no wish to train.
 _BUSY = Gated(
     r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
     r"(?<=\d\s)(?:is|are|goes|go)|(?<=(?:one|two)\s)(?:is|are|goes|go)|预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\s(?:to|for|by)(?:\s(?:the|our|an?|some|future))?)?\s?(?:给|着)?$",
 )
-# "Leave 10 GB a GPU untouched, the LoRA cache lives there": said of what shares the memory.
+# "Leave 10 GB a GPU untouched, the LoRA cache lives there": about something that shares the memory.
 _KEPT_FREE = Gated(
     r"\d\s?g(?:i?b)?(?![a-z])[^.;\n]{0,40}(?:untouched|free|unused|reserv|taken|aside|belong|预留|保留|留)|(?:leave|keep|reserve|留)[^.;\n]{0,20}\d\s?g|"
     r"(?:must|should|shall|ha[sv]e?\sto|needs?\sto)\s(?:stay|remain|be\s(?:kept|left))|stays?\s(?:free|idle|empty)",
 )
-# "MTP is somebody's experiment and should be left out", "leave out speculation"; "_" is what is refused.
+# "MTP is somebody's experiment and should be left out", "leave out speculation"; "_" stands for the refused words.
 _LEFT_OUT = Gated(
     r"(?<!not\s)(?<!not\sbe\s)(?<!never\s)(?<!never\sbe\s)(?<!don't\s)(?<![a-z])"
     r"(?:(?:leav(?:e|ing)|keep(?:ing)?)\s(?:(?:the|any)\s)?_\sout(?![a-z])|"
@@ -59,7 +59,7 @@ _LEFT_OUT = Gated(
     r"_.*(?<!not\s)(?<!not\sbe\s)(?<!never\s)(?<!never\sbe\s)(?<![a-z])(?:(?:left|kept)\sout|excluded|omitted|ignored|disregarded|out\sof\sscope|"
     r"not\s(?:be\s)?(?:part\sof|in\sscope|included|considered|counted|planned))(?![a-z])|_[^不]*(?:不(?:用|要|必|需要?)?(?:考虑|计入|纳入)|排除))",
 )
-# Behind what is not planned, in its sentence: the plan is to be made without it.
+# Behind a non-goal, in its sentence: the plan is to be made without it.
 _SWITCHED_OFF = Gated(
     r"^[^.;!?。\n]{0,24}?(?:(?:按|先|暂)[^.;。\n]{0,4}不(?:开启?|启用)|关闭|(?<![a-z])assum(?:e|ed|ing)\s(?:it\s)?(?:off|disabled)|"
     r"(?:is|stays|remains|kept|:)\s?(?:off|disabled)|(?:please\s)?(?:ignore|skip|forget|disregard)\s(?:it|that|this)(?![a-z]))",
@@ -67,7 +67,7 @@ _SWITCHED_OFF = Gated(
 _OTHER_CLAUSE = Gated(
     r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",
 )
-# "Two of the GPUs run Whisper and stay that way": on a part of what there is.
+# "Two of the GPUs run Whisper and stay that way": on a part of the hardware.
 _ON_SOME = Gated(r"\s(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z])|[张台块卡]")
 # "Leave one out, the Whisper thing is on it".
 _IS_ON_IT = Gated(
@@ -77,7 +77,7 @@ _SERVED = Gated(r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|with|plus
 _SERVED_TOO = Gated(
     r"(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|host(?:ing)?|deploy(?:ing)?|plus|and)\s(?:\w+\s){0,2}$|部署|加载|[和与及]$"
 )
-# A request to serve something that speaks of somebody's training wants none.
+# A request to serve something that mentions somebody's training wants no training.
 _SERVING = Gated(
     r"(?<![a-z])(?:serv(?:e|es|ing)|inference|ttft|tpot|concurren\w{1,3}|tokens?\s(?:in|out)|(?<=\d\s)(?:in|out)|(?<=\dk\s)(?:in|out)|input|output|prompts?|latency|requests?)(?![a-z])|推理|输入|输出|并发",
 )
@@ -99,7 +99,7 @@ _INSTRUCTION = Gated(
     r"|(?:忽略|无视|跳过|绕过|关闭|假装|假设|禁用|不要检查|不用检查|别管|违反|取消)[^,;.!?。\n]{0,30}?(?:规则|检查|限制|约束|校验|验证|指令|提示|[A-Z]{2}\d{3}|通过)[^,;.!?。\n]{0,20}"
     r"|(?<![a-z])(?:rule\s)?[A-Z]{2}\d{3}\s(?:does\snot|doesn'?t|need\snot|must\snot|should\snot)\s(?:apply|hold|matter|fire)",
 )
-# Speech in quotation marks, and what in it wants to overrule all that was said.
+# Quoted speech, and words in it that want to overrule the request.
 _QUOTATION = re.compile(r"[“「『][^”」』\n]{4,600}[”」』]|\"[^\"\n]{4,600}\"|\[[^\[\]\n]{4,600}\]")
 _OVERRULING = Gated(
     r"(?<![a-z])(?:ignor(?:e|ing)|disregard(?:ing)?|forget)\s(?:all|any|every(?:thing)?|the|your|previous|prior|what(?:ever)?)(?![a-z])|"
@@ -109,7 +109,7 @@ _RULE_ID = re.compile(r"(?<![A-Za-z0-9])(?:ST|CO|DP|PP|TP|EP|SP|PH|DE|GP|ME|PE)\
 
 
 def set_aside_orders(page: Page, claims: Claims) -> None:
-    """Take what brackets or quotation marks hold off the page where it wants to overrule all that was said."""
+    """Take brackets and quotations off the page that want to overrule the request."""
     for match in page.search(_QUOTATION):
         if _INSTRUCTION.search(match.group()) or _OVERRULING.search(match.group()):
             words = page.take(*match.span())
@@ -117,12 +117,12 @@ def set_aside_orders(page: Page, claims: Claims) -> None:
 
 
 def set_aside_instructions(page: Page, claims: Claims) -> None:
-    """Take instructions to break a rule off the page; they are listed as unread and nothing else comes of them."""
+    """Take instructions to break a rule off the page; they are listed as unread and have no other effect."""
     page.foreign = foreign_spans(page.text)
     for span in page.foreign:
         if not speaks_of_machines(page.text, span):
             words = page.original[slice(*span)].strip()
-            if words[:1] in "[(":  # what is in brackets ends with them, and is no one else's
+            if words[:1] in "[(":  # words in brackets end with them
                 page.take(*span)
             claims.leave_unread(f"{words[:120]!r} pretends another speaker: it permits nothing and orders nothing")
     for match in page.search(PERSON_SPEAKS):
@@ -171,7 +171,7 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
 
 
 def _is_left_out(page: Page, start: int, end: int) -> bool:
-    """Whether the clause of the words at this span asks to leave them out of what is planned."""
+    """Whether the clause of the words at this span asks to leave them out of the plan."""
     before = _OTHER_CLAUSE.split(page.text[max(0, start - 80) : start])[-1]
     behind = _OTHER_CLAUSE.split(page.text[end : end + 160], maxsplit=1)[0]
     return _LEFT_OUT.search(f"{before}_{behind}") is not None

@@ -19,7 +19,7 @@ _REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{NUMBER})",
 )
-# A claim that is no field: replicas that are wanted on each node.
+# A claim that is no field: replicas per node.
 ON_EACH_NODE = "replicas_on_each_node"
 _PER_NODE = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"

@@ -1,4 +1,4 @@
-"""That no replica leaves a node: "keep every replica inside one box", "no instance may span servers", "副本不跨机".
+"""No replica may leave a node: "keep every replica inside one box", "no instance may span servers", "副本不跨机".
 
 All of a replica's groups (TP, EP and the pipeline) then stay in a node.
 """
@@ -49,7 +49,7 @@ _GROUPS: tuple[Primitive, ...] = ("tp", "ep", "pp")
 
 
 def read_kept_whole(page: Page) -> Iterator[Constraint]:
-    """Yield what keeps each replica in a node, and take its words."""
+    """Yield the constraints that keep each replica in a node, and take their words."""
     for match in page.search(KEPT_WHOLE):
         words = page.clause_text(*match.span())[:500]
         page.take(*match.span())

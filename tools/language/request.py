@@ -121,7 +121,7 @@ def read_words(text: str) -> Said:
 
 
 def _read_words(text: str, *, is_quoted: bool) -> Said:
-    """As `read_words`; `is_quoted`: it is what a mail quotes, which may quote older ones."""
+    """As `read_words`; `is_quoted`: a mail quotes the text, which may quote older mails."""
     if len(text) > MAX_REQUEST_CHARACTERS:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
@@ -251,7 +251,7 @@ def _doubt_unlikely_load(claims: Claims) -> None:
 
 
 def _settle_open(claims: Claims) -> None:
-    """An open number of GPUs: the fewest are wanted for their cost, where nothing else is said to be made best.
+    """Make cost the objective of an open number of GPUs ("the fewest"), where no other objective is stated.
 
     Raises:
         RequestError: there is no limit on their number, and a number of them.

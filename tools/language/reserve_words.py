@@ -32,7 +32,7 @@ _RESERVE = Gated(
     rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"
     rf"(?:任意|任何|若|如果|即使|哪怕)?{_CHINESE.format('if')}\s?{_BROKEN}(?:掉|了)?"
 )
-# The clause behind it that says what is left then: ", the others still have to carry the full load".
+# The clause behind it about the remaining replicas: ", the others still have to carry the full load".
 _LEFT = re.compile(
     r"[,\s](?:and|but|so|then|while)?[^,.;!?。\n\d]{0,120}?(?:others?|rest|remain\w*|surviv\w+|left|still|carr(?:y|ies)|load|traffic|"
     r"其余|其[他它]|剩|仍|还|照样|继续|扛|撑|承担)[^,.;!?。\n\d]{0,120}",

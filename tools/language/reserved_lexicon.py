@@ -11,7 +11,7 @@ NODE = (
     r"节点|整?机器?|服务器"
 )
 _GPU = rf"gpus?|cards?|accelerators?|devices?|显?卡|{CARD}++s?"
-# "two of the six servers", "two of those whole systems"; "one GPU out of the 8 H100": what it is a part of.
+# "two of the six servers", "two of those whole systems"; "one GPU out of the 8 H100": the whole of which it is a part.
 _OF = (
     rf"(?:\s(?:of|out\sof)\s(?:the|our|these|those|its|my)?\s?(?:(?:{NUMBER})\s)?)?"
     r"(?:\s?(?:whole|entire|single|spare|full|complete|other|of\s(?:the|those|our|these)(?:\s\d{1,4})?)){0,2}"
@@ -42,7 +42,7 @@ PART_OF_IT = Gated(
     rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
 )
 # "students use two of them", "the client keeps 4 GPUs for embeddings", "其中2张要跑语音合成": what somebody else takes.
-# Whoever plans, and what is planned, is nobody else.
+# The planner and the planned model are nobody else.
 _OTHERS = (
     r"(?<![a-z])(?!(?:we|i|you|us|it|they|that|this|which|who|what|each|every|one|to|can|may|must|should|will|would|could|please|let|model|llm|"
     r"engine|replicas?|instances?|services?|deployments?|plan|copy|copies|stages?|groups?|prefill|decode|tp|pp|dp|ep|and|or|then|only|just)(?![a-z]))"
@@ -57,7 +57,7 @@ OTHERS_TAKE = Gated(
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
 )
-# The last of these before it says what is counted.
+# The last of these before a count is the counted hardware.
 HARDWARE = Gated(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])")
 
 
@@ -70,7 +70,7 @@ ONE_NODE = Gated(r"node|server|machine|box|host|system")
 
 
 def cues(english: str, chinese: str = "") -> Gated:
-    """Any of the words: English ones whole, Chinese ones as they stand."""
+    """A pattern of words: English ones whole, Chinese ones as they stand."""
     return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""))
 
 
@@ -80,7 +80,7 @@ KEYED = Gated(
     rf"(?:(?P<node>{NODE})|gpus?|cards?)\s?[:=]\s?(?P<n>\d{{1,4}})(?![\d.])",
 )
 OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])")
-# Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and what puts them out of use.
+# Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and words that put them out of use.
 NUMBERED = Gated(
     rf"(?<![A-Za-z0-9])(?<!in\s)(?<!on\s)(?<!of\s)(?:(?P<node>{NODE})|gpus?\s?|cards?)\s?#?"
     r"(?P<list>\d{1,3}(?:(?:\s?[,&和与]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s|\s?[到至~]\s?)(?:node\s|gpu\s?)?\d{1,3}(?!\s(?:nodes|gpus)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)|"
@@ -93,7 +93,7 @@ SITS_ON = Gated(
     r"(?P<list>\d{1,3}(?:(?:\s?[,&]\s?|\sand\s|\s?-\s?|\s(?:to|through)\s)\d{1,3}(?!\s?(?:x|gpus|nodes)))*)(?![\d.]|\s?x\s?\d|\s?[a-z]?\d)",
 )
 _LOSING = r"(?:los[st]|losing|failure|outage|crash)"
-# "must survive losing any one node", "one server may fail": what is left has to do.
+# "must survive losing any one node", "one server may fail": the rest has to do.
 SURVIVES = Gated(
     rf"(?<![a-z])(?:(?:surviv\w{{1,3}}|tolerat\w{{1,3}}|withstand\w{{0,3}})\s(?:the\s)?(?:{_LOSING}\s?(?:of\s)?)?|(?:cop(?:e|ing)\swith|absorb)\s(?:the\s)?{_LOSING}\s?(?:of\s)?)"
     rf"(?:any\s)?(?P<n>an?|any|{NUMBER})\s(?:(?:single|whole|entire|full|complete)\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z])"
@@ -101,7 +101,7 @@ SURVIVES = Gated(
     rf"(?<![A-Za-z0-9.])(?P<m>any|an?|{NUMBER})\s(?:(?:single|whole|entire)\s)?(?:(?P<node2>{NODE})|gpus?|cards?)\s(?:may|can|might|could)\s(?:fail|die|crash|drop\sout|go\sdown|be\slost)(?![a-z])|"
     r"(?:允许|容忍|能扛住?|挂掉?|坏掉?|宕)\s?(?:任意|任何)?(?:坏|挂|宕机?)?\s?(?P<k>[一二两12])\s?(?P<unit>[台张])(?:机器|节点|卡)?(?:宕机|故障|挂掉?|坏掉?|也)?",
 )
-# "what three nodes can carry": those that are left.
+# "what three nodes can carry": the remaining ones.
 LEFT_CARRY = Gated(
     rf"(?<![A-Za-z0-9.])(?:the\s(?:remaining|other)\s)?(?:{NUMBER})\s(?:{NODE}|gpus?|cards?)\s(?:can|must|have\sto|should|need\sto)\s(?:carry|hold|do|serve|handle|cope|suffice)(?![a-z])|"
     r"(?<![a-z])the\s(?:limits?|slos?|slas?|targets?)\s(?:must|have\sto|has\sto|should|need\sto)\s(?:still\s|all\s)*(?:hold|be\s(?:met|kept))(?![a-z])",
@@ -120,7 +120,7 @@ DOWN = cues(
     rf"{_BROKEN}|exclude",
     "坏|掉[卡线]|离线|故障|维修|没修|宕机|不能算|不可用",
 )
-# "不要用流水线并行": what must not be used is no machine.
+# "不要用流水线并行": this must not be used, but is no machine.
 _THINGS = r"\ue002|[tpdesc]p\d{0,3}(?![a-z])|(?:fp|bf|int)\d|量化|流水线|张量|专家|数据并行|并行|投机|[a-z]{0,2}分离"
 _OF_OTHER_THINGS = rf"(?!\s?(?:{_THINGS}))"
 # Words that keep something from the plan, wherever in the sentence.
@@ -142,7 +142,7 @@ AWAY = cues(
     rf"(?:不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)){_OF_OTHER_THINGS}|"
     r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|(?:(?<=[张台块卡点个都要须得先])给|(?:留|拿|拨|分|借|让)[^,;。\n]{0,8}?给)(?!大模型|推理|这个|我们|咱|你)[^,;。\n]{1,8}用(?!户)|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
 )
-# What is busy is kept away where it is said; what is free only where that is demanded: else it is a fact.
+# A busy machine is always kept away; a free one only where that is demanded: else it is a fact.
 BUSY = cues(
     r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\s(?:maintenance|repair)|"
     rf"(?:are|is|were|was)\s(?:(?:still|currently|now)\s)?(?:{_BROKEN}|defective|(?:being\s)?rma'?e?d|gone)",

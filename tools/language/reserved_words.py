@@ -1,4 +1,4 @@
-"""What a request keeps from the plan: GPUs, nodes and memory that stay free."""
+"""GPUs, nodes and memory that a request keeps out of the plan."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ _EACH = lex.cues(
     r"每\s?[张块个]?\s?(?:卡|gpu|显卡)",
 )
 _OF_CARDS = lex.cues(r"vram|(?:gpu|video|device)\smem(?:ory)?|hbm", "显存")
-# Memory that is no GPU's.
+# Memory of something other than a GPU.
 _HOST = lex.cues(r"host|ram|disk|ssd|nvme|storage|swap|cpu", "硬盘|内存|磁盘")
 _LEFT = lex.cues(
     r"free|leave|leaving|left|keep|keeping|kept|reserv(?:e|ed|ing)|headroom|spare|unused|unallocated|clear|untouched|"
     r"empty|available|budget|taken|occupied|hands\soff",
     "预留|保留|留|空|占",
 )
-# What something else takes of each card; the memory of the model itself is what a plan works out.
+# Memory that something else takes of each card; a plan works out the memory of the model itself.
 _USED = lex.cues(
     r"(?:needs?|takes?|taking|uses?|using|occup(?:y|ies)|eats?(?:\sup)?|consumes?|hogs?|holds?|claims?|los(?:e|es|ing))\s"
     r"(?:about\s|around\s|roughly\s|some\s|~\s?|up\sto\s|another\s){0,2}(?=\d|five|ten|fifteen|twenty|thirty|forty)|"
@@ -61,13 +61,13 @@ _TAKEN_OF_EACH = Gated(
 )
 # A claim that is no field: GPUs that each node keeps back, until the nodes are counted.
 _KEPT_OF_EACH = "kept_of_each_node"
-# Memory that is there to plan with; what has to be left free is read before.
+# Memory that is left to plan with; demands for free memory are read before.
 _USABLE = Gated(
     r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?\s?gi?b)\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
     r"(?:still\s)?(?:free|left|available|usable|ours|yours)(?:\sfor\s(?:you|us|it|this|the\smodel))?(?![a-z])|"
     r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
 )
-# "The rest belongs to another team": what was counted before it is what there is.
+# "The rest belongs to another team": the GPUs counted before it are ours.
 _REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
 _OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}")
 # How many characters before and behind such a word its object is looked for.
@@ -75,7 +75,7 @@ _BEFORE, _BEHIND = 80, 25
 
 
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
-    """Yield what is kept from the plan, and take its words."""
+    """Yield the constraints on what is kept out of the plan, and take their words."""
     page.take_all(lex.NONE_KEPT)
     yield from _free_memory(page)
     yield from _usable_memory(page, claims)
@@ -136,7 +136,7 @@ def _free_memory(page: Page) -> Iterator[Constraint]:
 
 
 def _is_used_by_others(page: Page, start: int, end: int) -> bool:
-    """Whether the amount at `start`..`end` is what something else holds of each card."""
+    """Whether the amount at `start`..`end` is memory of each card that something else holds."""
     left, right = page.clause(start, end)
     clause = page.original[left:right]
     subject = page.original[left:start]
@@ -166,7 +166,7 @@ def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
 
 
 def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
-    """ "Must survive losing any one node": the plan is made for what is left."""
+    """ "Must survive losing any one node": the plan is made for the remaining nodes."""
     for match in list(page.search(lex.SURVIVES))[:1]:
         number = next(filter(None, (match[name] for name in ("n", "m", "k"))))
         is_node = match["node"] or match["node2"] or match["unit"] == "台"
@@ -303,14 +303,14 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
 
 
 def how_many(numbers: str) -> int:
-    """How many are named by their numbers, each by itself or from the first to the last ("2, 4-7"); 0: none can be."""
+    """The number of nodes or GPUs that are listed by their numbers ("2, 4-7"); 0 for an impossible list."""
     ends = ((int(match["a"]), int(match["b"] or match["a"])) for match in lex.RANGE_OR_ONE.finditer(numbers))
     counts = [last - first + 1 for first, last in ends]
     return sum(counts) if min(counts, default=0) > 0 else 0
 
 
 def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constraint | None:
-    """What stays free of hardware that was counted before ("two of the eight have to stay free")."""
+    """The part of hardware counted before that stays free ("two of the eight have to stay free")."""
     part = lex.PART_OF_IT.search(sentence)
     if part is None or not (
         lex.BUSY.search(sentence, part.end(), part.end() + _BEHIND)
@@ -360,7 +360,7 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
 
 
 def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
-    """Whether the clause of a word that keeps something away speaks of memory."""
+    """Whether the clause of `away`, a word that keeps something away, is about memory."""
     clause = [words for start, words in parts(sentence, CLAUSE_END) if start <= away.start()][-1]
     return _SHARE.search(clause) is not None
 

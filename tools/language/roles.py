@@ -1,8 +1,8 @@
 """Speech of others in a request: blocks that pretend to come from a system, an assistant, a developer or a tool.
 
-What a chat model's template marks as a turn, and what a label or a tag gives to such a speaker, is found from its
-beginning to its end. Nothing is taken off the page: the words are read as any others, but they permit nothing. A block
-that is never closed lasts to the end of the text; one that only a label opens, to the next speaker or empty line.
+A block is a turn in a chat model's template, or the words that a label or a tag gives to such a speaker. Nothing is
+taken off the page: the words are read as any others, but they permit nothing. A block that is never closed lasts to the
+end of the text; one that only a label opens, to the next speaker or empty line.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _NAME = rf"(?:{_SPEAKER}{_KIND}|{_CHINESE_SPEAKER})"
 _PERSON = r"(?:user|human|me|customer|client|question|request|用户|人类|客户|我|问题|请求)"
 _BEFORE_LABEL = r"[\s#>*_\-(\[\"']{0,8}"
 _AFTER_LABEL = r"[\s*_)\]\"']{0,4}:"
-# (what opens a block, what closes it). The openers of a template are never typed by a person who means well.
+# (opener, closer) of a block. Nobody who means well types the openers of a template.
 _CLOSED: tuple[tuple[Gated, str], ...] = tuple(
     (Gated(opener), closer)
     for opener, closer in (
@@ -55,7 +55,7 @@ _CLOSED: tuple[tuple[Gated, str], ...] = tuple(
         ),
     )
 )  # fmt: skip
-# "System prompt: 1,400 tokens" says how long one is.
+# "System prompt: 1,400 tokens" states a length.
 _NO_LENGTH = r"(?!\s{0,4}(?:[~≈]\s?|about\s|约)?\d[\d,.]{0,8}k?\s?(?:tokens?|个|[,.;()\n]|\s{0,40}#|$))"
 _LABEL = Gated(
     rf"(?:^|\n){_BEFORE_LABEL}{_NAME}{_AFTER_LABEL}{_NO_LENGTH}|(?:^|\n)\s?(?P<bracket>[\[(]){{1,2}}{_NAME}[\])]{{1,2}}|"
@@ -125,7 +125,7 @@ def _message_objects(text: str) -> Iterator[Span]:
     fields = list(_ROLE_FIELD.finditer(text))
     for place, match in enumerate(fields):
         around = text[max(0, match.start() - 100) : match.start()]
-        if not _OTHER.fullmatch(match["who"]) or around.rfind("<") > around.rfind(">"):  # a tag is closed by its own
+        if not _OTHER.fullmatch(match["who"]) or around.rfind("<") > around.rfind(">"):  # a tag has its own closer
             continue
         before = fields[place - 1].end() if place else 0
         stop = fields[place + 1].start() if place + 1 < len(fields) else len(text)

@@ -21,13 +21,13 @@ from .units import unit_at
 _SPELLINGS = sorted((FRONT, *(name for engine in ENGINES.values() for name in engine.spellings)), key=len, reverse=True)
 _SPELLED = "|".join(r"[\s-]?".join(spelling) for spelling in _SPELLINGS)
 _ENGINE = Gated(rf"(?<![A-Za-z0-9])(?:nvidia\s)?(?:{_SPELLED})(?![A-Za-z])")
-# An engine of which nothing is known, by its name or behind "engine:".
+# An unknown engine, by its name or behind "engine:".
 _UNKNOWN = Gated(
     r"(?<![a-z])(?:tgi|text[\s-]generation[\s-]inference|llama\.?cpp|ollama|lightllm|mlc[\s-]llm|exllama\w{0,3}|deepspeed"
     r"|triton\sinference\sserver|ray\sserve"
     r"|(?<!search\s)engine\s?[:=]\s?(?!(?:not|none|no|any|open|tbd|undecided|unknown|to)(?![a-z]))[a-z][\w.-]{1,40})(?![a-z])",
 )
-# An engine that nobody there has used yet, and where that is said of all that were named.
+# An engine that nobody there has used yet; the same of all engines that were named.
 _NEW_BEFORE = Gated(
     r"(?<![a-z])(?:no\sexperience\s(?:with|in|of)|(?:never|haven't|hasn't|have\snot|not\syet)\s(?:\w+ly\s)?(?:used|run|ran|tried|worked\swith|touched|deployed))"
     r"(?:\s(?:either|any\sof|both))?\s$",
@@ -36,9 +36,9 @@ _NEW_AFTER = Gated(
     r"\s?(?:我们|咱们?)?(?:都|均|也)?还?没(?:有?经验|用过|试过|接触过)|\s(?:is|are)\s(?:both\s|all\s|equally\s)?new\sto\s(?:us|me)(?![a-z])",
 )
 _ALL_NEW = Gated(r"\s?(?:我们|咱们?)?[都均]|\sare\s")
-# Between two engines of which neither is wanted.
+# Between two engines that are both ruled out.
 _NOR = Gated(r"\s?,?\s?(?:or|nor|and|和|与|跟|或者?|及)\s?")
-# A plan that no engine has to start; that none is chosen yet is no such wish.
+# A plan that no engine has to start; "none is chosen yet" is no such wish.
 _ON_PAPER = Gated(
     r"(?<![a-z])(?:(?P<no>(?:no|without(?:\san(?:y)?|\sa)?)\s(?:serving\s|inference\s)?engine)(?![a-z])"
     r"(?!\s(?:is|was|has|yet|named|given|chosen|specified|stated|preference|overhead|limits?|version))"
@@ -76,7 +76,7 @@ _TIME_BEFORE = Gated(
 _HOURS_OF = {"h": 1, "小": 1, "时": 1, "钟": 1, "d": 24, "天": 24, "w": 168, "周": 168, "m": 730, "月": 730,
              "y": 8760, "a": 8760, "年": 8760}  # fmt: skip
 _PRICE_KEY = Gated(r"(?:usd|dollars?|\$|price|cost)[\s/]{1,2}(?:per\s|of\sa\s|a\s)?gpu[\s\-]?hour\s?[:=]\s?$")
-# What all may cost an hour, and what one card does.
+# A budget per hour for all, and a price per card.
 _BUDGET = cues(
     r"budget|cap(?:ped)?|ceiling|at\smost|max(?:imum|imal)?|go\s(?:over|above|beyond)|no\smore\sthan|not\s(?:a\scent\s)?(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:ed)?|"
     r"to\s(?:burn|spend|use|invest|play\swith)|on\s(?:gpus|cards|hardware|compute|servers)|altogether|in\s(?:all|total)|total|all[\s\-]in|for\s(?:the\slot|everything|all)|overall|spend",
@@ -86,14 +86,14 @@ _EACH_CARD = cues(
     r"each|apiece|per\s(?:gpu|card|h\d{2,3}|a\d{2,3})|a\s(?:gpu|card)|gpu[\s\-]?hours?", "单卡|每[张块]?卡|卡时|一张"
 )
 _CARD_BEFORE = re.compile(r"(?:单|每张?|一张)卡(?:约|大约)?\s?$")
-# What a price stands behind: "4 x p5.48xlarge at $55/hour each", "8 H100 at $2.5/h each".
+# What a price belongs to: "4 x p5.48xlarge at $55/hour each", "8 H100 at $2.5/h each".
 _PRICED_THING = Gated(rf"(?P<card>{CARD}+|(?<![a-z])(?:gpus?|cards?)(?![a-z])|卡)|{BOX}+|(?<![a-z])(?:{NODE})(?![a-z])")
 _MOST_TO_PRICED = 60  # characters
 _PER_NODE_AFTER = Gated(r"^.{0,30}?(?:per|each|/|a)\s?(?:node|machine|server|box|instance)|^.{0,12}?每台")
 
 
 def read_engine(page: Page, claims: Claims) -> None:
-    """Read the serving engine that the plan is meant for, with its version where one stands beside it."""
+    """Read the serving engine that the plan is meant for, with its version if that stands beside it."""
     names, denied, versions = _named_engines(page)
     settled = settle(page.original, names)
     is_choice = settled.kind == "choice"

@@ -1,7 +1,7 @@
-"""What a request mentions and does not plan: what held before, is beside the matter, is rejected or is replaced.
+"""What a request mentions and does not plan: things of the past, beside the matter, rejected or replaced.
 
-It comes off the page before anything is read of it, and a reading says so. What stands beside it as a rival, without
-words that say so, is weighed where the two differ (`standing.py`).
+They come off the page before anything is read of them, and a reading says so. Rivals without such words are weighed
+where they differ (`standing.py`).
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ _REJECTION = Gated(
 )
 # Between what somebody says and the writer's verdict on it: "… across nodes. I think that's nonsense".
 _OWN_VIEW = Gated(r"(?:i|we)\s(?:\w+ly\s)?(?:think|believe|find|say|feel|guess)\s$|(?:honestly|frankly|imho|imo),?\s$")
-# That it is said of something else than what is planned.
+# Words by which an opinion is about something other than the plan.
 _BEHIND_BENCH = r"(?:\s(?:number|figure|setting|setup|config(?:uration)?|value|case|load|run|stuff|deck|page)s?)?"
 _BENCH = (
     r"(?:just|only|merely|purely|simply)\s(?:for\s|from\s|in\s|what\s)?(?:(?:an?|the|some|their|his|her|its)\s)?(?:\w+\s)?"
@@ -98,11 +98,11 @@ _NOT_OURS = Gated(
     r"(?:that|this|it|those|these|they|which)(?:'s|'re|\s(?:is|are|was|were))\s(?:their|his|her|somebody\selse's|someone\selse's)s?(?:\s\w+)?(?:,\snot\s(?:us|ours|mine))?(?=\s?(?:[,.;:!)\n]|$))|"
     r"(?P<na>[那这]些?)?(?:都|就)?(?:只|仅仅?|不过)是(?:为了|用来|用于)?(?:跑分|评测|基准|测试|演示|宣传|示例|例子|demo)[^,;。\n]{0,6}|(?:跟|和|与)我们(?:无关|没关系|不一样|不同)",
 )
-# What somebody says cannot be had, or need not: whoever rejects that may well want it.
+# An opinion that something cannot or need not be had: whoever rejects that may well want it.
 _DENIES = Gated(
     r"(?<![a-z])(?:not|no|never|can't|cannot|won't|isn't|don't|doesn't|without|impossible|too(?=\s(?!but|and|so)[a-z])|unrealistic|enough|suffic\w+|hardly)(?![a-z])|不|没|别|太|够",
 )
-# Said of a rejection itself: what was said is to be left alone, whatever it says.
+# A rejection by which the opinion is to be ignored, whatever it says.
 _IGNORED = Gated(r"(?<![a-z])(?:ignore|disregard|skip|forget)(?![a-z])|当作?(?:输入|真|数|依据|参考)|参考|作数")
 _DENIAL = Gated(
     r"(?:(?<![a-z])(?:not|isn't|aren't|nowhere\snear|not\s(?:even\s)?close\sto|far\s(?:below|from|under|away\sfrom))\s(?:the\s|our\s)?|不是\s?|并非\s?)$",
@@ -112,7 +112,7 @@ _MOST_SAID = 240  # characters of what somebody says
 _HAS = Gated(r"(?:ha[sd]|have)$")  # a fact, which nobody rejects
 _WRITER = Gated(r"(?<![a-z])(?:we|our|my|i)(?![a-z])|我")
 _WRITER_REJECTS = Gated(r"(?:i|we)(?![a-z])|[但不过可是]*我|被")
-# What is replaced: up to what replaces it, or to the end of its clause where nothing follows that does.
+# The replaced setup: up to its replacement, or to the end of its clause.
 _WITH_BRACKETS = r"(?:\([^()\n]{0,200}\)|[^.,;:!?()\n。]|\.(?=\S)|(?<=\d),(?=\d{3}))"
 _WITH_COMMAS = r"(?:[^.;!?\n。]|\.(?=\S))"
 _REPLACED = Gated(
@@ -122,7 +122,7 @@ _REPLACED = Gated(
     r"把\s?(?P<d>[^。;\n]{1,160}?)\s?(?:全部?|都|整体)?(?:替?换|更换|升级|迁移|切换)(?:成|为|到|掉)|从\s?(?P<e>[^。;\n]{1,160}?)\s?(?:迁移?|换|升级|切换?)(?:成|到|至|为)|"
     rf"(?:替换|取代|替代|顶替|换下)(?:掉|了)?\s?(?P<f>{_WITH_BRACKETS}{{1,160}})",
 )
-# Whether, or when, it will be replaced is open; or the words speak of something else that moves.
+# Whether or when it will be replaced is open; or the words are about something else that moves.
 _NOT_YET = Gated(
     r"(?<![a-z])(?:might|may|could|would|if|once|when|unless|whether|later|next\s(?:year|quarter|month|spring|summer|autumn|winter)|some\s?day|eventually|prefill|decode)(?![a-z])|"
     r"如果|要是|万一|明年|以后|将来|后续|可能|也许|预填|解码",
@@ -130,13 +130,13 @@ _NOT_YET = Gated(
 
 
 def set_aside_former(page: Page, claims: Claims) -> None:
-    """Take what held before off the page, "(was: H100)", and what is said to be beside the matter."""
+    """Take former setups ("(was: H100)") and words that are said to be beside the matter off the page."""
     for match in (*page.search(_FORMER), *page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
     for match in page.search(_ASIDE):
         cards = [mention for mention in hardware.mentions(page.text) if mention.accelerator is not None]
         inside = [card for card in cards if match.start() <= card.start and card.end <= match.end()]
-        # The only card that is named is the one that is meant.
+        # A card that is named nowhere else is meant, and stays.
         ends = [*(card.start for card in inside if len(inside) == len(cards)), match.end()]
         for start, end in zip([match.start(), *(card.end for card in inside)], ends, strict=False):
             page.take(start, end)
@@ -156,7 +156,7 @@ def set_aside_denied(page: Page, claims: Claims) -> None:
 
 
 def set_aside_replaced(page: Page, claims: Claims) -> None:
-    """Take the setup that is replaced off the page, with all that is said of it."""
+    """Take a replaced setup off the page, with all its details."""
     for match in page.search(_REPLACED):
         group = str(match.lastgroup)
         sentence = between(breaks_of(page.text, SENTENCE_END), *match.span(), len(page.text))
@@ -171,7 +171,7 @@ def set_aside_replaced(page: Page, claims: Claims) -> None:
 
 
 def set_aside_rejected(page: Page, claims: Claims) -> None:
-    """Take what somebody says off the page where the writer rejects it, or says that it is of something else."""
+    """Take opinions of others off the page that the writer rejects, or calls those on something else."""
     opinions = list(_OPINION.finditer(page.text))
     claimed = [opinion for opinion in opinions if not _HAS.search(opinion.group())]
     for match in page.search(_REJECTION):
@@ -193,7 +193,7 @@ def set_aside_rejected(page: Page, claims: Claims) -> None:
 
 
 def _opinion_before(page: Page, opinions: list[re.Match[str]], match: re.Match[str]) -> int | None:
-    """Where the opinion begins that the words speak of: the last before them, in their sentence or the one before."""
+    """The start of the last opinion before `match`, in its sentence or the one before; `None` if there is none."""
     opinion = next((opinion for opinion in reversed(opinions) if opinion.end() <= match.start()), None)
     if opinion is None:
         return None

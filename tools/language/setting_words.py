@@ -53,8 +53,8 @@ def read_settings(page: Page, claims: Claims) -> None:
 
 
 def settle_settings(claims: Claims) -> None:
-    """Take what a server is set to for the requests at once, where nothing says how many there are: beside a rate it is
-    the room for them, else an assumption.
+    """Claim as many requests at once as a server is set to take, where no number is stated: beside a rate that is the
+    room for them, else an assumption.
     """
     words = claims.words.get("max_batch", "")
     if words and not claims.has("concurrency") and not _BATCH_OF_ONE.search(words):

@@ -31,7 +31,7 @@ _NODES_OF_SIDES = Gated(
 
 
 def set_aside_sides(page: Page, claims: Claims) -> None:
-    """Read nodes that are told for each side as separate prefill and decode; how many each gets is searched for."""
+    """Read nodes that are counted for each side as separate prefill and decode; the search finds the split."""
     for match in page.search(_NODES_OF_SIDES):
         words = page.take(*match.span())
         claims.claim("disaggregated", True, words)

@@ -1,6 +1,6 @@
-"""How a statement stands beside a rival: what holds now before what held once or holds for others.
+"""How a statement ranks beside a rival: what holds now before what held once or holds for others.
 
-It is asked only where two statements of one thing differ; alone, each is read as it stands.
+Ranks count only where two statements differ; alone, each is read as it stands.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from .gated import Gated
 from .page import between, breaks_of
 
-# What says of its clause that it holds, whatever was said elsewhere.
+# Words by which a clause holds, whatever was said elsewhere.
 _HOLDS = Gated(
     r"(?<![a-z])(?:final(?:ly)?|valid|binding|decided|agreed|settled|confirmed|correct(?:ed)?(?:\s(?:is|to))|go(?:ing)?\swith|"
     r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
@@ -21,7 +21,7 @@ _PREFERS = re.compile(
     r"(?<![a-z])(?:(?:i|we)(?:'d|\swould)?\s(?:(?:much|really|strongly)\s)?(?:prefer|rather|keep|stay|stick)(?!\snot(?![a-z]))|preferabl[ey]|let\sus\sstay\swith|let's\sstay\swith)(?![a-z])|更(?:想|倾向|希望)|优先用?(?=\s?[a-z])",
     re.IGNORECASE,
 )
-# What says of something that it runs already, or is for others to plan.
+# Words about something that runs already, or that others plan.
 _STAYS_ENGLISH = (
     r"(?:don't|do\snot|no\sneed\sto|never)\s(?:plan|size|count|touch|include|consider|move)\s(?:it|that|this|them|those|for\s(?:it|that|this|them))|"
     r"not\s(?:to\sbe\s)?(?:planned|sized|touched|moved|in\sscope|part\sof|included|yours\sto\splan)|(?:must|may|can|should)(?:n't|\snot)\sbe\s(?:planned|touched|moved|changed)|out\sof\sscope|"
@@ -33,7 +33,7 @@ _STAYS_CHINESE = (
     r"[别不][能要]?动|另(?:外|行)规划"
 )
 STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}")
-# What says of its clause, or of its sentence, that it held once, holds for others, may hold later, or is not meant.
+# Words by which a clause or sentence held once, holds for others, may hold later, or is not meant.
 _ASIDE = Gated(
     rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
     r"(?:don't|doesn't|do\snot|does\snot|can't|cannot)\s(?:do|support|have|run|handle|speak|know)|"
@@ -73,7 +73,7 @@ _CLAUSE_END = Gated(
     r"[,;.!?()\[\]\n。]|(?<=[^,;.!?()\[\]\n]{20}):|\s[-–—]{1,2}\s|\s(?:but|while|whereas|and\sthen)\s|而|但|不过",
 )
 _SENTENCE_END = re.compile(r"[.;!?()\[\]\n。]")
-# What says of a clause that it tells what held before.
+# Words of a clause about what held before.
 _HELD_ONCE = Gated(
     r"(?<![a-z])(?:was|were(?!\s(?:given|handed|granted|promised|allocated|assigned|told|allowed)(?![a-z]))|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是",
 )
@@ -81,7 +81,7 @@ _TOLD_END = Gated(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s")
 _BEHIND = 40  # characters behind a name that speak of it
 _BEHIND_NAME = Gated(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])")
 _BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
-# Behind a question: what it asks for is denied.
+# Behind a question: the answer is no.
 _DENIED = Gated(
     r"\?\s{0,5}(?:\[?\d{1,2}:\d\d(?::\d\d)?\]?\s{0,3})?(?:[^\n:]{1,24}:(?:\d\d)?\s{0,3})?(?:(?:no(?=\s?(?:[,.;!\n]|$)|\s(?:our|the|my|we|it|that|this|they|i)(?![a-z])|\s(?:[a-z]+\s){1,2}(?:took|takes|has|have|got|gets|is|are|needs?|uses?|grabbed|owns?)(?![a-z]))|nope|nah|not|never)(?![a-z])|不|没|否)",
 )
@@ -113,32 +113,32 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
 
 
 def rank_of(words: str) -> int:
-    """The rank of words that stand alone, as those over a column of a table do."""
+    """The rank of words that stand alone, such as the head of a table's column."""
     if _PREFERS.search(words):
         return -1
     return 2 if _ASIDE.search(words) else -1 if _HOLDS.search(words) else 0
 
 
 def is_given_up(text: str, end: int) -> bool:
-    """Whether what stands right behind a name, in its clause, says that it is given up or another's."""
+    """Whether the words right behind a name, in its clause, call it given up or another's."""
     near = breaks_of(text, _CLAUSE_END, end, end + 2 * _BEHIND)
     right = min(end + _BEHIND, near[0][0] if near else len(text))
     return _ASIDE.search(text, end, right) is not None
 
 
 def standing_of(text: str, words: str) -> int:
-    """The rank of `words` where they stand best in the text; 0 where they do not stand in it as written."""
+    """The lowest (best) rank of `words` in the text; 0 where they are not in it as written."""
     ranks = [standing(text, *match.span()) for match in re.finditer(re.escape(words), text)] if words else []
     return min(ranks, default=0)
 
 
 def is_former(text: str, start: int) -> bool:
-    """Whether a name is what was there before, or what something is compared with ("moving from 8 A100s to ...")."""
+    """Whether a name is a former one, or one that something is compared with ("moving from 8 A100s to ...")."""
     return _FORMER.search(text[max(0, start - 60) : start]) is not None
 
 
 def tells_of_before(text: str, words: str) -> bool:
-    """Whether the clause of words says that they held once."""
+    """Whether the clause of `words` says that they held once."""
     start = text.find(words) if words else -1
     if start < 0:
         return False

@@ -26,7 +26,7 @@ _DEMAND = "attention_dp?"
 # Degrees that "pp=1" by itself only rules out: the others stay open.
 _RULED_OUT_BY_ONE = ("pp", "ep", "sp")
 _AS_DP = Gated(r"dp|data|数据")
-# A line that states a strategy by its name; numbers of GPUs in it are the strategy's, which may not be what there is.
+# A line with the name of the strategy; numbers of GPUs in it are the strategy's, and need not be all that there are.
 _STRATEGY_LINE = Gated(r"(?:^|\n)[^\n:=]{0,40}(?:strateg(?:y|ies)|parallelism|策略|并行)[^\n:=]{0,20}[:=][^\n]*")
 _GPUS = Gated(r"(?<![a-z])gpus?\s?[:=]?\s?(?P<n>\d{1,7})(?![\d.])|(?<![\d.])(?P<m>\d{1,7})\s?gpus?(?![a-z])")
 

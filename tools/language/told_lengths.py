@@ -57,7 +57,7 @@ _LEAST = 32  # tokens
 
 
 def with_told_lengths(text: str) -> tuple[str, list[str]]:
-    """A normalised text with both lengths as figures of their own, and how each was found."""
+    """A normalised text with both lengths as separate figures, and notes on how each was worked out."""
     return worked_out_by(text, _RULES)
 
 

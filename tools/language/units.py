@@ -36,7 +36,7 @@ _PER_USER = (
 _GPU = r"(?:gpus?|cards?|device|accelerator|chip|卡)"
 _PER_GPU = rf"\s?(?:/\s?{_GPU}(?![a-z])|(?:per|each|every|for\seach)[\s\-]{_GPU}(?![a-z])|每[张块]?卡)"
 _TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|(?:tok|t)/s{_END})"
-# Whatever comes in, with what it does ("tickets arrive", "calls on average"); not what is measured or paid for.
+# Things that come in, with their verb ("tickets arrive", "calls on average"); nothing that is measured or paid for.
 _REQUEST = (
     r"(?:(?:个\s?)?(?:(?!(?:and|but|can|could|get|gets|got|has|have|the|our|its|is|are|was|were|or|so|to|in|on|want|need|take|takes|with|for|from|then|must|may)\s)(?!tok|hour|hr|day|week|min|shift|sec|ms|gpu|card|node|word|char|usd|eur|dollar|buck|cent|step|layer)"
     r"[a-z\-]{3,16}(?:\s(?!at|for|with|over|of|(?:and|or|but|can|get|gets|have|has|buy|take|rent|add|order|into|need|want|use|give|gave|bring)\s)[a-z]{2,10}){0,3}?|次?请求|[次条笔单件封篇])|个(?=\s?[/每]))"
@@ -92,7 +92,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
     (rf"{_REQUEST}{_PER_HOUR}|\s?/\s?(?:h|hr|hour)(?![a-z])", "requests/s", 1 / 3600),
     *((rf"{_REQUEST}{time}", "requests/s", factor) for time, factor in _TIMES[3:]),
-    # "512 output tokens": the word that says which tokens stays readable as a role of its own.
+    # "512 output tokens": "output" stays readable as a role.
     (r"(?=(?:input|output|prompt|generated|new|context|completion)\s(?:tokens?|toks?)(?![a-z]))", "tokens", 1.0),
     (rf"{_TOKEN}{_END}", "tokens", 1.0),
     (_WHO, "requests", 1.0),
@@ -121,7 +121,7 @@ _KEY = re.compile(r" ?[=:] ?\d")
 
 
 def unit_at(text: str, position: int) -> tuple[Unit, float, str, int]:
-    """The unit that begins at a place of a text: its name, factor, spelling, and where it ends; "count" for none."""
+    """The unit at a position of a text: its name, factor, spelling and end; "count" if there is none."""
     match = _UNIT.match(text, position)
     if match is None:
         return "count", 1.0, "", position

@@ -19,7 +19,7 @@ from .page import CARD, Page
 _COUNTED_PART = Gated(
     r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
 )
-# What looks like the name of a part, in the clause of what counts it: "8张摩尔线程 MTT S4000".
+# What looks like the name of a part, in the clause with its count: "8张摩尔线程 MTT S4000".
 _PART = Gated(r"(?<![A-Za-z0-9./\-])(?P<name>[A-Z]{1,5}[ -]?[A-Z]?\d{2,5}[A-Z]{0,4})(?![A-Za-z0-9])", flags=0)
 _NUMBER = rf"(?<![\w.,])(?:\d{{1,5}}|(?i:{ENGLISH_NUMBER}))"
 _WORD = (
@@ -36,7 +36,7 @@ _NAMED = Gated(
 )
 # "Blackwell cards", "8 AMD GPUs".
 _OF_GROUP = Gated(rf"(?<![\w\-]){_NO_VENDOR}(?P<name>[A-Za-z][\w\-]{{1,30}})\s{_NOUN}", flags=0)
-# "on 8 Nebula X1", "8x Nebula": without such a noun only what is written as a name.
+# "on 8 Nebula X1", "8x Nebula": without a noun only words written as a name.
 _WRITTEN_AS_NAME = Gated(
     rf"(?:(?:(?<=on\s)|(?<=On\s)|(?<=across\s)|(?<=using\s)){_NUMBER}\s|(?<![\w.,])\d{{1,5}}\s?[x*]\s?)"
     r"(?P<name>(?!(?i:gpus?|cards?|nodes?|servers?)(?![a-z]))[A-Z][\w\-]{1,30}(?:\s[A-Z0-9][\w\-]{0,20}){0,2})"
@@ -59,10 +59,10 @@ def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def refuse_unknown_card(page: Page, claims: Claims) -> None:
-    """Refuse the name of a card that nobody knows; an unknown instance type is listed.
+    """Refuse the name of an unknown card; an unknown instance type is listed.
 
     Raises:
-        RequestError: a card is counted by such a name, and none is named that is known.
+        RequestError: an unknown card is counted, and no known card is named.
     """
     if claims.has("accelerator") or chosen_kinds(claims.values.get("constraints", ())):
         return

@@ -1,4 +1,4 @@
-"""What is left of a page when all have read: numbers, subjects and demands of which nothing was read, as doubts.
+"""What no reader took of a page: numbers, subjects and demands, listed as doubts.
 
 Remarks that demand nothing raise none: that something is the only rule, what is still to be said, a ticket's number.
 """
@@ -34,19 +34,19 @@ _RELEASE = Gated(
     rf"(?<={MODEL})[\s\-]?(?:0[1-9]|1[0-2]|2[3-6])\d\d(?![\d.,]|\s?[a-z%\u4e00-\u9fff]*(?:tok|in|out|词))",
 )
 _ARTICLE = Gated(r"(?:a|an|one|single|一)(?![a-z])")
-# What demands something, of whatever.
+# Words that demand something.
 _DEMAND = Gated(
     r"(?<![a-z])(?:must(?:n't)?|shall|disabled?|enforce|without|do(?:es)?\snot|don't|not\son|no(?=\s[a-z]{3,}\s?[a-z]*\s?(?:[,.;)\n]|$))|"
     r"(?:has|have|needs?)\sto(?!\s(?:know|see|understand)(?![a-z]))|required?|exactly|precisely|at\smost|at\sleast|"
     r"(?:not|n't)\s(?:across|over(?!\s\d)|between|beyond|outside|anything|anywhere)|nothing(?=\s(?:may|must|should|can|is\sto|crosses|spans|leaves|goes|across|over|beyond)(?![a-z]))|(?:except|unless|until|instead\sof)(?=\s)|avoid|stays?(?=\s(?:in|on|inside|within)\s)|no\smore\sthan|no\s(?:bigger|larger|wider|higher)\sthan|not\sallowed|forbidden|fixed|never|only)(?![a-z])|"
     r"必须|只能|不得|不能|不[做跨走搞想许准]|别(?![的人处家])|除非|除了|不要|禁止|不许|至少|至多|最多|恰好|不超过",
 )
-# What a request may want, by the field that says so; where that was read elsewhere it is only spoken of again.
+# What a request may want, by its field; where the field was read, the words only mention it again.
 _SUBJECT = Gated(
     r"(?P<objective>(?<![a-z])(?:throughput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
     r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
 )
-# What decides a plan, of whatever is said of it: in a clause of which nothing was read, and that asks nothing.
+# Words that decide a plan, whatever is said of them: in a clause that was not read and asks nothing.
 _DECISIVE = Gated(
     r"(?<![a-z])(?:nodes?|machines?|servers?|hosts?|instances?|replicas?|copies|gpus?|cards?|spans?|spanning|cross(?:es|ing)?|across|"
     r"shard(?:ed|ing)?|soon(?:er|est)|idle|spare|stand-?by|failover|"
@@ -57,20 +57,20 @@ _ASKS = Gated(
     r"(?<![a-z])(?:how|which|what|whether|should|could|would|can|tell|show|suggest|recommend|as\s(?:many|few))(?![a-z])|[吗呢么]$|怎么|如何|什么|哪|多少|还是|推荐|是否",
 )
 _QUESTION = re.compile(r"[^.!;。\n]{0,200}[??]")
-# A part of hardware that was counted before it: what is said of that part may keep it back.
+# A part of hardware that was counted before: the words may keep that part back.
 _PART_OF_THEM = Gated(
     r"(?<![A-Za-z0-9.])(?:one|two|three|four|five|six|seven|eight|\d{1,2})\sof\s(?:them|those|these|its(?!\w)|the\s(?:gpus|cards|nodes|servers|boxes|machines))(?![a-z])|其中[一二两三四五六七八\d]{1,2}[张块台]",
 )
 _PEOPLE = Gated(
     r"(?<![a-z])(?:users?|people|persons?|dev(?:eloper)?s|agents?|engineers|staff|employees|customers|clients|lawyers|analysts|questions|requests|options|models|teams)(?![a-z])|用户|人|请求",
 )
-# What changes a figure by a factor may not go by in silence.
+# A factor that changes a figure must not be passed over.
 _CHANGES = Gated(
     r"(?<![a-z])(?:trebl(?:e[sd]?|ing)|tripl(?:e[sd]?|ing)|quadrupl(?:e[sd]?|ing)|doubl(?:e[sd]?|ing)(?![\s\-](?:check|precision|click))|halv(?:e[sd]?|ing)|"
     r"(?:twice|thrice)(?=\s(?:the|as|that|this|our|it)(?![a-z])))(?![a-z])|翻[一二两三四五六七八九十\d]*[倍番]|加倍|减半",
 )
 _ONLY = Gated(r"only")
-# A clause that demands nothing, whatever words of demands it has.
+# A clause that demands nothing in spite of its words.
 _REMARK = Gated(
     r"(?:(?:and|but|so|well|ok|yes|please|oh)\s)*(?:"
     r"(?:that|this|it|these|those)(?:'?s|\s(?:is|are|was))?\s(?:really\s|basically\s|about\s|pretty\smuch\s)?(?:(?:the|my|our)\s)?(?:only|sole|one)\s(?:(?:real|hard|firm|fixed|strict|important)\s)*"
@@ -82,7 +82,7 @@ _REMARK = Gated(
     r"(?:其[他它余]|另外)?(?:的)?(?:都|就|也)?(?:没有?|无)(?:其[他它]|别的)?(?:硬性|特别|特殊)?的?(?:要求|限制|约束|条件)了?|(?:这|那|以上)(?:就|也|才|些)?是?(?:唯一|仅有)的?(?:硬性|一条|一个)?(?:要求|限制|条件|指标|红线)|"
     r"(?:只有|就)这(?:一|么一)?[个条点](?:硬性?)?(?:要求|限制|条件)|(?:你|您)?还(?:需要|要|缺)(?:我|我们)?(?:补充|提供|告诉|给|说明)?(?:你|您)?(?:什么|哪些)?(?:信息|数据|参数)?(?:吗|么|呢)?)",
 )
-# What a request is kept under, or speaks of by its number: "[PLAT-4471]", "finding #17", "工单号 OPS-30817".
+# Numbers of tickets and of findings: "[PLAT-4471]", "finding #17", "工单号 OPS-30817".
 _ID = r"#?(?:[A-Z][A-Z0-9]{0,11}[-_/ ]?)?#?\d{1,10}(?:[-_/.]\d{1,6}){0,3}"
 TICKET = Gated(
     r"[\[(]#?[A-Z][A-Z0-9]{1,11}[-_]\d{2,10}(?:-\d{1,6}){0,2}[\])]|(?:^|\n)\s?[A-Z]{2,11}-\d{3,10}(?=\s?[:,;|]|\s-|\s?\n|\s[A-Z][a-z])|"
@@ -100,7 +100,7 @@ _NUMBERED_THING = Gated(
 
 
 def _list_unread_subjects(page: Page, claims: Claims) -> None:
-    """List what names a thing that a request may ask for, where nothing was read of it."""
+    """List subjects that a request may ask for, where nothing was read of them."""
     for match in list(page.search(_SUBJECT))[:_MOST_UNREAD]:
         words = page.clause_text(*match.span())
         if not claims.has(str(match.lastgroup)) and not LEFT_TO_US.search(words):
@@ -108,7 +108,7 @@ def _list_unread_subjects(page: Page, claims: Claims) -> None:
 
 
 def _list_parts(page: Page, claims: Claims) -> None:
-    """List what is said of a part of hardware that was counted before it."""
+    """List words about a part of hardware that was counted before."""
     for match in page.search(_PART_OF_THEM):
         ends = [hardware.end() for hardware in HARDWARE.finditer(page.original, 0, match.start())]
         named = (claims.words.get(name, "") for name in ("accelerator", "gpus", "gpus_per_node", "nodes"))
@@ -145,7 +145,7 @@ def _unread_clause(page: Page, claims: Claims, match: re.Match[str]) -> str | No
 
 
 def _list_passed_over(page: Page, claims: Claims) -> None:
-    """List the clauses that speak of what decides a plan where nothing of the clause was read."""
+    """List the clauses with words that decide a plan, where nothing of the clause was read."""
     for match in list(page.search(_DECISIVE))[:_MOST_UNREAD]:
         words = _unread_clause(page, claims, match)
         is_asked = _QUESTION.match(page.original, page.clause(*match.span())[1])

@@ -1,6 +1,6 @@
 """Limits on a whole answer as people put them: "a complete draft within 12 s", "60 s for a review", "back in 20 s".
 
-They are written as limits from end to end, which the reader of limits knows. What is shown first is no whole answer.
+They are written as limits from end to end, which the reader of limits knows. The first token is no whole answer.
 """
 
 from __future__ import annotations

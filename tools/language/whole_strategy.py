@@ -1,4 +1,4 @@
-"""A parallel strategy in words and nothing else ("TP8", "DP2 of PP2 × TP4, no EP"), and what ruled-out degrees are."""
+"""A parallel strategy in words and nothing else ("TP8", "DP2 of PP2 × TP4, no EP"), and degrees that words rule out."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .spelling import corrected
 from .strategy_words import read_strategy
 
 MAX_WORDS = 500
-# What may stand between degrees, and before one that is ruled out.
+# Words that may stand between degrees, and before a degree that is ruled out.
 _GLUE = Gated(
     r"[\s,;:.*×/&+\-|()\[\]{}=_@]{1,9}|(?<![a-z])(?:x|of|and|with|then|on|for|in|each|the|prefill|decode|phase|replicas?|"
     r"strategy|layout|instances?|workers?|nodes?|within|across|inside|per|stage|using|use|run|choose|only|parallelism)(?![a-z])|和|加|每级|"

@@ -1,7 +1,7 @@
-"""What is only wished for, and what is said on a condition: no demands, and never passed over in silence.
+"""Wishes and conditions: no demands, and never passed over in silence.
 
-A wish with a figure is taken off the page. What stands in a conditional sentence is read like the rest, but gives way
-to what is said without a condition (`Claims.claim`).
+A wish with a figure is taken off the page. A conditional sentence is read like the rest, but gives way to statements
+without a condition (`Claims.claim`).
 """
 
 from __future__ import annotations

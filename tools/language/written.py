@@ -1,6 +1,6 @@
 """Counts in the files that people write by hand: a number, or a text as on the command line (`4k`, `2,048`).
 
-What is neither is handed on as it is, to be refused by the field that it is for.
+Anything else is handed on as it is, for its field to refuse.
 """
 
 from __future__ import annotations

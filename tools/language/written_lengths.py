@@ -1,4 +1,4 @@
-"""Lengths in words or characters of a text: they are read as tokens at a stated rate, which is said as an assumption.
+"""Lengths in words or characters of a text, read as tokens at a stated rate and reported as assumptions.
 
 Where no rate is stated, English has four tokens for three words or sixteen letters (OpenAI's "What are tokens and how
 to count them?"), and Chinese one for each character, of which most tokenizers make fewer.
@@ -19,7 +19,7 @@ _WRITTEN = Gated(
     r"(?P<letter>char(?:acter)?s?(?![a-z])))",
 )
 _EACH_SECOND = re.compile(r"[每一1]\s?秒钟?[^\d,;。]{0,4}$|(?<![a-z])(?:per|a|each|every)\ssecond\s$")
-# What one token is of a text, where it is stated: "4 characters a token", "take 1.33 tokens per word".
+# The stated ratio of tokens to words or characters: "4 characters a token", "take 1.33 tokens per word".
 _STATED = Gated(
     r"(?P<letters>(?<![\d.])\d{1,2}(?:\.\d{1,3})?)\s?(?:characters?|chars?|letters?|bytes?)\s?(?:a|per|/|to\sa|each|for\seach)\s?token(?![a-z])|"
     r"(?<![a-z])tokens?\s?(?:≈|~|=|:|are|is|being)\s?(?:about\s)?(?P<factor>\d\.\d{1,3})\s?(?:x|\*|times)\s(?:the\s)?(?:number\sof\s)?words?(?:\sin\sour\slanguage)?|"

@@ -1,6 +1,6 @@
 """The cluster of a plan as racks, nodes and GPUs, each GPU with what it holds: layers, heads, experts, memory.
 
-It is read off the graph as it stands, so that of a broken plan it shows what the plan says.
+It is read off the graph as it stands: a broken plan shows what it says.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ Stream = Literal["compute", "links"]
 
 
 class Lane(Struct, frozen=True):
-    """What one device runs one after another: places in the DAG's nodes, in order of time."""
+    """What a device runs one after another: places in the DAG's nodes, in order of time."""
 
     device: str
     stream: Stream
@@ -58,7 +58,7 @@ class Timeline(Struct, frozen=True):
 
 
 def phase_timeline(view: PlanView, phase: Phase, *, fold: bool = False) -> Timeline:
-    """The timeline of a phase; like layers are one with `fold`, or where there are more operators than can be written.
+    """The timeline of a phase; like layers are folded with `fold`, or where there are too many operators to write.
 
     Raises InputError: the plan cannot be timed, or lacks the phase.
     """
@@ -79,7 +79,7 @@ def timeline(dag: ExecutionDAG) -> Timeline:
         waits[places[edge.target]].append(places[edge.source])
     spans: list[tuple[float, float]] = []
     last: list[int] = []
-    # The nodes of a DAG are listed in the order in which they are written: none before what it waits for.
+    # A DAG lists each node after all that it waits for.
     for place, node in enumerate(dag.nodes):
         latest = max(waits[place], key=lambda before: spans[before][1], default=-1)
         start = spans[latest][1] if latest >= 0 else 0.0
@@ -189,7 +189,7 @@ def _lane_events(timing: Timeline, lane: Lane, begin_ms: float) -> Iterator[dict
 
 
 def title_of(node: ExecutionNode) -> str:
-    """What an operator is called on a timeline."""
+    """The name of an operator on a timeline."""
     return f"{node.op} {node.role}" if node.role else node.op
 
 
