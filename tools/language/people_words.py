@@ -161,8 +161,8 @@ def with_shares_of_people(
     page.take(share.start, share.end)
     if not together:
         page.take(whole.quantity.start, whole.quantity.end)
-        of = f"{share.words!r} of {whole.quantity.words!r} in such a time"
-        claims.leave_unread(f"{of}: how many of them are served at once was not said")
+        subject = f"{share.words!r} of {whole.quantity.words!r} in such a time"
+        claims.leave_unread(f"{subject}: how many of them are served at once was not said")
         return [load for load in statements if load is not whole]
     count = max(1.0, round(whole.quantity.value * share.value))
     claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")

@@ -224,9 +224,9 @@ def settle_rates(claims: Claims) -> None:
         _claim_amounts(claims, amounts, words)
     if factor is None or not claims.has("request_rate"):
         return
-    mean, of = claims.values["request_rate"], claims.words["request_rate"]
-    claims.replace("request_rate", mean * factor, f"{of}, {peak}")
-    claims.reading(f"{peak!r} of {of!r} read as {mean * factor:.4g} requests/s, which are planned for")
+    mean, mean_words = claims.values["request_rate"], claims.words["request_rate"]
+    claims.replace("request_rate", mean * factor, f"{mean_words}, {peak}")
+    claims.reading(f"{peak!r} of {mean_words!r} read as {mean * factor:.4g} requests/s, which are planned for")
 
 
 def _claim_amounts(claims: Claims, amounts: tuple[float | None, float | None], words: str) -> None:

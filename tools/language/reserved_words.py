@@ -216,9 +216,9 @@ def _kept_beside(page: Page, claims: Claims, start: int, first: Constraint) -> I
     for place, clause in list(parts(sentence, CLAUSE_END)):
         written = page.original[start + place : start + place + len(clause)].strip()
         if written not in first.words and first.words not in written and lex.AWAY.search(clause):
-            kept = _kept_away(page, claims, start + place, clause)
-            if kept is not None:
-                yield kept
+            constraint = _kept_away(page, claims, start + place, clause)
+            if constraint is not None:
+                yield constraint
 
 
 def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constraint | None:
@@ -332,8 +332,8 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     if _OF_EACH_NODE.search(sentence, part.end()):
         _keep_of_each(claims, count, words)
         return None
-    of = lex.NODES_OF.search(page.text[max(0, before[-1].start() - 60) : before[-1].start()])
-    if of is not None and (read_whole(of["n"]) or 0) > count:
+    nodes_of = lex.NODES_OF.search(page.text[max(0, before[-1].start() - 60) : before[-1].start()])
+    if nodes_of is not None and (read_whole(nodes_of["n"]) or 0) > count:
         return _reservation(count, words, is_node=True)
     # "the sixth" is hardly said of one card.
     is_node = any(match["node"] for match in before) if part["o"] else before[-1]["node"]
