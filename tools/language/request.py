@@ -147,8 +147,8 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for note in (*launches, *settled.notes):
         claims.reading(note)
-    for written, meant in (*dictated, *slips):
-        claims.reading(f"{written!r} read as {meant!r}")
+    for typed, meant in (*dictated, *slips):
+        claims.reading(f"{typed!r} read as {meant!r}")
     file = take_model_file(page)
     read_page(page, claims)
     claim_model_file(claims, file)
