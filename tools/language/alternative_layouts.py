@@ -1,6 +1,6 @@
-"""What is said of one of several strategies to choose from belongs to it: "TP8 without EP, or TP8 with EP?".
+"""Words that qualify one of several strategies to choose from, read as its degree: "TP8 without EP, or TP8 with EP?".
 
-It becomes a degree beside the others of that strategy ("TP8 EP1, or TP8 EP8"), so that no reader takes it as a demand
+They become a degree beside the others of that strategy ("TP8 EP1, or TP8 EP8"), so that no reader takes it as a demand
 on all. Words after a comma behind the last strategy qualify all ("TP8 or TP4, without EP?") and stay.
 """
 

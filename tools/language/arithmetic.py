@@ -1,4 +1,4 @@
-"""Figures that follow from others that stand beside them, worked out in the text before it is read.
+"""Figures that follow from others beside them, worked out in the text before it is read.
 
 "52,000 chats a day, and a chat makes six calls" is 312,000 requests a day; "11 pages at 520 tokens" are
 5,720 tokens; "5,200 managers, of whom 65% are at work, each of these asks seven questions an hour" are

@@ -1,4 +1,4 @@
-"""Remarks with numbers or names that say nothing of a deployment, made plain before anything is read.
+"""Remarks with numbers or names that say nothing about a deployment, defused before anything is read.
 
 "We do 2 releases a month", "I read the blog of vLLM", "the team has 7 people": words that would pass for a rate, an
 engine or a load are left out of the text that is read. The report quotes texts as they are read.

@@ -1,4 +1,4 @@
-"""Data-parallel attention in words: its names, when it is demanded, and its degree where only other degrees are said.
+"""Data-parallel attention in words: its names, when it is demanded, and its degree where only others are stated.
 
 Permission ("allow attention DP") is not a demand: it leaves the degree to the search. A degree that the words do not
 settle is not guessed.

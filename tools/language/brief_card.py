@@ -1,4 +1,4 @@
-"""The card of a brief: one of the catalogue, one of the catalogue with figures of its own, or one of a person's own.
+"""The card of a brief: a catalogue card, one with figures that the brief changes, or one that only the brief describes.
 
 Memory in GB is a marketing figure, read as rule ME001 reads it (GiB less 0.5%); GiB, MiB and bytes are taken as
 reported. A figure that a card outside the catalogue needs and the brief lacks is an error that names it.

@@ -1,4 +1,4 @@
-"""Keys of structured briefs: what they count, keep back, allow or cross, and how the readers of words have them."""
+"""Keys of structured briefs that count, reserve, allow or cross something, as the readers of words know them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Launch files with remarks as plain lines: what a remark calls old or a bound is set aside, or replaced.
+"""Launch files with remarks as plain lines: a value that a remark calls old or a bound is set aside or replaced.
 
 No flag is known here: flags are read like the words of a request.
 """

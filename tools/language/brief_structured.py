@@ -1,4 +1,4 @@
-"""JSON and YAML briefs: from nested objects, however they are nested, to flat statements.
+"""JSON and YAML briefs, nested in any way, as flat statements.
 
 A model's `config.json` and a card in the catalogue's own form are passed on whole. Lists of servers or cards are
 counted. Keys are understood in `brief_fields.py`, not here.

@@ -1,4 +1,4 @@
-"""Which of several figures of one thing words choose to plan with: "size for the average", "plan with the p90"."""
+"""Which of several figures for one quantity words choose to plan with: "size for the average", "plan with the p90"."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats in which people ask and answer: an answer that chooses, and one that gives the figure that was asked for.
+"""Chats in which people ask and answer: answers that choose, and answers that give the figure asked for.
 
 "marc: bf16 or fp8" / "dana: fp8, bf16 is too big" says fp8; "ana: first token?" / "ben: 3 s at most" says "first token:
 3 s at most". Nothing is read here: two lines are only put together.

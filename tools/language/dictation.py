@@ -1,4 +1,4 @@
-"""What was dictated, in writing: spelled names, spoken versions and sizes, and sounds of thinking.
+"""Dictated text put in writing: spelled names, spoken versions and sizes, and sounds of thinking.
 
 "llama three point three seventy b on eight h one hundreds, t p four, v l l m" becomes "llama 3.3 70b on eight h100s,
 TP4, vLLM". A card counts only where the catalogue knows it, and "a one hundred" only where it is counted, so that

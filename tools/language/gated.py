@@ -1,4 +1,4 @@
-"""Patterns of which no more is compiled than what a text could match: most requests say little of what can be said.
+"""Patterns that are compiled only as far as a text could match them: most requests use few of the known words.
 
 Compiling all of them takes longer than reading a request. A pattern without the alternatives whose words a text lacks
 matches the same in that text, with the same groups (`possible.py`).

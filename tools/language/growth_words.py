@@ -1,4 +1,4 @@
-"""What a load grows by before it is planned for: "plus 20% for growth", "a quarter more requests", "再加 20% 余量"."""
+"""Growth of a load before it is planned for: "plus 20% for growth", "a quarter more requests", "再加 20% 余量"."""
 
 from __future__ import annotations
 

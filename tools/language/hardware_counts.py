@@ -1,4 +1,4 @@
-"""Counts of accelerators and nodes put together: which of them speak of the same hardware, and what they say of it."""
+"""Counts of accelerators and nodes, put together where several speak of the same hardware."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What launch commands in a text say beside the words in their place: all degrees of what they start, and its settings.
+"""Degrees and settings that launch commands in a text state, beyond the words that replace them.
 
 A command is a whole strategy for as many servers as it starts. Words win over it: degrees of another layout, or
 replicas that fill the GPUs, leave open what the words do not name.

@@ -1,4 +1,4 @@
-"""What a prompt is made of, part by part, as the length of all: "380 tokens of mail, the thread 1,220, snippets 2,400".
+"""The parts of a prompt as one length: "380 tokens of mail, the thread 1,220, snippets 2,400".
 
 Parts are amounts with a word for material of a prompt, joined as a list. Their sum takes their place in the text, with
 the part that all requests share.

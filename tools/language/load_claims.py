@@ -1,4 +1,4 @@
-"""Figures of a load for the fields of their roles, once each figure has one."""
+"""Claims figures of a load for the fields of their roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the words around a number of the load make of it: an item of a list, work to be done, the matter of an output.
+"""What words around a number of the load say that it counts: an item of a list, work to be done, what is summarised.
 
 It only rules meanings out; `load_words.py` decides what a number is for.
 """

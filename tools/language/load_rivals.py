@@ -1,4 +1,4 @@
-"""Several figures of one thing of the load: which of them is planned for, and which make a range or percentiles."""
+"""Which of several figures for one quantity of the load is planned for, and which make a range or percentiles."""
 
 from __future__ import annotations
 

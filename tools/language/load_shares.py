@@ -1,4 +1,4 @@
-"""Loads that are said of a part: of each person that is counted, of each card, of each node.
+"""Loads that are stated per part: per counted person, per card, per node.
 
 "Each of the 200 clerks sends 3 requests a minute" is 10 requests/s; "10 streams per card" on 8 cards are 80.
 """
