@@ -1,4 +1,4 @@
-"""Arrays by what they hold (figures, counts and places, yes or no), and tables of them."""
+"""Typed arrays (floats, integers, booleans), and tables of them."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ BoolArray = NDArray[np.bool_]
 
 
 def floats(value: ArrayLike) -> FloatArray:
-    """Figures of an arithmetic that is written for one number and for arrays."""
+    """`value` as an array of floats, for formulas that take one number or arrays alike."""
     return np.asarray(value, dtype=np.float64)
 
 
 def ints(value: ArrayLike) -> IntArray:
-    """Counts or places of such an arithmetic."""
+    """`value` as an array of integers, for the same formulas."""
     return np.asarray(value, dtype=np.int64)
 
 
 def distinct(*values: ArrayLike) -> NDArray[Any]:
-    """The different values of arrays, in ascending order.
+    """The distinct values of all arrays, ascending.
 
-    They are counted because NumPy loads all of `numpy.ma` for those who do not ask for the counts.
+    Counts are requested because without them NumPy loads all of `numpy.ma`.
     """
-    together = np.concatenate([np.ravel(one) for one in values])
+    together = np.concatenate([np.ravel(array) for array in values])
     return np.unique(together, return_counts=True)[0]
 
 
@@ -40,12 +40,12 @@ class Table(Struct, frozen=True):
         return len(getattr(self, self.__struct_fields__[0]))
 
     def take(self, rows: IntArray | BoolArray) -> Self:
-        """Only `rows` (numbers, or a mask), in that order."""
+        """The rows `rows` (row numbers, or a mask), in that order."""
         return type(self)(*(getattr(self, name)[rows] for name in self.__struct_fields__))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
-        """All rows of `parts`, one part after the other."""
+        """The rows of all `parts`, one part after the other."""
         empty: Any = np.empty(0, dtype=np.int64)
         columns = ([getattr(part, name) for part in parts] or [empty] for name in cls.__struct_fields__)
         return cls(*map(np.concatenate, columns))

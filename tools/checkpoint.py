@@ -1,7 +1,7 @@
-"""Long work can be stopped between two of its steps, by whoever began it.
+"""Checkpoints at which a caller can stop long work.
 
-Work calls `checkpoint()` at its natural steps: it does nothing unless the caller opened `stoppable`, so that nothing of
-a result depends on it. Work that is stopped leaves by an exception; what caches keep is whole, or not there.
+Work calls `checkpoint()` at its natural steps: it does nothing unless the caller opened `stoppable`, so that no result
+depends on it. Stopped work leaves by an exception; what caches keep is whole, or absent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import TypeVar
 
 T = TypeVar("T")
-# Elements of a document that are looked at between two checkpoints, where one takes microseconds.
+# Elements of a document between two checkpoints, at microseconds each.
 ELEMENTS_BETWEEN = 256
 
 _IS_STOPPED: ContextVar[Callable[[], bool] | None] = ContextVar("shardwright_is_stopped", default=None)
@@ -21,13 +21,13 @@ _IS_STOPPED: ContextVar[Callable[[], bool] | None] = ContextVar("shardwright_is_
 class StoppedError(BaseException):
     """The work was stopped at a checkpoint.
 
-    No handler of faults in the work itself may take it for one of them: so it is no `Exception`, as
-    `KeyboardInterrupt` is none. Whoever opened `stoppable` catches it.
+    It is no `Exception`, as `KeyboardInterrupt` is none, so that handlers of faults in the work do not catch it.
+    Whoever opened `stoppable` catches it.
     """
 
 
 def checkpoint() -> None:
-    """A step of long work begins. Raises StoppedError: it is not wanted any more."""
+    """Mark a step of long work. Raises StoppedError: the work is not wanted any more."""
     is_stopped = _IS_STOPPED.get()
     if is_stopped is not None and is_stopped():
         raise StoppedError
@@ -46,9 +46,9 @@ def checked(items: Iterable[T], every: int = ELEMENTS_BETWEEN) -> Iterator[T]:
 
 @contextmanager
 def stoppable(is_stopped: Callable[[], bool]) -> Generator[None]:
-    """Work inside is stopped at its next checkpoint once `is_stopped` says so, or what was opened around this does.
+    """Stop the work inside at its next checkpoint once `is_stopped()`, or an enclosing `stoppable`, says so.
 
-    It holds in this thread, or task of asyncio, and what runs in a copy of its context.
+    It holds in this thread or asyncio task, and in copies of its context.
     """
     outer = _IS_STOPPED.get()
     token = _IS_STOPPED.set(is_stopped if outer is None else lambda: outer() or is_stopped())
@@ -60,10 +60,9 @@ def stoppable(is_stopped: Callable[[], bool]) -> Generator[None]:
 
 @contextmanager
 def until(is_over: Callable[[], bool]) -> Generator[None]:
-    """As `stoppable`, and where `is_over` stops the work inside it simply ends there, without an error.
+    """As `stoppable`, but work that `is_over` stops ends there without an error.
 
-    What was to come of it has then not come: the caller looks whether it has. Raises StoppedError: what was opened
-    around this stopped it.
+    The caller has to look whether the work was finished. Raises StoppedError: an enclosing `stoppable` stopped it.
     """
     try:
         with stoppable(is_over):
@@ -74,7 +73,7 @@ def until(is_over: Callable[[], bool]) -> Generator[None]:
 
 
 class BestSoFar:
-    """Asks the work inside for the best that it has once `is_over`; `left_out` is what it then did not look at."""
+    """Lets searches end with their best so far once `is_over`; `left_out` lists what they then did not look at."""
 
     def __init__(self, is_over: Callable[[], bool]) -> None:
         self.is_over = is_over
@@ -82,7 +81,7 @@ class BestSoFar:
         self.left_out: tuple[str, ...] = ()
 
     def leaves_out(self, what: str) -> bool:
-        """Whether the time is over; `what` (of what is being looked at, `where`) is then left out."""
+        """Whether the time is over; `what` (of the current `where`) is then listed as left out."""
         if not self.is_over():
             return False
         words = self.named(what)
@@ -91,7 +90,7 @@ class BestSoFar:
         return True
 
     def named(self, what: str) -> str:
-        """`what`, with what is being looked at."""
+        """`what`, with `where` behind it in brackets if set."""
         return f"{what} ({self.where})" if self.where else what
 
 
@@ -100,7 +99,7 @@ _BEST_SO_FAR: ContextVar[BestSoFar | None] = ContextVar("shardwright_best_so_far
 
 @contextmanager
 def best_so_far(is_over: Callable[[], bool]) -> Generator[BestSoFar]:
-    """Searches inside end with what they have found once `is_over` says so; what they leave out is told."""
+    """Let searches inside end with their best so far once `is_over()`; the limit yielded lists what they left out."""
     limit = BestSoFar(is_over)
     token = _BEST_SO_FAR.set(limit)
     try:
@@ -111,7 +110,7 @@ def best_so_far(is_over: Callable[[], bool]) -> Generator[BestSoFar]:
 
 @contextmanager
 def looking_at(where: str) -> Generator[None]:
-    """What is left out inside is left out of `where`: "clusters of up to 64 accelerators"."""
+    """Name what is looked at inside, for the list of what is left out: "clusters of up to 64 accelerators"."""
     limit = _BEST_SO_FAR.get()
     if limit is None:
         yield
@@ -128,7 +127,7 @@ _SHOW: ContextVar[Callable[[str], None] | None] = ContextVar("shardwright_show",
 
 @contextmanager
 def watched(show: Callable[[str], None]) -> Generator[None]:
-    """`show` is given a few words for each step of the work inside."""
+    """Call `show` with a few words for each step of the work inside."""
     token = _SHOW.set(show)
     try:
         yield
@@ -137,7 +136,7 @@ def watched(show: Callable[[str], None]) -> Generator[None]:
 
 
 def doing(what: str) -> None:
-    """Say to whoever watches what is being done: "screening layouts"."""
+    """Show watchers what is being done: "screening layouts"."""
     show = _SHOW.get()
     if show is not None:
         limit = _BEST_SO_FAR.get()
@@ -145,21 +144,21 @@ def doing(what: str) -> None:
 
 
 def leaves_out(what: str) -> bool:
-    """Whether the search under way is to end here with what it has, and `what` is not looked at any more."""
+    """Whether the current search should end now with its best so far, leaving out `what`."""
     limit = _BEST_SO_FAR.get()
     return limit is not None and limit.leaves_out(what)
 
 
 def time_is_over() -> bool:
-    """Whether the search under way was given a time, and it is over."""
+    """Whether the current search has a time limit that is over."""
     limit = _BEST_SO_FAR.get()
     return limit is not None and limit.is_over()
 
 
 def if_time(what: str, work: Callable[[], T]) -> T | None:
-    """What `work` comes to, which nothing else needs; `None` where the time is over before it: `what` is left out.
+    """The result of optional `work`; `None`, with `what` left out, if the time is over before it ends.
 
-    `work` is stopped at its next checkpoint then, so that nothing of it is kept.
+    `work` then stops at its next checkpoint.
     """
     limit = _BEST_SO_FAR.get()
     if limit is None:

@@ -34,21 +34,21 @@ def compare(
     expect(titles, tuple, "titles", "two texts are expected")
     for title in titles:
         expect(title, str, "titles", "two texts are expected")
-    given = read_document(a), read_document(b)
-    reads = _placed(given[0], given[1]), _placed(given[1], given[0])
+    documents = read_document(a), read_document(b)
+    reads = _placed(documents[0], documents[1]), _placed(documents[1], documents[0])
     try:
         first, second = (
-            judged_read(read, title, calibration, price, takes_engine=read is not own)
-            for read, own, title, price in zip(reads, given, titles, usd_per_gpu_hour, strict=True)
+            judged_read(read, title, calibration, price, takes_engine=read is not document)
+            for read, document, title, price in zip(reads, documents, titles, usd_per_gpu_hour, strict=True)
         )
         asked, decided = tuple(questions(first.side, second.side)), tuple(changes(first.side, second.side))
         if not asked and not decided and differ_unlisted(*reads):
             decided = (Change(what="operators, GPUs or edges of the graph", a="its own", b="others"),)
     finally:
-        for read in {id(read): read for read in (*reads, *given)}.values():
+        for read in {id(read): read for read in (*reads, *documents)}.values():
             read.view.release()
     objective = first.side.workload.objective
-    found = Comparison(
+    comparison = Comparison(
         a=first.side,
         b=second.side,
         question=asked,
@@ -56,13 +56,13 @@ def compare(
         figures=tuple(figures(first, second)),
         objective=objective if objective == second.side.workload.objective else None,
     )
-    return concluded(found)
+    return concluded(comparison)
 
 
 def _placed(read: ReadDocument, other: ReadDocument) -> ReadDocument:
-    """The document on the engine of the other, where it names none itself."""
+    """The document as judged: where it names no engine, on the engine of `other`."""
     engine = _serving(other)
-    if read.plan is None or engine is None or engine.engine is None or ((own := _serving(read)) and own.engine):
+    if read.plan is None or engine is None or engine.engine is None or ((serving := _serving(read)) and serving.engine):
         return read
     return read_document(on_engine(read.plan.model_dump(mode="json"), engine.engine, engine.engine_version))
 

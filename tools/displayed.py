@@ -45,7 +45,7 @@ _page: Callable[[Displayed], Page] | None = None
 
 
 def displayed_by(html: Callable[[Displayed], str], page: Callable[[Displayed], Page]) -> None:
-    """Let `html` make what notebooks show of results, and `page` the pages of plans."""
+    """Set what makes the HTML that notebooks show of results, and the pages of plans."""
     global _html, _page
     _html, _page = html, page
 

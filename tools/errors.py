@@ -10,7 +10,7 @@ _KEPT_CHARACTERS = 100
 
 
 def short_words(text: str) -> str:
-    """`text` with the middle of its longest words left out: who wrote one knows it, and a line of it says nothing."""
+    """`text` with the middle of its longest words left out."""
     return _LONG_WORD.sub(_shortened, text)
 
 
@@ -66,7 +66,7 @@ class UnknownArgumentError(InputError, TypeError):
         names = dict.fromkeys(known)
         near = get_close_matches(name[:_KEPT_CHARACTERS], names, n=1)
         # Of two names of one argument the shorter is shown.
-        shown = [one for one in names if not (one.endswith("_max") and one.removesuffix("_max") in names)]
+        shown = [word for word in names if not (word.endswith("_max") and word.removesuffix("_max") in names)]
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(shown)}"
         super().__init__(f"no argument {name[:_KEPT_CHARACTERS]!r}; {hint}")
 

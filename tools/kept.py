@@ -1,4 +1,4 @@
-"""What was worked out once and is kept: for one owner as long as it lives, or for all within a bound on its bytes."""
+"""Caches of what was worked out: one owner's for as long as it lives, or everyone's within a bound in bytes."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ class Cache(Generic[K, V]):
         self.holds = holds
 
     def table(self, caches: Caches) -> dict[K, V]:
-        """The answers that one owner has so far."""
-        found = caches.get(self)
-        return caches.setdefault(self, {}) if found is None else found
+        """The answers cached for one owner so far."""
+        table = caches.get(self)
+        return caches.setdefault(self, {}) if table is None else table
 
     def get(self, caches: Caches, key: K, work_out: Callable[[], V]) -> V:
-        """The answer for `key`, worked out where the owner has none."""
+        """The cached answer for `key`, worked out on the first call."""
         table = self.table(caches)
         if key not in table:
             table[key] = work_out()
@@ -38,9 +38,10 @@ Caches = dict[Cache[Any, Any], dict[Any, Any]]
 
 
 class Kept(Generic[K, V]):
-    """Values by key, at most `most_bytes` of them by the estimate `size_bytes`; all go when one more is too many.
+    """A cache of at most `most_bytes`, by the estimate `size_bytes` of each entry; it is emptied when it would
+    overflow.
 
-    Threads may share one: at worst two of them work out the same.
+    Threads may share one: at worst two of them work out the same value.
     """
 
     def __init__(self, most_bytes: int, size_bytes: Callable[[K, V], int]) -> None:
@@ -51,11 +52,11 @@ class Kept(Generic[K, V]):
         self._lock = threading.Lock()
 
     def get(self, key: K) -> V | None:
-        """What is kept under `key`."""
+        """The cached value of `key`; `None` if absent."""
         return self._values.get(key)
 
     def keep(self, key: K, value: V) -> V:
-        """`value`, kept from now on unless it alone is too large."""
+        """Cache `value`, unless it alone is too large, and return it."""
         size = self._size_bytes(key, value)
         with self._lock:
             if self._held_bytes + size > self._most_bytes:
@@ -67,7 +68,7 @@ class Kept(Generic[K, V]):
 
     @property
     def held_bytes(self) -> int:
-        """The estimate of what is held."""
+        """The estimated size of all cached values, in bytes."""
         return self._held_bytes
 
 
@@ -77,9 +78,9 @@ def entries(caches: Caches) -> int:
 
 
 class Recent(Generic[V]):
-    """The values that were asked for last: at most `most`, and as few of the last as `size` makes `most_size` together.
+    """The most recently used values: at most `most`, whose sizes together stay within `most_size`.
 
-    The last alone may be larger. Threads may share one.
+    The latest alone may be larger. Threads may share one.
     """
 
     def __init__(self, most: int, most_size: int, size: Callable[[V], int]) -> None:
@@ -88,26 +89,26 @@ class Recent(Generic[V]):
         self._lock = threading.RLock()
 
     def find(self, is_meant: Callable[[V], bool]) -> V | None:
-        """The kept one that is meant, which is then the last that was asked for."""
-        found = next((one for one in self._values if is_meant(one)), None)
-        return None if found is None else self.keep(found, is_meant)
+        """The cached value for which `is_meant` holds, now the most recent; `None` if absent."""
+        match = next((value for value in self._values if is_meant(value)), None)
+        return None if match is None else self.keep(match, is_meant)
 
     def keep(self, value: V, is_meant: Callable[[V], bool]) -> V:
-        """`value`, kept from now on in the place of what is meant by the same."""
+        """Cache `value` as the most recent, in place of those for which `is_meant` holds, and return it."""
         with self._lock:
-            others = (one for one in self._values if not is_meant(one))
+            others = (other for other in self._values if not is_meant(other))
             self._values = tuple(self._that_fit((value, *others)))
         return value
 
     def like(self, value: V, is_like: Callable[[V, V], bool]) -> V:
-        """The kept one that is like `value`, else `value`, which is kept from now on."""
+        """The cached value that is like `value`; without one, `value`, which is then cached."""
 
-        def is_meant(one: V) -> bool:
-            return is_like(one, value)
+        def is_meant(candidate: V) -> bool:
+            return is_like(candidate, value)
 
         with self._lock:
-            found = self.find(is_meant)
-            return self.keep(value, is_meant) if found is None else found
+            match = self.find(is_meant)
+            return self.keep(value, is_meant) if match is None else match
 
     def _that_fit(self, values: tuple[V, ...]) -> Iterator[V]:
         together = 0

@@ -62,7 +62,7 @@ class ValidationReport(Displayed, Frozen):
 
         Raises InputError: pandas is not installed.
         """
-        return frame([one.model_dump() for one in self.violations])
+        return frame([violation.model_dump() for violation in self.violations])
 
     @model_serializer(mode="wrap")
     def _drop_empty(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -95,7 +95,7 @@ def validate(document: Mapping[str, object] | str | Path | Plan) -> ValidationRe
 
 
 def validate_read(read: ReadDocument) -> ValidationReport:
-    """Check a document that was read already. Where it holds no JSON object there is nothing for the other rules."""
+    """Check a document that was read already. Without a JSON object only its schema faults are reported."""
     faults = list(_schema_violations(read))
     if read.raw is None:
         return _report(faults)
@@ -103,21 +103,21 @@ def validate_read(read: ReadDocument) -> ValidationReport:
 
 
 def _judged(view: PlanView, faults: list[Violation]) -> ValidationReport:
-    found = [*faults, *find_violations(view, all_rules())]
-    # What could not be judged follows from an error that was found, or else is one.
-    if not any(violation.severity == "error" for violation in found):
-        found = sorted([*_unjudged(view), *found], key=_place)
-    return _report(found, view)
+    violations = [*faults, *find_violations(view, all_rules())]
+    # What could not be judged follows from an error; without one it is reported itself.
+    if not any(violation.severity == "error" for violation in violations):
+        violations = sorted([*_unjudged(view), *violations], key=_place)
+    return _report(violations, view)
 
 
 def _unjudged(view: PlanView) -> Iterator[Violation]:
-    """What a rule could not judge, or nobody can estimate, of a plan in which nothing is wrong.
+    """What rules could not judge, or nobody can estimate, in a plan without errors.
 
-    A fact that only times need is missing from those alone: it is a warning where a rule of warnings asks for it.
+    A missing fact that only times need is a warning where only rules of warnings ask for it.
     """
     schema = find_rule("ST001")
     if not view.unjudged:
-        yield from _found(replace(schema, check=check_timed), view)
+        yield from _violations_of(replace(schema, check=check_timed), view)
         if isinstance(view.unjudged.get(schema.id), MissingFieldError):
             return
     if not view.unjudged:
@@ -127,9 +127,9 @@ def _unjudged(view: PlanView) -> Iterator[Violation]:
     asked = [rule for rule in rules if rule.severity == "error"]
     if not asked and isinstance(why, MissingFieldError):
         asked = rules[:1]
-    # The model was read, or ME001 says why not: what is not known is the hardware's.
+    # The model was read, or ME001 says why not: the unknown fact is the hardware's.
     where = why.path or ("/hardware" if isinstance(why, MissingFieldError | UnknownNameError) else "")
-    # What one rule alone asks for is its own.
+    # What only one rule asks for is reported as that rule's.
     yield (asked[0] if len(asked) == 1 else schema).violation(
         Finding(
             "not-judged",
@@ -143,51 +143,51 @@ def _unjudged(view: PlanView) -> Iterator[Violation]:
 
 
 def _at(document: Mapping[str, Any], path: str) -> Any:
-    """What stands at a JSON Pointer of one or two fields; `None` for the whole document."""
-    block, _, name = path.removeprefix("/").partition("/")
-    found = as_mapping(document.get(block))
-    return found.get(name) if name else found or None
+    """The value at a JSON Pointer of one or two fields; `None` for the whole document."""
+    block_name, _, name = path.removeprefix("/").partition("/")
+    fields = as_mapping(document.get(block_name))
+    return fields.get(name) if name else fields or None
 
 
 def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
-    """Findings of `rules` in the order of a report, less those that a more telling rule names better."""
+    """Violations of `rules` in the order of a report, without those that a more specific one explains."""
     with collector_paused():
         chosen = list(rules)
-        found = [violation for rule in chosen if not rule.rests_on_estimate for violation in _run(rule, view)]
-        seen = view.doubted if any(_is_of_graph(violation) for violation in found) else view
-        found += [violation for rule in chosen if rule.rests_on_estimate for violation in _run(rule, seen)]
-        return sorted(without_explained(found), key=_place)
+        violations = [violation for rule in chosen if not rule.rests_on_estimate for violation in _run(rule, view)]
+        seen = view.doubted if any(_is_of_graph(violation) for violation in violations) else view
+        violations += [violation for rule in chosen if rule.rests_on_estimate for violation in _run(rule, seen)]
+        return sorted(without_explained(violations), key=_place)
 
 
 def _is_of_graph(violation: Violation) -> bool:
-    """Whether it is an error that figures computed of the plan would repeat in other words."""
+    """Whether the error lies in the graph, so that figures computed from it would only repeat it."""
     return violation.severity == "error" and violation.rule not in _OF_WORDS and not violation.rule.startswith("EN")
 
 
 def _run(rule: Rule, view: PlanView) -> list[Violation]:
-    # What holds of a part holds of its copies, which are looked at where there is something to find.
-    if rule.visits != "plan" and view.distinct is not view and not _found(rule, view.distinct):
+    # A rule that passes on the distinct parts passes on their copies, so the whole is checked only after a finding.
+    if rule.visits != "plan" and view.distinct is not view and not _violations_of(rule, view.distinct):
         return []
-    return _found(rule, view)
+    return _violations_of(rule, view)
 
 
-def _found(rule: Rule, view: PlanView) -> list[Violation]:
+def _violations_of(rule: Rule, view: PlanView) -> list[Violation]:
     checkpoint()
     doing(f"checking rule {rule.id}")
-    found: list[Violation] = []
+    violations: list[Violation] = []
     try:
-        found.extend(islice(checked(rule.run(view)), MAX_FINDINGS_OF_A_RULE + 1))
-        if len(found) > MAX_FINDINGS_OF_A_RULE:
+        violations.extend(islice(checked(rule.run(view)), MAX_FINDINGS_OF_A_RULE + 1))
+        if len(violations) > MAX_FINDINGS_OF_A_RULE:
             more = f"there are more findings of this rule; the first {MAX_FINDINGS_OF_A_RULE:,} are listed"
-            found[-1] = rule.violation(Finding("further-findings", more, remedy="mend those, then check again"))
+            violations[-1] = rule.violation(Finding("further-findings", more, remedy="mend those, then check again"))
     except Exception as error:  # noqa: BLE001 - a rule that cannot cope with a document must not hide the others
         reason = " ".join(str(error).split())[:200]
         message = f"this rule could not be checked: {type(error).__name__}: {reason}"
         crash = rule.violation(
             Finding("not-checked", message, remedy="mend the faults named beside this one, then check again")
         )
-        found.append(crash.model_copy(update={"severity": "error", "fix": "report"}))
-    return found
+        violations.append(crash.model_copy(update={"severity": "error", "fix": "report"}))
+    return violations
 
 
 def _schema_violations(read: ReadDocument) -> Iterable[Violation]:
@@ -198,7 +198,7 @@ def _schema_violations(read: ReadDocument) -> Iterable[Violation]:
 
 
 def _named_node(path: str, nodes: Sequence[Any]) -> tuple[str, ...]:
-    """The id of the node that a JSON Pointer runs through, where it has one."""
+    """The id of the node that a JSON Pointer runs through; empty if it has none."""
     parts = path.split("/")
     if len(parts) < 3 or parts[1] != "nodes" or not (parts[2].isascii() and parts[2].isdecimal()):
         return ()

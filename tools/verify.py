@@ -1,8 +1,8 @@
 """Checks a repair certificate: replays its patches on what was read and confirms each hash and the final verdict.
 
-It is small and apart on purpose: of the code that repairs it shares nothing but JSON Patch and the validator, so that a
-fault of the engine shows here. It proves that the plan follows from what was read and keeps every rule; that a text in
-a foreign shape was understood as its author meant it, nobody can prove.
+It shares nothing with the repair but JSON Patch and the validator, so that a fault of the repair shows here. It proves
+that the plan follows from what was read and keeps every rule; nobody can prove that a text in a foreign shape was
+understood as its author meant it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .rules.registry import all_rules
 from .validate import validate
 
 FORMAT = "shardwright/certificate"
-# Places where a change is one of what the author decided, and where it is one of what is only shown.
+# Paths where a patch changes what the author decided, and paths that are only shown.
 _DECIDED = re.compile(r"/(?:(?:model|hardware|workload|precision|policy|serving|strategy)(?:/|$)|nodes/\d+/layers$)")
 _NODE = re.compile(r"/nodes/\d+$")
 _SHOWN = re.compile(r"/(?:reasoning|construction|performance)(?:/|$)")
@@ -68,12 +68,12 @@ def verify_file(path: Path) -> Verification:
     """Check the certificate at `path`. Raises InputError: it cannot be read, or is no certificate."""
     name = shown_path(path)
     try:
-        found = parse(read_bounded(path, MAX_CERTIFICATE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
+        certificate = parse(read_bounded(path, MAX_CERTIFICATE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
     except JsonError as error:
         raise InputError(f"{error}: not a certificate that `shardwright fix --certificate` wrote") from None
-    if not isinstance(found, dict):
+    if not isinstance(certificate, dict):
         raise InputError(f"{name}: not a certificate: not a JSON object")
-    return verify(cast("dict[str, Any]", found))
+    return verify(cast("dict[str, Any]", certificate))
 
 
 @checks_arguments
@@ -107,35 +107,35 @@ def verify(certificate: Mapping[str, object]) -> Verification:
 
 
 def content_sha256(document: object) -> str:
-    """Of the document as JSON with sorted keys and no spaces."""
+    """SHA-256 of the document as JSON with sorted keys and no spaces."""
     text = json.dumps(document, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def certificate_sha256(certificate: Mapping[str, Any]) -> str:
-    """Of all that a certificate says but this hash itself, so that what no replay can show is bound to the rest."""
+    """SHA-256 of the whole certificate without this hash, so that claims that no replay can check are covered too."""
     return content_sha256({name: value for name, value in certificate.items() if name != "certificate_sha256"})
 
 
 def _misnamed(step: Mapping[str, Any], patch: list[Any]) -> str:
-    """What is wrong with the rule and the safety class that a fix is given; "" where nothing is."""
+    """What is wrong with the rule and the safety class that a fix names; "" if nothing."""
     rule, safety = step.get("rule"), step.get("safety")
     if not isinstance(rule, str) or rule not in {known.id for known in all_rules()}:
         return "it names a rule that there is not"
     paths = [operation.get("path", "") for operation in patch if operation.get("op") != "test"]
-    drops = any(one.get("op") == "remove" and _NODE.match(one.get("path", "")) for one in patch)
+    drops = any(operation.get("op") == "remove" and _NODE.match(operation.get("path", "")) for operation in patch)
     if safety == "strategy" and drops:  # it may take a device's last part away
         return ""
-    found = "safe"
+    actual = "safe"
     if any(_DECIDED.match(path) and path != "/strategy/gpu_count" for path in paths):
-        found = "strategy"
+        actual = "strategy"
     elif all(_SHOWN.match(path) for path in paths):
-        found = "display"
-    return "" if safety == found else f"it is called {safety}, and its patch is of the kind {found}"
+        actual = "display"
+    return "" if safety == actual else f"it is called {safety}, and its patch is of the kind {actual}"
 
 
 def _copied(value: Any) -> Any:
-    """A copy of a JSON value: several times as fast as a deep copy, which a patch of thousands of nodes needs."""
+    """A copy of a JSON value: several times faster than a deep copy, which large patches need."""
     return json.loads(json.dumps(value))
 
 
@@ -167,7 +167,7 @@ class _Replay:
         yield from self._end()
 
     def _proposal(self) -> Iterator[Check]:
-        """The proposal is what its hash says; one that is a plan document already must have been read as it stands."""
+        """Check the proposal's hash and, where it is a plan document already, that it was read as it stands."""
         text = self.claimed.get("proposal")
         if not isinstance(text, str):
             yield Check(what="the proposal", holds=False, detail="there is none")

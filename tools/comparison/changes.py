@@ -1,6 +1,4 @@
-"""What differs between two plans: what they were asked, what was decided, and the figures beside each other, each with
-its ratio and the better.
-"""
+"""What differs between two plans: the question, the decisions, and the figures with ratio and better side."""
 
 from __future__ import annotations
 
@@ -49,7 +47,7 @@ ENGINE_DEFAULTS = frozenset((_SETTINGS["max_batch"], _SETTINGS["step_tokens"]))
 
 
 def questions(a: Side, b: Side) -> Iterator[Change]:
-    """Where the two were asked different things."""
+    """Yield where the two plans were asked different things: model, hardware, engine, workload, precision."""
     pairs: list[tuple[str, Plain, Plain]] = [
         ("model", a.model, b.model),
         ("accelerator", a.accelerator, b.accelerator),
@@ -61,10 +59,10 @@ def questions(a: Side, b: Side) -> Iterator[Change]:
         ("constraints", "; ".join(a.constraints) or None, "; ".join(b.constraints) or None),
     ]
     for block in ("workload", "precision"):
-        one, other = (_stated(getattr(side, block)) for side in (a, b))
+        stated_a, stated_b = (_stated(getattr(side, block)) for side in (a, b))
         pairs += [
-            (f"{block} {name}", _plain(one.get(name)), _plain(other.get(name)))
-            for name in dict.fromkeys((*one, *other))
+            (f"{block} {name}", _plain(stated_a.get(name)), _plain(stated_b.get(name)))
+            for name in dict.fromkeys((*stated_a, *stated_b))
         ]
     yield from _differing(pairs)
 
@@ -74,11 +72,11 @@ def _differing(pairs: Iterable[tuple[str, Plain, Plain]]) -> Iterator[Change]:
 
 
 def _stated(block: BaseModel) -> dict[str, Any]:
-    """The fields of a block as JSON has them, lengths and arrivals as they are; what a rate has in flight aside."""
-    whole = {name: getattr(block, name, None) for name in ("lengths", "prefixes", "arrivals")}
-    made = {"concurrency"} if getattr(block, "request_rate", None) is not None else set[str]()
-    stated = block.model_dump(mode="json", exclude=made)
-    return stated | {name: value for name, value in whole.items() if value is not None}
+    """The fields of a block as in JSON, but lengths, prefixes and arrivals as objects; no concurrency beside a rate."""
+    unserialized = {name: getattr(block, name, None) for name in ("lengths", "prefixes", "arrivals")}
+    derived = {"concurrency"} if getattr(block, "request_rate", None) is not None else set[str]()
+    stated = block.model_dump(mode="json", exclude=derived)
+    return stated | {name: value for name, value in unserialized.items() if value is not None}
 
 
 def _plain(value: Any) -> Plain:
@@ -88,7 +86,7 @@ def _plain(value: Any) -> Plain:
 
 
 def changes(a: Side, b: Side) -> Iterator[Change]:
-    """What was decided differently: replicas and GPUs, the degrees of each phase, stages, devices, experts."""
+    """Yield what was decided differently: replicas and GPUs, degrees of each phase, stages, experts, settings."""
     pairs: list[tuple[str, Plain, Plain]] = [("DP", a.strategy.dp, b.strategy.dp), ("GPUs", a.gpus, b.gpus)]
     for phase in PHASES:
         pairs += _phase_pairs(phase, getattr(a.strategy, phase), getattr(b.strategy, phase))
@@ -101,17 +99,17 @@ def changes(a: Side, b: Side) -> Iterator[Change]:
         ):
             left, right = (_shape_value(shape, name) for shape in shapes)
             pairs.append((f"{phase}: {what}", left, right))
-    one, other = (side.settings.model_dump() for side in (a, b))
-    # Of two engines each has its own where nothing is stated: that is the engine's difference.
-    pairs += [(title, one.get(name), other.get(name)) for name, title in _SETTINGS.items()]
+    settings_a, settings_b = (side.settings.model_dump() for side in (a, b))
+    # Where nothing is stated each of two engines has its default: the difference is then the engine's.
+    pairs += [(title, settings_a.get(name), settings_b.get(name)) for name, title in _SETTINGS.items()]
     yield from _differing(pairs)
 
 
 def differ_unlisted(first: ReadDocument, second: ReadDocument) -> bool:
-    """Whether two plans differ in what no list names: what runs on which GPU, the model's config, links.
+    """Whether two plans differ in what `changes` does not list: operators on GPUs, the model's config, links.
 
-    Graphs are compared by what they place, not by how they are written: the vocabulary that an engine splits by itself
-    may be shown as split or not.
+    Graphs are compared by what they place, not by how they are written: a vocabulary that the engine splits by itself
+    may be shown split or whole.
     """
     plans = first.plan, second.plan
     if plans[0] is None or plans[1] is None:
@@ -126,13 +124,13 @@ def differ_unlisted(first: ReadDocument, second: ReadDocument) -> bool:
 
 
 def _phase_pairs(phase: Phase, a: PhaseStrategy, b: PhaseStrategy) -> list[tuple[str, Plain, Plain]]:
-    found: list[tuple[str, Plain, Plain]] = []
+    pairs: list[tuple[str, Plain, Plain]] = []
     for name, title in _DEGREES.items():
-        # A degree of a relaxation that is not stated is 1; replicas and kinds that are not stated are none.
+        # An unstated degree counts as 1; unstated replicas and kinds of SP as `None`.
         absent = None if name in ("replicas", "sp_kind") else 1
-        left, right = (getattr(one, name) for one in (a, b))
-        found.append((f"{phase}: {title}", absent if left is None else left, absent if right is None else right))
-    return found
+        left, right = (getattr(strategy, name) for strategy in (a, b))
+        pairs.append((f"{phase}: {title}", absent if left is None else left, absent if right is None else right))
+    return pairs
 
 
 def _shape_value(shape: BranchShape | None, name: str) -> Plain:
@@ -146,7 +144,7 @@ def _shape_value(shape: BranchShape | None, name: str) -> Plain:
     return value[0] if len(set(value)) == 1 else "/".join(map(str, value))
 
 
-# Figures that are as near as this count as the same: candidates of a search that are, are a tie.
+# Figures within this relative difference count as the same, as candidates of a search within it are a tie.
 SAME_SHARE = 0.005
 
 # Title, unit, and whether more is better (`None`: neither).
@@ -168,19 +166,19 @@ _FIGURES: dict[str, tuple[str, Unit, bool | None]] = {
 
 
 def figures(first: Judged, second: Judged) -> Iterator[ComparedFigure]:
-    """Every figure that one of the two has."""
+    """Yield every figure that at least one of the two plans has."""
     yield _compared("gpus", "GPUs used", "GPUs", (first.side.gpus, second.side.gpus), more_is_better=False)
-    a, b = (dict(_named_figures(one.estimate)) for one in (first, second))
+    a, b = (dict(_named_figures(judged.estimate)) for judged in (first, second))
     for name, (title, unit, more_is_better) in _FIGURES.items():
         if a.get(name) is not None or b.get(name) is not None:
             yield _compared(name, title, unit, (a.get(name), b.get(name)), more_is_better=more_is_better)
-    costs = [None if one.estimate is None else one.estimate.cost for one in (first, second)]
+    costs = [None if judged.estimate is None else judged.estimate.cost for judged in (first, second)]
     billed_a, billed_b = (None if cost is None else cost.billed_gpus for cost in costs)
-    # Shown where a cost counts GPUs that are not used.
+    # Shown where a cost bills GPUs that are not used.
     if (billed_a or 0) > first.side.gpus or (billed_b or 0) > second.side.gpus:
         yield _compared("billed_gpus", "GPUs billed", "GPUs", (billed_a, billed_b), more_is_better=False)
     units = {cost.unit for cost in costs if cost is not None}
-    # Money and GPU-seconds are no figures of one kind.
+    # Money and GPU-seconds cannot be compared.
     if len(units) == 1:
         unit: Unit = "USD" if units == {"usd"} else "GPU-seconds"
         left, right = (None if cost is None else cost.per_million_output_tokens for cost in costs)
@@ -188,13 +186,13 @@ def figures(first: Judged, second: Judged) -> Iterator[ComparedFigure]:
         yield _compared("cost_per_million_output_tokens", title, unit, (left, right), more_is_better=False)
 
 
-def _named_figures(found: PerformanceEstimate | None) -> Iterator[tuple[str, float | None]]:
-    if found is None:
+def _named_figures(estimate: PerformanceEstimate | None) -> Iterator[tuple[str, float | None]]:
+    if estimate is None:
         return
-    latency, rates, memory = found.latency, found.throughput, found.memory
+    latency, rates, memory = estimate.latency, estimate.throughput, estimate.memory
     percentiles = latency.percentiles
     yield from (("tpot_ms", latency.tpot_ms), ("tpot_p99_ms", percentiles.tpot_ms.p99))
-    if not found.load.saturated:  # else they only grow with the length of the run
+    if not estimate.load.saturated:  # else they only grow with the length of the run
         yield from (("ttft_ms", latency.ttft_ms), ("end_to_end_ms", latency.end_to_end_ms))
         yield "ttft_p99_ms", percentiles.ttft_ms.p99
     yield "output_tokens_per_s", rates.dp_scaled_tokens_per_s

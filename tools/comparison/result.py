@@ -179,4 +179,4 @@ class Comparison(Sparse):
 
     def figure(self, name: str) -> ComparedFigure | None:
         """The figure called `name`, where there is one."""
-        return next((one for one in self.figures if one.name == name), None)
+        return next((figure for figure in self.figures if figure.name == name), None)

@@ -1,6 +1,6 @@
-"""One plan of a comparison: what the document says, whether it is valid, and what its estimate says.
+"""One plan of a comparison: its content, its verdict and its estimate.
 
-A plan that cannot be estimated is a side all the same, with the reason; what is no plan document is refused.
+A plan that cannot be estimated still becomes a side, with the reason; a document that is no plan is refused.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def judged_read(
     read: ReadDocument, title: str, calibration: CustomCalibration | None, usd_per_gpu_hour: float | None, *,
     takes_engine: bool = False,
 ) -> Judged:  # fmt: skip
-    """The same of what was read; `takes_engine`: it names no engine itself, and is judged on that of the other side.
+    """As `judged`, for a document already read; `takes_engine`: the plan names no engine and is judged on the other's.
 
     Raises InputError: it is no plan document.
     """
@@ -79,7 +79,7 @@ def judged_read(
         workload=plan.workload,
         precision=plan.precision,
         relaxations=tuple(sorted(read.view.relaxations)),
-        constraints=tuple(one.words for one in plan.policy.constraints or ()),
+        constraints=tuple(constraint.words for constraint in plan.policy.constraints or ()),
         engine=serving.engine,
         engine_version=serving.engine_version,
         takes_engine=takes_engine or None,
@@ -102,7 +102,7 @@ def judged_read(
 
 
 def _settings(read: ReadDocument, plan: Plan, serving: ServingBlock) -> EngineSettings:
-    """The engine's settings as the estimate has them; only those that are stated where there is none."""
+    """The engine's settings as the estimate takes them; without an estimate only the stated ones."""
     stated = EngineSettings(
         max_batch=serving.max_batch,
         step_tokens=serving.prefill_chunk_tokens,
@@ -143,16 +143,16 @@ def _experts_per_gpu(branch: PhaseView) -> int:
 
 
 def _limits(workload: WorkloadBlock, figures: PerformanceEstimate | None) -> Iterator[LimitCheck]:
-    """Every limit that the workload states, with the figure that it is about."""
-    found = None if figures is None else figures_of_estimate(figures)
+    """Every limit that the workload states, with the estimated figure beside it."""
+    limit_figures = None if figures is None else figures_of_estimate(figures)
     for limit in stated_limits(workload):
         yield LimitCheck(
             name=limit.name,
             statistic=limit.statistic,
             unit=limit.unit,
             limit=limit.bound,
-            figure=None if found is None else found.of(limit),
-            holds=None if found is None else found.excess(limit) == 0.0,
+            figure=None if limit_figures is None else limit_figures.of(limit),
+            holds=None if limit_figures is None else limit_figures.excess(limit) == 0.0,
         )
 
 

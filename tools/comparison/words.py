@@ -17,52 +17,52 @@ from .result import ComparedFigure, Comparison, Lead, LimitCheck, Side, Winner
 
 # From this ratio on a difference is said as a multiple, below it as a share.
 _MULTIPLE = 1.1
-# Differences that make figures those of two deployments; how many GPUs there are is part of the answer.
+# Questions in which a difference makes the figures those of two deployments; the number of GPUs is part of the answer.
 _ASKED = ("model", "accelerator", "workload", "precision")
-# Other requests: what is quicker under one load need not be under the other. How many there are may be decided.
+# The requests differ: what is quicker under one load need not be under the other. Their number may be decided.
 _OTHER_REQUESTS = frozenset(
     f"workload {name}" for name in ("input_tokens", "output_tokens", "lengths", "prefixes", "arrivals")
 )
 
 
-def concluded(found: Comparison) -> Comparison:
-    """The comparison with which of the two is better, and what it says in sentences."""
-    better, lead = better_of(found)
-    found = found.model_copy(update={"better": better, "lead": lead})
-    return found.model_copy(update={"verdict": tuple(verdict_of(found))})
+def concluded(comparison: Comparison) -> Comparison:
+    """`comparison` with which of the two is better, and the verdict in sentences."""
+    better, lead = better_of(comparison)
+    comparison = comparison.model_copy(update={"better": better, "lead": lead})
+    return comparison.model_copy(update={"verdict": tuple(verdict_of(comparison))})
 
 
-def better_of(found: Comparison) -> tuple[Winner | None, Lead | None]:
+def better_of(comparison: Comparison) -> tuple[Winner | None, Lead | None]:
     """Which of the two is better for what both were made for, with its lead where a figure decides that.
 
     One that is not valid or misses a limit never is.
     """
-    if found.objective is None or _serve_other_requests(found):
+    if comparison.objective is None or _serve_other_requests(comparison):
         return None, None
-    fit_a, fit_b = _is_fit(found.a), _is_fit(found.b)
+    fit_a, fit_b = _is_fit(comparison.a), _is_fit(comparison.b)
     if fit_a != fit_b:
         return "a" if fit_a else "b", None
     if not fit_a:
         return None, None
-    if found.a.keeps_reserve != found.b.keeps_reserve:
-        return "a" if found.a.keeps_reserve else "b", None
-    figure = None if found.objective == "cost" and _one_is_priced(found) else deciding(found)
+    if comparison.a.keeps_reserve != comparison.b.keeps_reserve:
+        return "a" if comparison.a.keeps_reserve else "b", None
+    figure = None if comparison.objective == "cost" and _one_is_priced(comparison) else deciding(comparison)
     if figure is None:
         return None, None
-    lead = lead_of(found, figure)
+    lead = lead_of(comparison, figure)
     if lead is None:
         return figure.better, None
     return lead.ahead if lead.is_told else "undecided", lead
 
 
-def _serve_other_requests(found: Comparison) -> bool:
-    """Whether the two were asked to serve requests of other lengths, or that share or come otherwise."""
-    return any(change.what in _OTHER_REQUESTS for change in found.question)
+def _serve_other_requests(comparison: Comparison) -> bool:
+    """Whether the two serve requests of other lengths, shared prefixes or arrivals."""
+    return any(change.what in _OTHER_REQUESTS for change in comparison.question)
 
 
-def _one_is_priced(found: Comparison) -> bool:
-    """Whether the cost of one is money and that of the other GPU-seconds, which nothing makes alike."""
-    return {found.a.cost_unit, found.b.cost_unit} == {"usd", "gpu_seconds"}
+def _one_is_priced(comparison: Comparison) -> bool:
+    """Whether one cost is in money and the other in GPU-seconds, which cannot be compared."""
+    return {comparison.a.cost_unit, comparison.b.cost_unit} == {"usd", "gpu_seconds"}
 
 
 def _is_fit(side: Side) -> bool:
@@ -70,26 +70,26 @@ def _is_fit(side: Side) -> bool:
     return side.valid and not side.refused and side.not_estimated is None and all(limit.holds for limit in side.limits)
 
 
-def verdict_of(found: Comparison) -> Iterator[str]:
+def verdict_of(comparison: Comparison) -> Iterator[str]:
     """The comparison in sentences, what matters most first."""
-    for name, side in _sides(found):
+    for name, side in _sides(comparison):
         yield from _flaws(name, side)
-    yield from _engines(found)
-    if not found.changes and not found.question:
-        yield from _same(found)
-        yield from _limits(found)
+    yield from _engines(comparison)
+    if not comparison.changes and not comparison.question:
+        yield from _same(comparison)
+        yield from _limits(comparison)
     else:
-        yield from _choice(found)
-        yield from _speed(found)
-        yield from _rate(found)
-        yield from _room(found)
-        yield from _limits(found)
-    yield from _cautions(found)
+        yield from _choice(comparison)
+        yield from _speed(comparison)
+        yield from _rate(comparison)
+        yield from _room(comparison)
+        yield from _limits(comparison)
+    yield from _cautions(comparison)
 
 
-def _engines(found: Comparison) -> Iterator[str]:
-    """Which engine a side is judged on that names none, and that nothing but the engine differs, where that is so."""
-    pair = _sides(found)
+def _engines(comparison: Comparison) -> Iterator[str]:
+    """Which engine judges a side that names none, and whether the engine alone differs."""
+    pair = _sides(comparison)
     for (name, side), (other, _) in (pair, pair[::-1]):
         if side.takes_engine:
             yield (
@@ -97,10 +97,10 @@ def _engines(found: Comparison) -> Iterator[str]:
                 "(shardwright estimate) its figures are others."
             )
     engines = [_engine(side) for _, side in pair]
-    if engines[0] == engines[1] or not {one.what for one in found.question} <= OF_ENGINES:
+    if engines[0] == engines[1] or not {change.what for change in comparison.question} <= OF_ENGINES:
         return
-    if all(one.what in ENGINE_DEFAULTS for one in found.changes):
-        settings = " and its settings" if found.changes else ""
+    if all(change.what in ENGINE_DEFAULTS for change in comparison.changes):
+        settings = " and its settings" if comparison.changes else ""
         yield (
             f"A and B are one strategy on two engines ({', '.join(engines)}): what differs in the figures is the "
             f"engine{settings} alone."
@@ -113,22 +113,22 @@ def _engine(side: Side) -> str:
     return " ".join(filter(None, (title, side.engine_version)))
 
 
-def _same(found: Comparison) -> Iterator[str]:
+def _same(comparison: Comparison) -> Iterator[str]:
     yield "A and B are the same deployment."
     named = (("tpot_ms", "TPOT {} ms"), ("ttft_ms", "TTFT {} ms"), ("output_tokens_per_s", "{} output tokens/s"))
-    pairs = ((found.figure(name), form) for name, form in named)
-    parts = [form.format(number(one.a)) for one, form in pairs if one is not None and one.a is not None]
-    gpus = found.figure("gpus")
+    pairs = ((comparison.figure(name), form) for name, form in named)
+    parts = [form.format(number(figure.a)) for figure, form in pairs if figure is not None and figure.a is not None]
+    gpus = comparison.figure("gpus")
     if parts and gpus is not None:
         yield f"Both have {', '.join(parts)} on {_count(int(gpus.a or 0), 'GPU')}."
-    cost = found.figure("cost_per_million_output_tokens")
+    cost = comparison.figure("cost_per_million_output_tokens")
     if cost is not None and cost.ratio and cost.better != "same":
         yield f"At their prices B has {multiple(cost)} the cost of a token ({_pair(cost)} {cost.unit} per million)."
 
 
 def _flaws(name: str, side: Side) -> Iterator[str]:
     if not side.valid:
-        rules = dict.fromkeys(found.rule for found in side.violations if found.severity == "error")
+        rules = dict.fromkeys(violation.rule for violation in side.violations if violation.severity == "error")
         yield f"{name} is not valid: {_count(side.errors, 'error')} ({', '.join(rules)}); its figures are as if it ran."
     if side.refused:
         yield f"{name} is refused by its engine as it is written."
@@ -136,9 +136,9 @@ def _flaws(name: str, side: Side) -> Iterator[str]:
         yield f"{name} has no estimate: {side.not_estimated}."
 
 
-def _speed(found: Comparison) -> Iterator[str]:
+def _speed(comparison: Comparison) -> Iterator[str]:
     parts: list[str] = []
-    tpot, ttft, gpus = (found.figure(name) for name in ("tpot_ms", "ttft_ms", "gpus"))
+    tpot, ttft, gpus = (comparison.figure(name) for name in ("tpot_ms", "ttft_ms", "gpus"))
     if tpot is not None and tpot.ratio:
         parts.append(f"{faster(tpot)} per token (TPOT {_pair(tpot)} ms)")
     if ttft is not None and ttft.ratio:
@@ -149,13 +149,13 @@ def _speed(found: Comparison) -> Iterator[str]:
         where = f"on as many GPUs ({gpus.a:.0f})"
     else:
         where = f"and needs {multiple(gpus)} the GPUs ({gpus.b:.0f} instead of {gpus.a:.0f})"
-    lead = "By the figures B" if found.better == "undecided" else "B"
+    lead = "By the figures B" if comparison.better == "undecided" else "B"
     yield f"{lead} is {' and '.join(parts)}, {where}."
 
 
-def _rate(found: Comparison) -> Iterator[str]:
+def _rate(comparison: Comparison) -> Iterator[str]:
     names = "output_tokens_per_s", "output_tokens_per_s_per_gpu", "cost_per_million_output_tokens"
-    rate, per_gpu, cost = map(found.figure, names)
+    rate, per_gpu, cost = map(comparison.figure, names)
     if rate is None or not rate.ratio:
         return
     parts = [f"{multiple(rate)} the output tokens/s ({_pair(rate)})"]
@@ -166,8 +166,11 @@ def _rate(found: Comparison) -> Iterator[str]:
     yield f"B serves {', '.join(parts)}."
 
 
-def _room(found: Comparison) -> Iterator[str]:
-    weights, most = found.figure("weights_bytes"), found.figure("held_requests") or found.figure("max_concurrency")
+def _room(comparison: Comparison) -> Iterator[str]:
+    weights, most = (
+        comparison.figure("weights_bytes"),
+        comparison.figure("held_requests") or comparison.figure("max_concurrency"),
+    )
     parts: list[str] = []
     if weights is not None and weights.ratio:
         pair = f"{number((weights.a or 0) / 1e9)} → {number((weights.b or 0) / 1e9)} GB"
@@ -180,8 +183,8 @@ def _room(found: Comparison) -> Iterator[str]:
         yield f"B {' and '.join(parts)}."
 
 
-def _limits(found: Comparison) -> Iterator[str]:
-    for name, side in _sides(found):
+def _limits(comparison: Comparison) -> Iterator[str]:
+    for name, side in _sides(comparison):
         missed = [_limit(limit) for limit in side.limits if limit.holds is False]
         unknown = [limit.name for limit in side.limits if limit.holds is None]
         if missed:
@@ -200,26 +203,26 @@ def _limit(limit: LimitCheck) -> str:
     return f"the floor of {number(limit.limit)} {limit.name}: it serves {figure}"
 
 
-def _choice(found: Comparison) -> Iterator[str]:
-    if found.objective is None:
+def _choice(comparison: Comparison) -> Iterator[str]:
+    if comparison.objective is None:
         yield "They were made for different objectives, so neither is said to be better."
-    elif found.better is not None:
-        yield f"For {found.objective}, which both were made for, {_winner(found)}."
+    elif comparison.better is not None:
+        yield f"For {comparison.objective}, which both were made for, {_winner(comparison)}."
 
 
-def _winner(found: Comparison) -> str:
-    """Who is better and why that can be said, or why it cannot."""
-    if found.better == "same":
+def _winner(comparison: Comparison) -> str:
+    """Who is better and why, or why that cannot be said."""
+    if comparison.better == "same":
         return "they are the same"
-    if found.lead is not None:
-        return _led(found.lead, found)
-    better, other = ("A", found.b) if found.better == "a" else ("B", found.a)
+    if comparison.lead is not None:
+        return _led(comparison.lead, comparison)
+    better, other = ("A", comparison.b) if comparison.better == "a" else ("B", comparison.a)
     why = ""
     if other.valid and other.refused:
         why = ": of the two it alone is not refused by its engine"
     elif not _is_fit(other):
-        held = "is valid and holds its limits"
-        why = f": of the two it alone {held}" if other.limits else ": of the two it alone is valid"
+        conditions = "is valid and holds its limits"
+        why = f": of the two it alone {conditions}" if other.limits else ": of the two it alone is valid"
     return f"{better} is better{why}"
 
 
@@ -230,9 +233,9 @@ _OF = {
 }
 
 
-def _led(lead: Lead, found: Comparison) -> str:
-    """How far one is ahead, and whether that is more than such figures are off by."""
-    figure = found.figure(lead.figure)
+def _led(lead: Lead, comparison: Comparison) -> str:
+    """How far one side is ahead, and whether that exceeds the error of such figures."""
+    figure = comparison.figure(lead.figure)
     title = "" if figure is None else f" ({figure.title})"
     ahead, gap = lead.ahead.upper(), _pct(lead.gap_pct)
     if lead.error_pct is None:
@@ -241,16 +244,16 @@ def _led(lead: Lead, found: Comparison) -> str:
     error = f"the error {_OF[lead.of or 'estimate']} is ±{_pct(lead.error_pct)} (90% of {measured})"
     if not lead.is_told:
         return f"no difference can be told: {ahead} is {gap} ahead by the figures{title}, and {error}"
-    told = f"{ahead} is better, {gap} ahead{title}"
-    return told if lead.of is None else f"{told}: {error}"
+    sentence = f"{ahead} is better, {gap} ahead{title}"
+    return sentence if lead.of is None else f"{sentence}: {error}"
 
 
-def _billed(found: Comparison) -> Iterator[str]:
-    """GPUs that a cost counts and that are not used."""
-    billed = found.figure("billed_gpus")
+def _billed(comparison: Comparison) -> Iterator[str]:
+    """How many GPUs a cost bills beyond those in use."""
+    billed = comparison.figure("billed_gpus")
     if billed is None:
         return
-    pairs = {"A": (found.a.gpus, billed.a), "B": (found.b.gpus, billed.b)}
+    pairs = {"A": (comparison.a.gpus, billed.a), "B": (comparison.b.gpus, billed.b)}
     if pairs["A"] == pairs["B"]:
         pairs = {"Each": pairs["A"]}
     for name, (used, paid) in pairs.items():
@@ -258,37 +261,39 @@ def _billed(found: Comparison) -> Iterator[str]:
             yield f"{name} uses {_count(used, 'GPU')}; {billed_text(int(paid))}."
 
 
-def _prices(found: Comparison) -> Iterator[str]:
-    """What an hour of a GPU is taken to cost."""
-    prices = dict.fromkeys(price for price in (found.a.price_source, found.b.price_source) if price is not None)
-    if len(prices) == 1 and found.a.price_source == found.b.price_source:
-        yield f"Costs: both at the {found.a.price_source}."
+def _prices(comparison: Comparison) -> Iterator[str]:
+    """The assumed price of a GPU-hour."""
+    prices = dict.fromkeys(
+        price for price in (comparison.a.price_source, comparison.b.price_source) if price is not None
+    )
+    if len(prices) == 1 and comparison.a.price_source == comparison.b.price_source:
+        yield f"Costs: both at the {comparison.a.price_source}."
     elif prices:
-        named = (f"{name} at the {side.price_source}" for name, side in _sides(found) if side.price_source)
+        named = (f"{name} at the {side.price_source}" for name, side in _sides(comparison) if side.price_source)
         yield f"Costs: {', '.join(named)}."
 
 
-def _sides(found: Comparison) -> tuple[tuple[str, Side], ...]:
-    return ("A", found.a), ("B", found.b)
+def _sides(comparison: Comparison) -> tuple[tuple[str, Side], ...]:
+    return ("A", comparison.a), ("B", comparison.b)
 
 
-def _cautions(found: Comparison) -> Iterator[str]:
-    yield from _billed(found)
-    if found.changes or found.question or found.a.price_source != found.b.price_source:
-        yield from _prices(found)
-    if _one_is_priced(found):
-        priced = "A" if found.a.cost_unit == "usd" else "B"
+def _cautions(comparison: Comparison) -> Iterator[str]:
+    yield from _billed(comparison)
+    if comparison.changes or comparison.question or comparison.a.price_source != comparison.b.price_source:
+        yield from _prices(comparison)
+    if _one_is_priced(comparison):
+        priced = "A" if comparison.a.cost_unit == "usd" else "B"
         yield f"Only {priced} has a known price: which of the two costs less is not known."
-    asked = [name for name in _ASKED if any(change.what.split(" ")[0] == name for change in found.question)]
+    asked = [name for name in _ASKED if any(change.what.split(" ")[0] == name for change in comparison.question)]
     if asked:
         differ = f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'}"
         yield f"The {differ} not the same: figures compare deployments, not layouts."
-    if _serve_other_requests(found):
+    if _serve_other_requests(comparison):
         yield "Each serves requests of its own: state one load, or a trace, for both to see which is better."
-    busy = [name for name, side in _sides(found) if side.saturated]
+    busy = [name for name, side in _sides(comparison) if side.saturated]
     if busy:
         yield f"Under its load {' and '.join(busy)} saturates: requests queue, and its times grow with the run."
-    near = [name for name, side in _sides(found) if side.keeps_reserve is False and not side.saturated]
+    near = [name for name, side in _sides(comparison) if side.keeps_reserve is False and not side.saturated]
     if near:
         yield (
             f"With {RATE_RESERVE:.0%} more requests the queue of {' and '.join(near)} grows: a plan that keeps up with "
@@ -311,12 +316,12 @@ def faster(figure: ComparedFigure) -> str:
 
 
 def multiple(figure: ComparedFigure) -> str:
-    """B over A as it stands before what is counted: `1.8×`."""
+    """B over A, in front of what is counted: `1.8×`."""
     return ratio_text(figure.ratio or 0.0)
 
 
 def ratio_text(ratio: float) -> str:
-    """A ratio to two figures behind the point, or whole where it is large: `1.83×`, `2×`, `140×`."""
+    """A ratio with up to two decimals, whole from 100 on: `1.83×`, `2×`, `140×`."""
     return f"{ratio:,.0f}×" if ratio >= 100 else f"{ratio:.2f}".rstrip("0").rstrip(".") + "×"
 
 
