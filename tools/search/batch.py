@@ -1,7 +1,7 @@
-"""How many requests an engine is told to run at once, where its own number takes cache that the load needs.
+"""The batch that an engine is told to run where its default takes cache that the load needs.
 
-At start-up an engine runs its largest batch and captures graphs up to it (`engines/engine.py`): what these take is not
-cache. Its own number, as good as unbounded, is kept wherever the cache beside it holds the load.
+At start-up an engine runs its largest batch and captures graphs up to it (`engines/engine.py`): the memory of both is
+no cache. The default, as good as unbounded, is kept wherever the cache beside it holds the load.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _FEWEST = 8
 
 
 def searched(request: SearchRequest, known: SearchResult | None = None) -> tuple[SearchRequest, SearchResult]:
-    """What is found for `request` (`known`, where it was searched), or for it with the batch of its load.
+    """The answer to `request` (`known` if already searched), or to it with the batch of its load where that is better.
 
-    That is looked at where the engine's own batch takes cache that the best lacks, or no strategy holds the limits.
-    Raises InputError: as `search`.
+    The latter is tried where the engine's default batch takes cache that the best lacks, or no strategy holds the
+    limits. Raises InputError: as `search`.
     """
     result = known or search(request)
     best, fitted = result.best, _with_batch_of_load(request)
@@ -62,11 +62,12 @@ def _with_batch_of_load(request: SearchRequest) -> SearchRequest | None:
 def _lacks_cache(request: SearchRequest, candidate: Candidate, fitted: SearchRequest) -> bool:
     """Whether the cache of `candidate` holds fewer requests than the load has, and holds more as `fitted` says."""
     try:
-        own, other = (
-            layout_at(one, base_setting(one), candidate.strategy, candidate.concurrency) for one in (request, fitted)
+        stated, fitted_layout = (
+            layout_at(asked, base_setting(asked), candidate.strategy, candidate.concurrency)
+            for asked in (request, fitted)
         )
-        held = held_requests(own)
-        return held is not None and held < candidate.concurrency and cache_tokens(other) > cache_tokens(own)
+        held = held_requests(stated)
+        return held is not None and held < candidate.concurrency and cache_tokens(fitted_layout) > cache_tokens(stated)
     except InputError:
         return False
 

@@ -64,7 +64,7 @@ class SearchRequest(Struct, frozen=True):
 
     @property
     def usable_bytes(self) -> float:
-        """The same of all devices that a plan may use."""
+        """Memory of all devices that a plan may use."""
         return self.space.gpus * self.usable_bytes_per_gpu
 
     @property
@@ -80,7 +80,7 @@ class SearchRequest(Struct, frozen=True):
 
     @property
     def says_enough(self) -> bool:
-        """Whether a load and limits say what is enough: of as many requests as hold, more devices always hold more."""
+        """Whether a load and limits say what is enough; with as many requests as fit, more devices always hold more."""
         load = self.workload
         is_stated = not self.concurrency_open or load.request_rate is not None or load.min_tokens_per_second is not None
         return is_stated and bool(stated_limits(load))

@@ -50,8 +50,8 @@ class ColocatedScreen(ReplicaScreen):
         groups = replicas.kind.attention_groups
         steps = [replica_ladder(groups, microbatches(self.setting, len(cut))) for cut in replicas.pipelines.cuts]
         # More than the schedulers take at once would only wait.
-        steps = [one[one <= self.setting.max_sequences * groups] for one in steps]
-        pipeline, requests = np.repeat(np.arange(len(steps)), [len(one) for one in steps]), np.concatenate(steps)
+        steps = [step[step <= self.setting.max_sequences * groups] for step in steps]
+        pipeline, requests = np.repeat(np.arange(len(steps)), [len(step) for step in steps]), np.concatenate(steps)
         return self.weighed(replicas, pipeline, np.zeros_like(requests), np.zeros_like(requests), requests)
 
     def rows(self, first: int, replicas: Replicas, shares: Shares) -> StrategyRows:
@@ -83,7 +83,7 @@ class ColocatedScreen(ReplicaScreen):
         if not self.request.finds_requests:
             return np.arange(len(shares)), shares.replicas
         counts = [room.counts for room in replicas.rooms]
-        many = np.array([len(one) for one in counts])
+        many = np.array([len(numbers) for numbers in counts])
         of_share, starts = many[shares.pipeline], np.cumsum(many) - many
         share = np.repeat(np.arange(len(shares)), of_share)
         number = np.arange(len(share)) - (np.cumsum(of_share) - of_share)[share]

@@ -26,7 +26,7 @@ Counts = tuple[int, ...]
 
 
 def counts_of(strategy: Strategy) -> Counts:
-    """The replicas of a strategy."""
+    """How many replicas a strategy has: of both phases, or of prefill and of decode."""
     if is_disaggregated(strategy):
         return strategy.prefill.replicas or 1, strategy.decode.replicas or 1
     return (strategy.dp,)
@@ -37,32 +37,32 @@ def with_counts(strategy: Strategy, counts: Counts) -> Strategy:
     if len(counts) == 2:
         sides = zip(("prefill", "decode"), counts, strict=True)
         update = {name: getattr(strategy, name).model_copy(update={"replicas": count}) for name, count in sides}
-        found = strategy.model_copy(update={**update, "dp": sum(counts)})
+        scaled = strategy.model_copy(update={**update, "dp": sum(counts)})
     else:
-        found = strategy.model_copy(update={"dp": counts[0]})
-    return found.model_copy(update={"gpu_count": gpu_count(found)})
+        scaled = strategy.model_copy(update={"dp": counts[0]})
+    return scaled.model_copy(update={"gpu_count": gpu_count(scaled)})
 
 
 def one_of_each(strategy: Strategy) -> Strategy:
-    """One replica of it, or one of each side: its layout."""
+    """The strategy with one replica, or with one of each phase: its layout."""
     return with_counts(strategy, (1,) * len(counts_of(strategy)))
 
 
-# Different rates that are simulated: of a curve with more each is lifted to the next of so many even ones.
+# The most rates to simulate: of a curve with more, each is lifted to the next of so many even steps.
 MOST_LEVELS = 24
 # Layouts that each searched rate adds.
 _OF_EACH_RATE = 2
 _MOST_GPUS = 4096
 _LEAST_PER_S = 1e-4
-# Replicas that are too few grow by this share until they are enough, to so many times as many at most.
+# Too few replicas grow by this factor until they are enough, to so many times as many at most.
 _GROWTH = 1.15
 _MOST_TIMES = 4
 
 
 class Rented(Struct, frozen=True):
-    """How GPUs are paid for: in nodes of so many, the price of an hour where one is stated.
+    """How GPUs are paid for: in nodes of `usual_node`, at the price of an hour where one is stated.
 
-    `is_open`: the number of GPUs was left open, so that a part of one node is rented as such where that is enough.
+    `is_open`: the number of GPUs was left open, so that a part of one node is rented where that is enough.
     """
 
     usual_node: int
@@ -71,24 +71,24 @@ class Rented(Struct, frozen=True):
 
 
 class Fleet(Struct, frozen=True):
-    """What replicas of one layout the levels of a day need, without the reserve."""
+    """How many replicas of one layout each level of a day needs, without the reserve."""
 
     unit: Strategy
     needed: dict[float, Counts]
 
     def target_per_s(self) -> float:
-        """The most requests/s for which one replica each are as many as every level needs, or more."""
+        """The most requests/s per replica by which every level still gets as many replicas as it needs."""
         needed = [(rate, counts[-1]) for rate, counts in self.needed.items() if rate > 0.0]
         targets = sorted((rate / count for rate, count in needed), reverse=True)
-        return next(one for one in targets if all(math.ceil(rate / one - 1e-9) >= count for rate, count in needed))
+        return next(goal for goal in targets if all(math.ceil(rate / goal - 1e-9) >= count for rate, count in needed))
 
     def running(self, rate: float, reserve: int) -> Strategy:
-        """The replicas that run at a level."""
+        """The strategy that runs at a level, with the reserve."""
         return with_counts(self.unit, tuple(count + reserve for count in self.needed[rate]))
 
 
 class DaySizer(Struct, frozen=True):
-    """A day of one request: `in_flight_s` are requests in flight per request/s, as the plan has them at its peak."""
+    """Sizes a day of one request; `in_flight_s`: requests in flight per request/s, as the plan has them at its peak."""
 
     request: SearchRequest
     setting: Setting
@@ -96,14 +96,14 @@ class DaySizer(Struct, frozen=True):
     in_flight_s: float
     levels: tuple[float, ...]  # the highest first
     rented: Rented
-    # Whether prefill and decode have replicas of their own in all layouts that are compared; `None`: in some of them.
+    # Whether all compared layouts have prefill and decode on replicas of their own; `None`: some do.
     disaggregated: bool | None
     _seen: dict[tuple[Strategy, float], tuple[str, ...]] = field(
         default_factory=dict[tuple[Strategy, float], tuple[str, ...]]
     )
-    # What was timed on nodes of another size, all of which are usual ones.
+    # Caches for nodes of another size: all those are of the usual size.
     _of_other_nodes: Caches = field(default_factory=Caches)
-    # Facts that numbers of replicas could not be simulated without.
+    # Missing facts without which replicas could not be simulated.
     lacking: list[str] = field(default_factory=list[str])
 
     def at(self, rate: float, strategy: Strategy) -> tuple[SearchRequest, int]:
@@ -134,8 +134,8 @@ class DaySizer(Struct, frozen=True):
             doing(f"sizing the hours of the day: {len(self._seen) + 1:,} loads simulated")
             request, concurrency = self.at(rate * (1.0 + self.asked.headroom_share), strategy)
             try:
-                found = candidate_at(request, self.on(request), strategy, concurrency)
-                self._seen[key] = found.why_not
+                candidate = candidate_at(request, self.on(request), strategy, concurrency)
+                self._seen[key] = candidate.why_not
             except InputError as error:
                 self._seen[key] = (str(error),)
                 if isinstance(error, MissingFieldError):
@@ -143,7 +143,7 @@ class DaySizer(Struct, frozen=True):
         return not self._seen[key]
 
     def fleet(self, candidate: Candidate, at_rate: float) -> Fleet | None:
-        """What the levels need of the layout of `candidate`, which does at a rate; `None` where no number does.
+        """The fleet of `candidate`'s layout, which is enough for `at_rate`; `None` if no number of replicas is.
 
         `why_not` then says what was missed last.
         """
@@ -163,7 +163,7 @@ class DaySizer(Struct, frozen=True):
         return Fleet(unit, needed)
 
     def _fewer(self, unit: Strategy, counts: Counts, rate: float, share: float) -> Counts:
-        """The fewest replicas of each side that do, of `counts` that do; looked for from `share` of them."""
+        """The fewest replicas of each side that hold the limits, where `counts` do; tried from `share` of them on."""
         for side in range(len(counts)):
             others = counts[:side], counts[side + 1 :]
             low = max(1, math.ceil(counts[side] * share))
@@ -175,7 +175,7 @@ class DaySizer(Struct, frozen=True):
         return counts
 
     def why_not(self) -> str:
-        """What was missed last."""
+        """The limits that were missed last, in words."""
         return "; ".join(next((why for why in reversed(self._seen.values()) if why), ()))
 
     def level_of(self, rate: float) -> float:
@@ -187,13 +187,13 @@ class DaySizer(Struct, frozen=True):
         return fleet.running(self.level_of(span.requests_per_s), self.asked.reserve_replicas).gpu_count
 
     def billed(self, fleet: Fleet, span: Span) -> int:
-        """GPUs that are rented in a span: whole nodes, or of an open number a part of one where all of the day fits."""
+        """GPUs rented in a span: whole nodes; of an open number, a part of one node if the whole day fits into it."""
         gpus, node = self.gpus(fleet, span), self.rented.usual_node
         most = fleet.running(self.levels[0], self.asked.reserve_replicas).gpu_count
         return gpus if self.rented.is_open and most <= node else -(-gpus // node) * node
 
     def step(self, fleet: Fleet, span: Span) -> DayStep:
-        """A span of the day, with what users see of the replicas that run in it, the reserve among them."""
+        """A span of the day, with what users see of the replicas that run in it, reserve included."""
         strategy = fleet.running(self.level_of(span.requests_per_s), self.asked.reserve_replicas)
         counts, seen = counts_of(strategy), None
         if span.requests_per_s > 0.0:
@@ -212,16 +212,20 @@ class DaySizer(Struct, frozen=True):
         )
 
     def leanest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """The feasible ones that take the fewest GPUs with the reserve, one of each layout."""
+        """The feasible candidates on the fewest GPUs, reserve included, one of each layout."""
 
-        def gpus(one: Candidate) -> int:
-            counts = tuple(count + self.asked.reserve_replicas for count in counts_of(one.strategy))
-            return with_counts(one.strategy, counts).gpu_count
+        def gpus(candidate: Candidate) -> int:
+            counts = tuple(count + self.asked.reserve_replicas for count in counts_of(candidate.strategy))
+            return with_counts(candidate.strategy, counts).gpu_count
 
         wanted = {True, False} if self.disaggregated is None else {self.disaggregated}
-        alike = (one for one in candidates if is_disaggregated(one.strategy) in wanted and not one.warnings)
-        feasible = sorted((one for one in alike if one.feasible), key=gpus)
-        each = {_degrees(one.strategy): one for one in reversed(feasible)}
+        alike = (
+            candidate
+            for candidate in candidates
+            if is_disaggregated(candidate.strategy) in wanted and not candidate.warnings
+        )
+        feasible = sorted((candidate for candidate in alike if candidate.feasible), key=gpus)
+        each = {_degrees(candidate.strategy): candidate for candidate in reversed(feasible)}
         return sorted(each.values(), key=gpus)[:_OF_EACH_RATE]
 
     def searched(self, rate: float) -> Sequence[Candidate]:
@@ -235,7 +239,7 @@ class DaySizer(Struct, frozen=True):
         return () if sized is None or sized.result is None else sized.result.candidates
 
     def cost(self, taken: Iterable[tuple[float, int, int]], price: Price | None) -> DayCost:
-        """What a day takes, of the hours of each span, its GPUs, and those that are billed."""
+        """GPU-hours and cost of a day; `taken`: hours, GPUs and billed GPUs of each span."""
         listed = list(taken)
         hours = math.fsum(hours * billed for hours, _, billed in listed)
         return DayCost(
@@ -246,14 +250,14 @@ class DaySizer(Struct, frozen=True):
 
 
 def _degrees(strategy: Strategy) -> str:
-    """The layout of a replica, wherever its layers are cut."""
+    """A key of a replica's layout that ignores where its layers are cut."""
     unit = one_of_each(strategy)
     sides = {name: getattr(unit, name).model_copy(update={"stage_layers": None}) for name in ("prefill", "decode")}
     return unit.model_copy(update=sides).model_dump_json()
 
 
 def levels_of(asked: DayAsked) -> tuple[float, ...]:
-    """The rates that are simulated, the highest first; of more than `MOST_LEVELS` each is lifted to an even one."""
+    """The rates to simulate, the highest first; if more than `MOST_LEVELS`, each is lifted to an even step."""
     rates = sorted({span.requests_per_s for span in asked.curve.spans()}, reverse=True)
     if len(rates) <= MOST_LEVELS:
         return tuple(rates)

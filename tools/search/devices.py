@@ -26,15 +26,15 @@ class Footprint(NamedTuple):
 
     @classmethod
     def of(cls, gpus_per_node: int, stage_gpus: int, stages: int) -> Footprint:
-        """That of replicas of `stages` stages of `stage_gpus` GPUs."""
+        """The footprint of replicas of `stages` stages of `stage_gpus` GPUs."""
         replica_gpus = stage_gpus * stages
         if replica_gpus <= gpus_per_node or stage_gpus > gpus_per_node:
             return cls(replica_gpus, replica_gpus)
-        full_nodes, rest = divmod(stages - 1, gpus_per_node // stage_gpus)
-        return cls((full_nodes + 1) * gpus_per_node, full_nodes * gpus_per_node + (rest + 1) * stage_gpus)
+        full_nodes, place = divmod(stages - 1, gpus_per_node // stage_gpus)
+        return cls((full_nodes + 1) * gpus_per_node, full_nodes * gpus_per_node + (place + 1) * stage_gpus)
 
     def room(self, nodes: int, gpus_per_node: int) -> int:
-        """Replicas that there is room for."""
+        """How many replicas fit."""
         if self.stride <= gpus_per_node:
             return nodes * (gpus_per_node // self.stride)
         gpus = nodes * gpus_per_node
@@ -42,7 +42,7 @@ class Footprint(NamedTuple):
 
 
 def end_of_replicas(gpus_per_node: int, start: Number, replicas: Number, footprint: tuple[Number, Number]) -> Number:
-    """The first GPU that is free after `replicas` replicas that are placed from GPU `start` on.
+    """The first GPU that is free after `replicas` replicas placed from GPU `start` on.
 
     Arrays (of the two parts of the footprint as well) are broadcast against each other.
     """
@@ -50,10 +50,10 @@ def end_of_replicas(gpus_per_node: int, start: Number, replicas: Number, footpri
     per_node = larger(1, gpus_per_node // stride)
     begin = -(-start // gpus_per_node) * gpus_per_node
     wide = begin + (replicas - 1) * stride + extent
-    here = smaller(replicas, (begin - start) // stride)
-    rest = replicas - here
-    full = (rest - 1) // per_node
-    inside = pick(rest > 0, begin + full * gpus_per_node + (rest - full * per_node) * stride, start + here * stride)
+    before = smaller(replicas, (begin - start) // stride)
+    later = replicas - before
+    full = (later - 1) // per_node
+    inside = pick(later > 0, begin + full * gpus_per_node + (later - full * per_node) * stride, start + before * stride)
     return pick(stride <= gpus_per_node, inside, wide)
 
 
@@ -101,4 +101,4 @@ class StagePlaces:
     def paths(self, stages: int) -> tuple[Path, ...]:
         """What each of the first `stages` stages sends to the next one over."""
         devices = [self.devices(stage) for stage in range(stages + 1)]
-        return tuple(path_of((*one, *following), self._hardware) for one, following in pairwise(devices))
+        return tuple(path_of((*sender, *receiver), self._hardware) for sender, receiver in pairwise(devices))

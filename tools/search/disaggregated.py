@@ -107,14 +107,14 @@ class DisaggregatedScreen:
     def counts(self) -> Counts:
         """How many strategies there are, and of the rows that were made, how many were evaluated and pruned."""
         every = [[(*room.footprint, count) for room in phase.rooms for count in room.counts] for phase in self.phases]
-        total = [_Places.of(np.array(one, dtype=np.int64).reshape(-1, 3)) for one in every]
+        total = [_Places.of(np.array(places, dtype=np.int64).reshape(-1, 3)) for places in every]
         tables = [phase.rows for phase in self.phases]
         fitting = [_Places.of_rows(table.take(table.load == 0)) for table in tables]
         timely, paired = (
             [_Places.of_rows(table.take(rows)) for table, rows in zip(tables, masks, strict=True)]
             for masks in (self._timely, self._paired)
         )
-        return Counts(*(one[0].pairs(one[1], self.space) for one in (total, fitting, timely, paired)))
+        return Counts(*(sides[0].pairs(sides[1], self.space) for sides in (total, fitting, timely, paired)))
 
     def _pairs(self, prefill: PhaseRows, decode: PhaseRows, concurrency: int) -> Iterator[StrategyRows]:
         """Every pair of rows that the devices hold."""
@@ -190,14 +190,14 @@ class _Places(Struct, frozen=True):
 
     @classmethod
     def of(cls, places: IntArray, loads: IntArray | None = None) -> _Places:
-        """Those of stride, extent and number [R, 3], for the loads for which each counts [R, L]; or all for one."""
+        """Places of stride, extent and number [R, 3]; `loads` [R, L]: which loads each counts for, by default one."""
         loads = np.ones((len(places), 1), dtype=np.int64) if loads is None else loads
         table, rows = np.unique(np.concatenate((places, loads), axis=1), axis=0, return_counts=True)
         return cls((table[:, 0], table[:, 1]), table[:, 2], rows, table[:, 3:].astype(np.float64))
 
     @classmethod
     def of_rows(cls, rows: PhaseRows) -> _Places:
-        """Those of rows, each replica in each number once, whatever its loads."""
+        """The places of `rows`, each replica in each number once, with all its loads."""
         key = rows.replica * (rows.replicas.max(initial=0) + 1) + rows.replicas
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
         loads = np.zeros((len(first), int(rows.load.max(initial=0)) + 1), dtype=np.int64)
@@ -215,9 +215,9 @@ class _Places(Struct, frozen=True):
 
 
 def within(rows: PhaseRows, limit_ms: float | None) -> BoolArray:
-    """The rows whose one prompt, or one step, is within the limit, and of the same devices the quickest [R].
+    """Mask of the rows whose single prompt or step is within the limit, and of the quickest on the same devices [R].
 
-    What a user waits for is never shorter, so that no pair of another row holds the limit, or misses it by less.
+    A user never waits less than that, so that no pair with another row holds the limit, or misses it by less.
     """
     if limit_ms is None:
         return np.ones(len(rows), dtype=np.bool_)
@@ -234,14 +234,14 @@ def _by_devices(rows: PhaseRows, sequence: IntArray) -> list[IntArray]:
 
 
 def undominated(rows: PhaseRows) -> BoolArray:
-    """The rows that no other one makes needless: one that takes the same devices and is no worse in anything [R].
+    """Mask of the rows that no other row on the same devices dominates [R].
 
     More links for a cache never slow its way.
     """
     keep = np.ones(len(rows), dtype=np.bool_)
     columns = (rows.pass_s, rows.prompts_s, rows.copy_s, rows.gpus, -rows.links, rows.complexity, rows.warnings > 0)
     figures = np.stack(columns, axis=1)
-    # What makes a row needless comes before it where rows of the same devices are sorted by their figures.
+    # Among rows of the same devices sorted by their figures, a dominating row comes before those that it dominates.
     sequence = np.lexsort((*figures.T[::-1], rows.replicas, rows.extent, rows.stride))
     for group in _by_devices(rows, sequence):
         for start in range(0, len(group), _BLOCK):

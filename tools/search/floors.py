@@ -1,4 +1,4 @@
-"""What no strategy on some hardware can do without, or be quicker than: what cannot do is known without a search."""
+"""Floors of memory and time that no strategy on some hardware gets below, so that no search is needed."""
 
 from __future__ import annotations
 

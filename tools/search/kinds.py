@@ -1,7 +1,7 @@
 """Which kind of accelerator, where none was named: the least memory in all, or the cheapest, that holds every limit.
 
-Of each kind the smallest cluster that does is looked for, no larger than what the best kind so far leaves to win by. A
-kind whose links are not known is left out where it would need them: what cannot be timed is not proposed unasked.
+For each kind the smallest cluster with a plan is searched, no larger than could still beat the best kind so far. A kind
+whose links are unknown is left out where it needs them: what cannot be timed is not proposed unasked.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Kind(Struct, frozen=True, dict=True):
 
     @property
     def middle_usd(self) -> float:
-        """An hour of one accelerator at the middle of its range of prices, endless where none is known."""
+        """The middle price of an hour of one accelerator; infinite where no price is known."""
         return math.inf if self.usd_per_gpu_hour is None else sum(self.usd_per_gpu_hour) / 2
 
     @property
@@ -35,7 +35,7 @@ class Kind(Struct, frozen=True, dict=True):
 
     @cached_property
     def least_gpus(self) -> int:
-        """What holds the weights, were they spread perfectly."""
+        """Accelerators needed to hold the weights, were they spread perfectly."""
         return math.ceil(least_weights_bytes(self.request) / max(1.0, self.request.usable_bytes_per_gpu))
 
 
@@ -43,8 +43,8 @@ def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:
     """The cluster of up to `at_most` accelerators with the least memory in all that holds every limit."""
     best: Sized | None = None
     most_bytes = math.inf
-    # The quickest for their memory first: what they need bounds the others.
-    for kind in sorted(kinds, key=lambda one: -one.request.facts.memory_bandwidth_bytes_s / one.memory_bytes):
+    # The highest bandwidth for its memory first: what they need bounds the others.
+    for kind in sorted(kinds, key=lambda option: -option.request.facts.memory_bandwidth_bytes_s / option.memory_bytes):
         gpus = min(at_most, math.ceil(most_bytes / kind.memory_bytes) - 1 if best is not None else at_most)
         if gpus < kind.least_gpus:
             continue
@@ -61,8 +61,8 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
     """
     best: Sized | None = None
     least_usd = math.inf
-    # What is likely to be cheap first: it bounds how many of the others are worth a look.
-    for kind in sorted((one for one in kinds if one.usd_per_gpu_hour is not None), key=_usd_per_flops):
+    # The likely cheapest first: it bounds how many of the others are tried.
+    for kind in sorted((option for option in kinds if option.usd_per_gpu_hour is not None), key=_usd_per_flops):
         usd_per_gpu, is_by_token = kind.middle_usd, kind.request.is_paid_by_token
         most = at_most if best is None or is_by_token else min(at_most, math.ceil(least_usd / usd_per_gpu) - 1)
         if kind.least_gpus > most:
@@ -70,24 +70,24 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         taken = _least_of(kind, most, best)
         if taken is None:
             continue
-        sized, found = taken
+        sized, plan = taken
         usd = sized.request.facts.gpus * usd_per_gpu
         if is_by_token:
-            usd /= max(found.output_tokens_per_s or 0.0, 1e-12)
+            usd /= max(plan.output_tokens_per_s or 0.0, 1e-12)
         if usd < least_usd:
             best, least_usd = sized, usd
     return best
 
 
 def _least_of(kind: Kind, at_most: int, best: Sized | None) -> tuple[Sized, Candidate] | None:
-    """The fewest accelerators of a kind that do, up to `at_most`, and the plan for them.
+    """The fewest accelerators of a kind with a plan, up to `at_most`, and that plan.
 
     `None`: there are none, or they lack a reserve of the stated rate, or cache, and would take the place of `best`.
     """
     sized = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
-    if sized is None or sized.result is None or (found := sized.result.best) is None:
+    if sized is None or sized.result is None or (plan := sized.result.best) is None:
         return None
-    return None if found.behind and best is not None else (sized, found)
+    return None if plan.behind and best is not None else (sized, plan)
 
 
 def _usd_per_flops(kind: Kind) -> float:

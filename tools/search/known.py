@@ -1,4 +1,4 @@
-"""The answers of the last searches: a talk, and a model that proposes, ask for the same again and again."""
+"""Cached answers of the last searches: chats, and models that propose, repeat their requests."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _MOST_ANSWERS, _MOST_CANDIDATES = 32, 4096
 
 
 class KnownAnswers:
-    """Answers by request, the last ones that were asked for. Threads may share them."""
+    """Cached answers by request, the most recently used ones. Threads may share them."""
 
     def __init__(self) -> None:
         self._recent = Recent[tuple[SearchRequest, SearchResult]](
@@ -19,13 +19,13 @@ class KnownAnswers:
         )
 
     def get(self, request: SearchRequest) -> SearchResult | None:
-        """The answer to `request`; `None` where it is not known, or the time is over, which a search has to tell."""
-        found = self._recent.find(lambda known: known[0] == request)
-        if found is None or time_is_over():
+        """The cached answer to `request`; `None` if absent, or if the time is over, which a search has to report."""
+        answer = self._recent.find(lambda known: known[0] == request)
+        if answer is None or time_is_over():
             return None
         checkpoint()
         doing("taking the layouts that were found before")
-        return found[1].model_copy(update={"left_out": left_out()})
+        return answer[1].model_copy(update={"left_out": left_out()})
 
     def keep(self, request: SearchRequest, result: SearchResult) -> SearchResult:
         """`result`, known from now on if it left nothing out."""

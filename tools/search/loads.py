@@ -25,10 +25,10 @@ MOST_SEQUENCES = 4096
 
 
 def at_once(request: SearchRequest, share: IntArray, seconds: Callable[[IntArray], Number]) -> IntArray:
-    """Requests that replicas have at once [E]: their `share`, or where users think no more than do not think.
+    """Requests that replicas have at once [E]: their `share`, or fewer where users think between requests.
 
-    The fewest in whose time no more of them come, by halving. `seconds`: of a request where so many are there, which
-    grow by less than their number.
+    Found by bisection: the fewest in whose time no more of them come. `seconds`: of a request where so many are there,
+    which grow by less than their number.
     """
     think_s = think_seconds(request.workload)
     if think_s == 0.0 or request.workload.request_rate is not None:
@@ -44,14 +44,14 @@ def at_once(request: SearchRequest, share: IntArray, seconds: Callable[[IntArray
 
 
 def yielded(workload: WorkloadBlock, tokens_per_s: FloatArray) -> FloatArray:
-    """Output tokens per second of what could make so many, which is no more than a stated rate of requests asks for."""
+    """Output tokens per second, no more than a stated rate of requests asks for."""
     if workload.request_rate is None:
         return tokens_per_s
     return np.minimum(tokens_per_s, workload.request_rate * workload.output_tokens)
 
 
 def ladder(most: int) -> IntArray:
-    """The steps up to `most`."""
+    """The steps of the ladder up to `most`."""
     steps = list(range(1, _EVERY_UP_TO + 1))
     size = _EVERY_UP_TO
     while size < most:
@@ -73,7 +73,7 @@ def open_batches(together: int) -> Batches:
 
 
 def shared_batches(loads: IntArray, gpus: int, together: int = 1) -> Batches:
-    """Every batch that sharing one of `loads` out over up to `gpus` parts (1 where no GPU is left) gives."""
+    """Every batch that comes of sharing one of `loads` out over up to `gpus` parts (1 where no GPU is left)."""
     parts = np.arange(1, max(1, gpus) + 1)
     return _batches(-(-loads[:, None] // parts[None, :]), together)
 
@@ -86,6 +86,6 @@ def together_on(batches: Batches, together: int) -> Batches:
 
 
 def _batches(shares: IntArray, together: int) -> Batches:
-    """Those, and the ladder: what an engine runs at once of a share is none."""
+    """Batches of `shares` and of the ladder: what an engine runs at once need not be a share."""
     sequences = distinct(shares, [together, *ladder(int(shares.max()))])
     return Batches(sequences.astype(np.float64), together)

@@ -97,7 +97,7 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     leading = rows.take(order(rows, mixer.objective)[:_LISTED])
     numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
     shown = [mixer.candidate(options[int(place)].strategy(int(dp)), int(load)) for place, dp, load in numbers]
-    shown.sort(key=lambda one: (not one.feasible, bool(one.warnings), _worth(one, parts)))
+    shown.sort(key=lambda candidate: (not candidate.feasible, bool(candidate.warnings), _worth(candidate, parts)))
     rejected = {"ME001": evaluated - len(rows), "PE010": int((rows.excess > 0.0).sum())}
     return MixResult(
         candidates=tuple(shown),
@@ -120,15 +120,15 @@ def _over_precisions(parts: Sequence[Part]) -> MixResult:
     return best.model_copy(update={"evaluated": evaluated, "rejected": dict(rejected)})
 
 
-def _worth(one: MixCandidate | None, parts: Sequence[Part]) -> float:
-    """What is to be made small of a candidate of the mixture."""
-    if one is None:
+def _worth(candidate: MixCandidate | None, parts: Sequence[Part]) -> float:
+    """What the objective wants small in a candidate of the mixture; infinite without a candidate."""
+    if candidate is None:
         return inf
     objective = parts[0].request.workload.objective
     if objective == "latency":
-        return sum(part.weight * (one.parts[part.name].end_to_end_ms or inf) for part in parts)
-    billed = max(part.billed_gpus or one.gpus for part in one.parts.values()) if objective == "cost" else 1
-    return -one.output_tokens_per_s / billed
+        return sum(part.weight * (candidate.parts[part.name].end_to_end_ms or inf) for part in parts)
+    billed = max(part.billed_gpus or candidate.gpus for part in candidate.parts.values()) if objective == "cost" else 1
+    return -candidate.output_tokens_per_s / billed
 
 
 def _check(parts: Sequence[Part]) -> None:
@@ -142,7 +142,7 @@ def _check(parts: Sequence[Part]) -> None:
 
 
 class _Mixer:
-    """The screens of all parts, and what a strategy is worth under the mixture of them."""
+    """The screens of all parts, and the figures of strategies under their mixture."""
 
     def __init__(self, parts: Sequence[Part]) -> None:
         total = sum(part.weight for part in parts)
@@ -163,13 +163,15 @@ class _Mixer:
     def rows(self, first: int, replicas: Replicas) -> StrategyRows:
         """The rows of replicas of one kind under the mixture, where they fit for every part; `first` as in a screen."""
         each = [replicas, *(screen.cut(replicas.kind, replicas.pipelines.cuts) for screen in self.screens[1:])]
-        shares = [screen.all_shares(one) for screen, one in zip(self.screens, each, strict=True)]
+        shares = [screen.all_shares(part_replicas) for screen, part_replicas in zip(self.screens, each, strict=True)]
         usable = self.screens[0].usable_bytes
-        fits = np.logical_and.reduce([one.memory_bytes <= usable for one in shares])
+        fits = np.logical_and.reduce([share.memory_bytes <= usable for share in shares])
         if not fits.any():
             return StrategyRows.joined([])
         parts = zip(self.screens, each, shares, strict=True)
-        mixed = self._mixed([screen.rows(first, one, share.take(fits)) for screen, one, share in parts])
+        mixed = self._mixed(
+            [screen.rows(first, part_replicas, share.take(fits)) for screen, part_replicas, share in parts]
+        )
         return self.screens[0].at_best_load(mixed)
 
     def _mixed(self, parts: Sequence[StrategyRows]) -> StrategyRows:
@@ -190,7 +192,7 @@ class _Mixer:
         )
 
     def _mean(self, values: Sequence[FloatArray | float]) -> FloatArray | float:
-        """The mean over requests of the mixture of what those of each part have."""
+        """The mean of a value over the requests of the mixture, from its value in each part."""
         return sum(share * value for share, value in zip(self.shares, values, strict=True))
 
     def _seconds(self, tokens_per_s: Sequence[FloatArray | float]) -> FloatArray | float:
@@ -199,16 +201,18 @@ class _Mixer:
         return sum(share * count / rate for share, count, rate in parts)
 
     def candidate(self, strategy: Strategy, concurrency: int) -> MixCandidate:
-        """One strategy with each part's own figures, by the path of one plan."""
+        """One strategy with the figures of each part, computed as for a single plan."""
         pairs = zip(self.parts, self.settings, strict=True)
         each = {part.name: candidate_at(part.request, setting, strategy, concurrency) for part, setting in pairs}
-        requests_per_s = float(1.0 / self._seconds([one.output_tokens_per_s or 0.0 for one in each.values()]))
+        requests_per_s = float(
+            1.0 / self._seconds([candidate.output_tokens_per_s or 0.0 for candidate in each.values()])
+        )
         tokens_per_s = requests_per_s * float(self._mean(self.output_tokens))
         return MixCandidate(
             strategy=strategy,
-            feasible=all(one.feasible for one in each.values()),
-            why_not=tuple(f"{name}: {reason}" for name, one in each.items() for reason in one.why_not),
-            warnings=tuple(dict.fromkeys(rule for one in each.values() for rule in one.warnings)),
+            feasible=all(candidate.feasible for candidate in each.values()),
+            why_not=tuple(f"{name}: {reason}" for name, candidate in each.items() for reason in candidate.why_not),
+            warnings=tuple(dict.fromkeys(rule for candidate in each.values() for rule in candidate.warnings)),
             gpus=strategy.gpu_count,
             concurrency=concurrency,
             requests_per_s=requests_per_s,

@@ -131,7 +131,7 @@ class PhaseScreen(ReplicaScreen):
         return (*prompts.alone(pipeline, np.minimum(mean, there)), np.zeros(len(shares))), warnings
 
     def _decoded(self, replicas: Replicas, shares: Shares) -> tuple[tuple[FloatArray, ...], IntArray]:
-        """The same of replicas that decode: what they do not run at once waits behind its first token."""
+        """As `_prefilled`, for decode steps; requests that do not run at once wait after their first token."""
         pipeline, (times,) = shares.pipeline, replicas.times
         mean = self._loads[shares.load] / shares.replicas
         most, requests = replicas.memory.running(replicas.pipelines)[pipeline], whole_requests(mean)

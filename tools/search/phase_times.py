@@ -55,7 +55,7 @@ class DecodeTimes:
         self._most: IntArray = np.array([microbatches(setting, int(stages)) for stages in pipelines.stages])
 
     def narrowed(self, pipeline: IntArray, requests: IntArray) -> DecodeTimes:
-        """The same for these queries alone, where loads are timed one by one."""
+        """Decode times for these queries alone, where loads are timed one by one."""
         if not is_two_batch(self._setting):
             return self
         sequences = distinct(self._batches.sequences[self._microbatches(pipeline, requests)[0]], [1.0])
@@ -130,8 +130,8 @@ class PrefillTimes:
         """
         servers = self._groups * self._pipelines.stages[pipeline]
         together = floats(prompt_share(self._most, servers, whole_requests(requests)).together)
-        one = self._uncut[pipeline, np.searchsorted(self._together, together)]
-        return one, requests / (servers * together) * one
+        pass_s = self._uncut[pipeline, np.searchsorted(self._together, together)]
+        return pass_s, requests / (servers * together) * pass_s
 
     def colocated(self, pipeline: IntArray, requests: IntArray) -> tuple[FloatArray, FloatArray]:
         """Seconds [E] of the pass that a prompt is in, and of all prompts in flight, on one that decodes as well."""
@@ -185,12 +185,12 @@ class PrefillTimes:
 
     @cached_property
     def _of_few(self) -> tuple[FloatArray, FloatArray]:
-        """The same with one prompt on 1, 2, … groups, fewer than there are [P, groups-1]."""
+        """As `_of_all`, with one prompt on 1, 2, … groups, fewer than there are [P, groups-1]."""
         return self._through(self._chunks(_few_groups(self._groups)))
 
     @cached_property
     def _of_one(self) -> tuple[FloatArray, FloatArray]:
-        """The same with prompts on one group, nothing on the others [P, L]."""
+        """As `_of_all`, with prompts on one group and nothing on the others [P, L]."""
         return self._through(self._chunks([(self._together, 1)]))
 
     @cached_property

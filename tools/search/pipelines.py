@@ -46,7 +46,7 @@ class Pipelines(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def is_own_cut(self) -> BoolArray:
-        """Whether each is cut otherwise than evenly [P]."""
+        """Whether each pipeline is cut unevenly [P]."""
         return np.array([own_cut(cut) is not None for cut in self.cuts], dtype=np.bool_)
 
     @cached_property
@@ -88,7 +88,7 @@ class Pipelines(Struct, frozen=True, eq=False, dict=True):
 
 @lru_cache(maxsize=256)
 def pipelines_of(cuts: tuple[Cut, ...]) -> Pipelines:
-    """The pipelines of `cuts`; layouts with the same ones share what is known of them."""
+    """The cached pipelines of `cuts`: layouts with equal cuts share what is derived from them."""
     return Pipelines(cuts)
 
 
@@ -104,8 +104,8 @@ class StageCosts(Struct, frozen=True):
     last: float
 
     def plus(self, other: StageCosts) -> StageCosts:
-        """Both, added up."""
-        layers = tuple(one + two for one, two in zip(self.layers, other.layers, strict=True))
+        """The sum of both."""
+        layers = tuple(seconds + more for seconds, more in zip(self.layers, other.layers, strict=True))
         return StageCosts(layers, self.first + other.first, self.last + other.last)
 
 

@@ -1,4 +1,4 @@
-"""Between what the figures of shown candidates were measured: a run of each at the rates of the datasheet bounds it."""
+"""Ranges within which figures of shown candidates were measured; a run at the datasheet's rates bounds each."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ C = TypeVar("C", bound=Candidate)
 
 
 def with_ranges(request: SearchRequest, candidates: Iterable[C]) -> Iterator[C]:
-    """The candidates of `request`, those that have figures with their ranges; the first ones where the time is over."""
+    """Yield the candidates, with ranges of those that have figures; of the first ones only if the time is over."""
     settings: dict[PrecisionBlock, Setting] = {}
-    for place, one in enumerate(candidates):
-        if one.output_tokens_per_s is None or (place and leaves_out("the ranges of some strategies beside the best")):
-            yield one
+    for place, candidate in enumerate(candidates):
+        if candidate.output_tokens_per_s is None or (
+            place and leaves_out("the ranges of some strategies beside the best")
+        ):
+            yield candidate
             continue
-        settled = request.settled(one)
+        settled = request.settled(candidate)
         setting = settings.get(settled.precision) or settings.setdefault(settled.precision, base_setting(settled))
-        layout = layout_at(settled, setting, one.strategy, one.concurrency)
-        figures = {name: value for name, value in one if name in Ranges.model_fields and value is not None}
-        ranges = ranges_of(layout, figures | {"dp_scaled_tokens_per_s": one.output_tokens_per_s})
-        yield one.model_copy(update={"ranges": ranges})
+        layout = layout_at(settled, setting, candidate.strategy, candidate.concurrency)
+        figures = {name: value for name, value in candidate if name in Ranges.model_fields and value is not None}
+        ranges = ranges_of(layout, figures | {"dp_scaled_tokens_per_s": candidate.output_tokens_per_s})
+        yield candidate.model_copy(update={"ranges": ranges})

@@ -23,13 +23,13 @@ from ..rules.legality import Conditions
 from ..rules.registry import all_rules
 from .candidate import Candidate
 
-# What two layouts, or servers of two kinds, weigh in one deployment against one.
+# Complexity that a second layout, or kind of server, adds to a deployment.
 TWO_LAYOUTS = 4
 
 
 def limits_missed(workload: WorkloadBlock, figures: RunFigures) -> tuple[str, ...]:
     """Each limit of the workload that the figures of a run do not hold, by how much (rule PE010)."""
-    return tuple(_words(one, grows=figures.saturated) for one in missed_limits(workload, figures))
+    return tuple(_words(missed, grows=figures.saturated) for missed in missed_limits(workload, figures))
 
 
 def _words(missed: MissedLimit, *, grows: bool) -> str:
@@ -58,7 +58,7 @@ def warnings_of(layout: LoadedLayout) -> tuple[str, ...]:
 
 UNEVEN_STAGES = 1 << 0
 _ACROSS_DOMAINS = 1 << 1
-# No rules: that a candidate does not keep up with a little more than the stated rate, or holds no request in its cache.
+# Bits that are no rules: a candidate does not keep up with a little more than the stated rate, or holds no request.
 LACKS_RESERVE, LACKS_CACHE = 1 << 61, 1 << 62
 
 
@@ -93,7 +93,7 @@ _JUDGES = Cache[int, DegreeJudge]("judges of degrees by tokens of a prompt")
 
 
 def _judge(setting: Setting) -> DegreeJudge:
-    """What the rules say of degrees in a plan that names what is named, and no engine that is only assumed."""
+    """The judge of degrees under what the setting names; an engine that is only assumed does not count."""
 
     def judge() -> DegreeJudge:
         name, release = engine_of(setting.serving.engine), release_of(setting.serving.engine_version)
@@ -118,12 +118,12 @@ def pair_complexity(prefill: PhaseStrategy, decode: PhaseStrategy, *, is_apart: 
 
 
 def pipeline_complexity(stages: int, *, is_own_cut: bool) -> int:
-    """What stages, and a cut of one's own, add to the complexity of a phase."""
+    """What the number of stages and an uneven cut add to the complexity of a phase."""
     return 2 * (stages.bit_length() - 1) + is_own_cut
 
 
 def phase_complexity(phase: PhaseStrategy) -> int:
-    """The sum of the degrees' logarithms, PP and SP counted double; a cut of one's own counts once."""
+    """The sum of the degrees' logarithms, PP and SP counted double; an uneven cut counts once."""
     widths = (phase.tp, phase.tp_ffn, phase.ep, phase.attention_dp or 1, phase.tp_expert or 1)
     lengths = (phase.pp, phase.sp, phase.kv_sp or 1)
     total = sum(degree.bit_length() - 1 for degree in widths) + 2 * sum(degree.bit_length() - 1 for degree in lengths)
@@ -131,7 +131,7 @@ def phase_complexity(phase: PhaseStrategy) -> int:
 
 
 def worth(candidate: Candidate, objective: str) -> float:
-    """What is to be made small for `objective`; infinite for a candidate without figures."""
+    """What `objective` wants small in a candidate; infinite without figures."""
     rate, end_to_end_ms = candidate.output_tokens_per_s, candidate.end_to_end_ms
     if not rate or not end_to_end_ms:
         return inf
@@ -141,14 +141,14 @@ def worth(candidate: Candidate, objective: str) -> float:
 
 
 def merit(candidate: Candidate | None, objective: str) -> tuple[float, float]:
-    """The same beside what goes before it: what lacks a reserve of the stated rate, or cache, is behind all others."""
+    """Sort key: `behind`, then `worth`, so that a lack of reserve or cache comes after all others."""
     return (inf, inf) if candidate is None else (candidate.behind, worth(candidate, objective))
 
 
 def objective_cost(objective: str, end_to_end_ms: float, output_tokens_per_s: float, billed_gpus: int) -> float:
     """What `objective` wants small: seconds from end to end, or seconds (of all billed GPUs, for cost) of a token.
 
-    It is `StrategyRows.cost` of one.
+    It is `StrategyRows.cost` of a single row.
     """
     if objective == "latency":
         return end_to_end_ms / 1e3

@@ -48,8 +48,8 @@ class _Device(Struct, frozen=True):
     def ends(self, *, is_first: bool, is_last: bool) -> tuple[Holding, ...]:
         """What it holds in a stage that is the first one, or the last."""
         ends = (
-            replace(one, embedding=one.embedding if is_first else None, head=one.head if is_last else None)
-            for one in self.holdings
+            replace(holding, embedding=holding.embedding if is_first else None, head=holding.head if is_last else None)
+            for holding in self.holdings
         )
         return tuple(dict.fromkeys(ends))
 
@@ -72,7 +72,7 @@ class ReplicaMemory:
         fullest: FloatArray = np.zeros(len(requests))
         for terms in self._terms(pipelines, pipeline):
             fullest = np.maximum(fullest, terms.total_bytes(self._setting, requests))
-        # What no number holds is more than any device has.
+        # An infinite or undefined size counts as more than any device has.
         return np.fmin(fullest, _MOST_BYTES).astype(np.int64)
 
     def running(self, pipelines: Pipelines) -> IntArray:
@@ -85,9 +85,9 @@ class ReplicaMemory:
         return self._phases[-1].attention_groups * np.maximum(of_group, 1).astype(np.int64)
 
     def _sorts(self, layers: Iterable[LayerSpec]) -> Iterator[_Device]:
-        """One device of each sort: those that hold alike parts are alike."""
+        """Yield one device of each sort; devices that hold like parts are of one sort."""
         seen: set[object] = set()
-        for name in self._telling():
+        for name in self._representatives():
             stages = tuple((phase, phase.stages[0]) for phase in self._phases if name in phase.stages[0].places)
             part = holding_part(stages, name)
             if part in seen:
@@ -97,11 +97,13 @@ class ReplicaMemory:
             weights = {id(spec): layer_bytes(self._setting, spec, holdings) for spec in layers}
             yield _Device(stages, name, holdings, weights)
 
-    def _telling(self) -> Iterable[str]:
-        """Where phases cut operators alike one device of each sort; else what a device holds depends on its rank."""
+    def _representatives(self) -> Iterable[str]:
+        """One device of each sort where phases cut operators alike; else all, as what a device holds depends on its
+        rank.
+        """
         stage = self._phases[0].stages[0]
         degrees = [phase.degrees.model_copy(update={"pp": 1, "stage_layers": None}) for phase in self._phases]
-        if any(one != degrees[0] for one in degrees):
+        if any(other != degrees[0] for other in degrees):
             return stage.devices
         first = dict[tuple[bool, bool, int], str]()
         heads, ffn = len(stage.attention_devices), len(stage.ffn_devices)
@@ -150,19 +152,19 @@ class ReplicaMemory:
 
     def _longest(self, device: _Device, kinds: list[_StageKind]) -> FloatArray:
         """Bytes of the cache of the longest request, in stages of each kind [kinds]; 0 where all are alike."""
-        found: FloatArray = np.zeros(len(kinds))
+        longest_bytes: FloatArray = np.zeros(len(kinds))
         for phase in PHASES:
             tokens = self._setting.longest_tokens(phase)
             if tokens is not None:
-                found = np.maximum(found, self._cache(device, phase, kinds, tokens))
-        return found
+                longest_bytes = np.maximum(longest_bytes, self._cache(device, phase, kinds, tokens))
+        return longest_bytes
 
     def _cache(self, device: _Device, name: Phase, kinds: list[_StageKind], tokens: int) -> FloatArray:
         """Bytes of the cache of a request of `tokens` on a GPU, in stages of each kind [kinds]."""
-        held = next(((phase, stage) for phase, stage in device.stages if phase.phase == name), None)
-        if held is None or device.name not in held[1].attention_places:
+        phase_stage = next(((phase, stage) for phase, stage in device.stages if phase.phase == name), None)
+        if phase_stage is None or device.name not in phase_stage[1].attention_places:
             return np.zeros(len(kinds))
-        tp, parts = held[0].degrees.tp, held[0].token_parts
+        tp, parts = phase_stage[0].degrees.tp, phase_stage[0].token_parts
 
         def layer(spec: LayerSpec) -> float:
             if spec.attention is None:
@@ -188,7 +190,7 @@ _COLUMNS = Cache[int, tuple[Architecture, list[_StageColumn]]]("kinds of stages 
 
 
 def _stage_columns(setting: Setting, pipelines: Pipelines) -> list[_StageColumn]:
-    """The last stage of each pipeline, and of the others those that differ, one of each pipeline at a time."""
+    """The last stage of each pipeline, then its other distinct stages, one of each pipeline at a time."""
 
     def columns() -> Iterator[_StageColumn]:
         last: list[_StageKind] = []
@@ -197,14 +199,14 @@ def _stage_columns(setting: Setting, pipelines: Pipelines) -> list[_StageColumn]
             ends = np.cumsum(cut).tolist()
             stages = [(setting.runs(end - size, end - 1), end == size) for size, end in zip(cut, ends, strict=True)]
             last.append(stages[-1])
-            # One of a single stage shows it without its head.
+            # A pipeline of a single stage contributes it without its head.
             others.append(list({_key(stage): stage for stage in stages[:-1] or stages}.values()))
         yield _column(last, is_last=True)
         for place in range(max(map(len, others))):
             # A pipeline with fewer kinds of stages repeats one.
             yield _column([kinds[min(place, len(kinds) - 1)] for kinds in others], is_last=False)
 
-    # With the columns the architecture is kept: no other one can come to have its identity.
+    # The architecture is cached with the columns so that no other one can get its id.
     architecture = setting.architecture
     return _COLUMNS.get(pipelines.caches, id(architecture), lambda: (architecture, list(columns())))[1]
 

@@ -1,7 +1,7 @@
 """Replicas of one kind as arrays: the pipelines that they may be, and the memory of each share of a load.
 
-What replicas that serve both phases and replicas of one phase have in common: their cuts, times and bytes. What users
-see of them is for `colocated` and `phase_replicas` to say.
+Shared by replicas that serve both phases and replicas of one phase: their cuts, times and bytes. What users see of them
+is computed in `colocated` and `phase_replicas`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Replicas(Struct, frozen=True):
 
     @property
     def each(self) -> list[Replica]:
-        """One by one [P]."""
+        """The replicas one by one [P]."""
         return [Replica(self.kind, cut) for cut in self.pipelines.cuts]
 
     @property
     def rooms(self) -> list[Room]:
-        """What the devices hold of each [P]."""
+        """The room for each on the devices [P]."""
         return [self.kind.rooms[len(cut)] for cut in self.pipelines.cuts]
 
     @property
@@ -58,7 +58,7 @@ class Replicas(Struct, frozen=True):
 
     @property
     def footprint(self) -> tuple[IntArray, IntArray]:
-        """The two parts of a footprint [P]."""
+        """Stride and extent of each footprint [P]."""
         stride, extent = np.array([room.footprint for room in self.rooms], dtype=np.int64).T
         return stride, extent
 
@@ -69,7 +69,7 @@ class Replicas(Struct, frozen=True):
         return np.array([pipeline_complexity(stages, is_own_cut=bool(is_own)) for stages, is_own in cuts])
 
     def take(self, rows: BoolArray) -> Replicas:
-        """Only those pipelines."""
+        """The replicas of those pipelines alone."""
         cuts = tuple(cut for cut, is_taken in zip(self.pipelines.cuts, rows, strict=True) if is_taken)
         return replace(self, pipelines=pipelines_of(cuts), least_bytes=self.least_bytes[rows])
 
@@ -98,19 +98,19 @@ class ReplicaScreen:
 
     @cached_property
     def least_gpus(self) -> float:
-        """GPUs that hold the weights, were they spread perfectly."""
+        """GPUs needed to hold the weights, were they spread perfectly."""
         return model_bytes(self.setting) / self.usable_bytes
 
     def least_stages(self, kind: ReplicaKind) -> int:
-        """Stages of a replica of `kind` with fewer than which it cannot hold the weights."""
+        """The fewest stages with which a replica of `kind` may hold the weights."""
         return max(1, math.ceil(self.least_gpus / kind.stage_gpus))
 
     def least_requests(self, room: Room) -> int:
-        """The fewest requests on a replica for which it may be asked."""
+        """The fewest requests on a replica that may be asked for."""
         return 1
 
     def times(self, kind: ReplicaKind) -> tuple[StageTimes, ...]:
-        """What times each phase: made once for its degrees, whatever it is paired with."""
+        """The stage times of each phase, cached by its degrees."""
         return tuple(self._times_of(kind, phase) for phase in kind.phases)
 
     def _times_of(self, kind: ReplicaKind, phase: Phase) -> StageTimes:
@@ -168,7 +168,7 @@ class ReplicaScreen:
             ends = [times.ends(count) for times in even.times]
             key = batch, *(id(last) for _, last in ends)
             if key not in known:
-                known[key] = BestCuts(reduce(StageCosts.plus, (phase_costs(*one, batch) for one in ends)))
+                known[key] = BestCuts(reduce(StageCosts.plus, (phase_costs(*phase_ends, batch) for phase_ends in ends)))
             cut = known[key].cut(count)
             if cut is not None:
                 cuts.append(cut)
@@ -177,7 +177,7 @@ class ReplicaScreen:
     def shares(self, replicas: Replicas, loads: IntArray) -> Shares:
         """Every number of replicas of every pipeline under each of `loads` [L]: number by number, load by load."""
         counts = [room.counts for room in replicas.rooms]
-        pipeline = np.repeat(np.arange(len(counts)), [len(loads) * len(one) for one in counts])
+        pipeline = np.repeat(np.arange(len(counts)), [len(loads) * len(numbers) for numbers in counts])
         count = np.repeat(np.concatenate(counts), len(loads))
         load = np.tile(np.arange(len(loads)), len(count) // len(loads))
         return self.weighed(replicas, pipeline, count, load, -(-loads[load] // count))

@@ -106,7 +106,7 @@ class Screen:
             self._screen_kind(screen, kind, can_hold=screen.least_gpus <= widest)
 
     def _screen_kind(self, screen: ColocatedScreen, kind: ReplicaKind, *, can_hold: bool) -> None:
-        """Replicas of one kind; `can_hold`: those of some kind hold the weights."""
+        """Screen replicas of one kind; `can_hold`: those of some kind hold the weights."""
         # What cannot even hold the weights is only laid out where nothing can: then the least shortfall is shown.
         least = screen.least_stages(kind) if can_hold else 1
         narrow = sum(len(room.counts) for stages, room in kind.rooms.items() if stages < least)
@@ -171,7 +171,7 @@ def fits_somehow(request: SearchRequest, setting: Setting) -> bool:
 
 
 def refuse_open_formats(request: SearchRequest) -> None:
-    """One setting has the formats of one search: what looks at it must not be asked about several."""
+    """Raise InputError where number formats are open: a setting has those of one search."""
     if request.precisions:
         raise InputError("number formats are open; ask for each of them by itself (SearchRequest.each_precision)")
 

@@ -30,15 +30,15 @@ from .screen import LISTED, Screen
 from .simulated import Screened, Simulator, refined, too_large
 from .strategy_rows import front, order, reordered, rows_of
 
-# Leading candidates that are looked at between two steps of the ladder of requests.
+# Leading candidates that are refined between two steps of the ladder of requests.
 _MOST_REFINED = 3
-# Work on the best, and on what is shown beside it, in shares of what the best alone is given.
+# Limit of the work on the best and on what is shown beside it, as a multiple of the limit for the best alone.
 _SHARES = 2
-# Leading rows that are looked at as strategies.
+# Leading rows that are turned into strategies.
 _MOST_SCREENED = 2000
-# Families whose best is simulated beside the leading ones; fronts of the screen, one behind the other; points of each.
+# Families of which the best is simulated too; successive fronts of the screen; points taken of each.
 _MOST_FAMILIES, _FRONTS, _MOST_POINTS = 12, 2, 8
-# A family of phases apart whose best costs so many times the best by the screen is not simulated.
+# A disaggregated family is not simulated if its best costs more than this multiple of the screen's best.
 _FAR = 3.0
 _KNOWN = KnownAnswers()
 
@@ -52,10 +52,10 @@ def base_setting(request: SearchRequest) -> Setting:
 
 
 def search(request: SearchRequest, setting: Setting | None = None) -> SearchResult:
-    """Evaluate the whole space of `request` and rank it; the last answers are kept for who asks again.
+    """Evaluate and rank the whole space of `request`; the last answers are cached.
 
-    `setting` carries what was timed from one search to the next where only the number of nodes differs. Where number
-    formats were left open each of them is searched.
+    `setting` carries timings over from a search that differs only in the number of nodes. Open number formats are
+    searched one by one.
 
     Raises:
         InputError: a request is longer than the model has positions.
@@ -67,7 +67,7 @@ def search(request: SearchRequest, setting: Setting | None = None) -> SearchResu
 
 
 def search_anew(request: SearchRequest, setting: Setting | None = None) -> SearchResult:
-    """As `search`, whatever was asked before."""
+    """As `search`, without the cache."""
     if request.precisions:
         return _over_precisions(request)
     setting = base_setting(request) if setting is None else setting
@@ -75,7 +75,7 @@ def search_anew(request: SearchRequest, setting: Setting | None = None) -> Searc
 
 
 def _over_precisions(request: SearchRequest) -> SearchResult:
-    """The answers for each of `request.precisions` as one; every candidate names its own.
+    """Merge the answers for each of `request.precisions`; every candidate names its formats.
 
     Equal candidates stand in the order of the precisions, so that the first one named wins ties.
     """
@@ -84,15 +84,18 @@ def _over_precisions(request: SearchRequest) -> SearchResult:
         if results and leaves_out("some of the number formats"):
             break
         result = search(single)
-        named = tuple(one.model_copy(update={"precision": single.precision}) for one in result.candidates)
+        named = tuple(candidate.model_copy(update={"precision": single.precision}) for candidate in result.candidates)
         results.append(result.model_copy(update={"candidates": named}))
-    every = [one for result in results for one in result.candidates]
-    timed = [one for one in every if one.ttft_ms is not None]
-    holding = reordered([one for one in timed if one.feasible], request.workload)
-    missing = reordered([one for one in timed if not one.feasible], request.workload)
-    large = sorted((one for one in every if one.ttft_ms is None), key=lambda one: (one.shortfall_bytes or 0, one.gpus))
+    every = [candidate for result in results for candidate in result.candidates]
+    timed = [candidate for candidate in every if candidate.ttft_ms is not None]
+    holding = reordered([candidate for candidate in timed if candidate.feasible], request.workload)
+    missing = reordered([candidate for candidate in timed if not candidate.feasible], request.workload)
+    large = sorted(
+        (candidate for candidate in every if candidate.ttft_ms is None),
+        key=lambda candidate: (candidate.shortfall_bytes or 0, candidate.gpus),
+    )
     on_fronts = {id(result.candidates[place]) for result in results for place in result.pareto}
-    places = [place for place, one in enumerate(holding) if id(one) in on_fronts]
+    places = [place for place, candidate in enumerate(holding) if id(candidate) in on_fronts]
     on_front = front(rows_of([holding[place] for place in places], request.workload))
     return SearchResult(
         candidates=(*holding, *missing, *large),
@@ -109,14 +112,14 @@ def _over_precisions(request: SearchRequest) -> SearchResult:
 
 
 def _least_behind(results: Sequence[SearchResult], holding: list[Candidate], load: WorkloadBlock) -> float | None:
-    costs = [one.behind * worth(one.best, load.objective) for one in results if one.behind and one.best]
+    costs = [result.behind * worth(result.best, load.objective) for result in results if result.behind and result.best]
     return min(costs) / worth(holding[0], load.objective) if costs else None
 
 
 def holds_limits(request: SearchRequest, setting: Setting, *, sound_only: bool = False) -> bool:
-    """Whether some strategy holds every limit of `request` under the simulated load: whether `search` has a best one.
+    """Whether some strategy holds every limit of `request` under the simulated load, so that `search` has a best.
 
-    `sound_only`: and is sound (`Candidate.is_sound`). Raises InputError: number formats are open.
+    `sound_only`: only sound ones count (`Candidate.is_sound`). Raises InputError: number formats are open.
     """
     return _Answer(request, setting).holds(sound_only=sound_only)
 
@@ -134,19 +137,26 @@ class _Answer:
         """The answer of the search."""
         workload, screen = self.request.workload, self.screen
         leading = self.simulator.leading(self._kinds())
-        timed = {(one.strategy, one.concurrency): one for one in leading}
-        if any(one.feasible for one in leading):
+        timed = {(candidate.strategy, candidate.concurrency): candidate for candidate in leading}
+        if any(candidate.feasible for candidate in leading):
             for strategy, concurrency in (*self._points(), *self._families()):
                 if self.simulator.is_spent(_SHARES) or leaves_out("the load of some strategies beside the best"):
                     break
-                one = self.simulator.judged(strategy, concurrency)
-                timed.setdefault((one.strategy, one.concurrency), one)
+                candidate = self.simulator.judged(strategy, concurrency)
+                timed.setdefault((candidate.strategy, candidate.concurrency), candidate)
         every = list(timed.values())
-        ahead = self._between_steps(reordered([one for one in every if one.feasible], workload))
-        late = reordered([one for one in every if not one.feasible and one.ttft_ms is not None], workload)
+        ahead = self._between_steps(reordered([candidate for candidate in every if candidate.feasible], workload))
+        late = reordered(
+            [candidate for candidate in every if not candidate.feasible and candidate.ttft_ms is not None], workload
+        )
         screen.rejected["PE010"] += len(late)
         return SearchResult(
-            candidates=(*ahead, *late, *(one for one in every if one.ttft_ms is None), *self._too_large()),
+            candidates=(
+                *ahead,
+                *late,
+                *(candidate for candidate in every if candidate.ttft_ms is None),
+                *self._too_large(),
+            ),
             pareto=tuple(int(place) for place in front(rows_of(ahead, workload))),
             evaluated=screen.evaluated,
             timed=len(self.simulator.strategies),
@@ -159,7 +169,7 @@ class _Answer:
         )
 
     def _behind(self, best: Candidate) -> float | None:
-        """How many times worse than the best the next one is by the screen that was not simulated and may lead."""
+        """Cost by the screen of the best row not simulated, relative to the best; `None` if there is no such row."""
         rows, known = self.rows, self.simulator.strategies
         holds = rows.excess <= 0.0
         leads = np.flatnonzero(holds & ((rows.warnings > 0) == (rows.warnings[holds] > 0).min(initial=True)))
@@ -169,7 +179,7 @@ class _Answer:
         return None
 
     def _too_large(self) -> Iterator[Candidate]:
-        """What does not fit, by what its fullest GPU lacks."""
+        """Candidates that do not fit, the least memory of the fullest GPU first."""
         rows, usable = self.screen.too_large, int(self.setting.hardware.memory_bytes * self.setting.memory_utilization)
         for row in np.lexsort((rows.gpus, rows.memory_bytes))[:LISTED]:
             memory_bytes = int(rows.memory_bytes[row])
@@ -181,13 +191,13 @@ class _Answer:
         return self.simulator.hold(self._kinds(), sound_only=sound_only)
 
     def _kinds(self) -> list[list[Screened]]:
-        """The leading rows of replicas that serve both phases, and those with phases apart."""
+        """The leading rows: those whose replicas serve both phases, and those with phases apart."""
         is_apart = self.rows.prefill_replicas[self._order] > 0
         orders = (self._order[is_apart == kind] for kind in (False, True))
         return [[self._screened(row) for row in islice(self._distinct(rows), _MOST_SCREENED)] for rows in orders]
 
     def _screened(self, row: int) -> Screened:
-        """A row as the simulator takes it."""
+        """A row in the form that the simulator takes."""
         workload = self.request.workload
         return Screened(
             self.screen.strategy(self.rows, row),
@@ -229,7 +239,7 @@ class _Answer:
                 yield strategy, int(self.rows.concurrency[row])
 
     def _between_steps(self, leading: list[Candidate]) -> list[Candidate]:
-        """Where the number of requests is open: the best ones at the number between two steps that is the best."""
+        """`leading` with its best ones refined between two steps of the ladder, where concurrency is open."""
         if not self.request.concurrency_open or not leading:
             return leading
         rows = rows_of(leading, self.request.workload)
@@ -242,7 +252,7 @@ class _Answer:
         return reordered(better, self.request.workload)
 
     def _points(self) -> Iterator[tuple[Strategy, int]]:
-        """Points of the screen's front, and of what leads a layout behind it, each spread evenly."""
+        """Evenly spread points of the screen's front, and of the front behind it."""
         points = self.screen.front
         for _ in range(_FRONTS):
             rows = front(points)

@@ -1,5 +1,5 @@
-"""What flips the answer: the search again under other lengths, loads and limits; and how much more load a plan takes
-before it misses one.
+"""What flips the answer: the search repeated under other lengths, loads and limits; and how much more load a plan takes
+before it misses a limit.
 
 It reports strategies that change, not figures: those change under every load. Hardware and model stay as they are.
 """
@@ -31,14 +31,14 @@ _FACTORS = ((Fraction(2), "2x the"), (Fraction(1, 2), "half the"))
 _LENGTHS = (("input_tokens", "input tokens"), ("output_tokens", "output tokens"))
 # Limits: field, name, unit, and whether more is asked for by a higher figure.
 _LIMITS = (
-    *((one.field, f"{one.name} limit", "ms", False) for one in LATENCY_LIMITS),
+    *((limit.field, f"{limit.name} limit", "ms", False) for limit in LATENCY_LIMITS),
     ("min_tokens_per_second", "floor of output tokens/s", "tokens/s", True),
     ("request_rate", "request rate", "requests/s", True),
 )
 
 
 class Change(Struct, frozen=True):
-    """One thing that is different, in words; no workload where the model cannot hold such lengths."""
+    """One changed quantity, in words; no workload where the model cannot hold such lengths."""
 
     words: str
     workload: WorkloadBlock | None
@@ -94,10 +94,10 @@ def _flip(changed: SearchRequest, setting: Setting, before: Candidate | None, wo
     """What the change in `words` flips; `None` where the best strategy stays."""
     result = search(changed, setting.with_workload(changed.workload, changed.serving))
     after = result.best
-    former, latter = (None if one is None else one.strategy for one in (before, after))
+    former, latter = (None if candidate is None else candidate.strategy for candidate in (before, after))
     if former == latter:
         return None
-    kept = next((one for one in result.candidates if one.strategy == former), None)
+    kept = next((candidate for candidate in result.candidates if candidate.strategy == former), None)
     return Flip(change=words, before=before, after=after, kept=kept)
 
 
@@ -143,14 +143,14 @@ def _length_change(request: SearchRequest, name: str, factor: Fraction, words: s
         yield Change(f"{words} ({scaled:,})", changed)
 
 
-# Times the load that are looked at.
+# Multiples of the load to try.
 _STEPS = (1.05, 1.1, 1.2, 1.3, 1.5, 1.75, 2.0)
 
 
 class LoadRoom(Struct, frozen=True):
-    """The most load that still does, in words and in `times` the load, and the next step, which misses something.
+    """The most load that holds every limit, in words and as `times` the load, and the next step, which misses one.
 
-    `most` is `None` where the first step already does, `missed_at` where the last one does not.
+    `most` is `None` where the first step already misses, `missed_at` where the last one does not.
     """
 
     times: float
@@ -160,7 +160,7 @@ class LoadRoom(Struct, frozen=True):
 
 
 def load_room(request: SearchRequest, candidate: Candidate) -> LoadRoom | None:
-    """The room of `candidate`, a feasible answer to `request`, by halving the steps.
+    """How much more load `candidate`, a feasible answer to `request`, takes; found by bisection over the steps.
 
     `None` where no limit is stated, or where as many requests as hold are what was asked for. Raises InputError: a fact
     that the arithmetic needs is not known.
@@ -172,18 +172,18 @@ def load_room(request: SearchRequest, candidate: Candidate) -> LoadRoom | None:
     while high - low > 1:
         middle = (low + high) // 2
         tried = _at(request, candidate, _STEPS[middle])
-        found = candidate_at(
+        simulated = candidate_at(
             tried, setting.with_workload(tried.workload, tried.serving), candidate.strategy, tried.workload.concurrency
         )
-        if found.feasible:
+        if simulated.feasible:
             low = middle
         else:
-            high, missing = middle, found
+            high, missing = middle, simulated
     most = None if low < 0 else _words(_at(request, candidate, _STEPS[low]))
     times = 1.0 if low < 0 else _STEPS[low]
     if missing is None:
         return LoadRoom(times, most, None)
-    missed = tuple(one.partition(": ")[2] for one in missing.why_not)
+    missed = tuple(reason.partition(": ")[2] for reason in missing.why_not)
     return LoadRoom(times, most, _words(_at(request, candidate, _STEPS[high])), missed)
 
 

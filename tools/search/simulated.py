@@ -1,7 +1,7 @@
-"""Strategies simulated under their load: one by itself, and the leading ones of a screen, best first.
+"""Simulates strategies under their load: single ones, and the leading ones of a screen, best first.
 
-The simulated run has the figures of an answer and decides its ranking. A strategy is left out where even the screen's
-own error could not bring it before the best that was simulated.
+The simulated run provides the figures of an answer and decides its ranking. A strategy is skipped where even the error
+of the screen could not bring it ahead of the best simulated so far.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from .candidate import Candidate, SearchRequest
 from .ranking import limited_figure, limits_missed, warnings_of, worth
 from .screen import OPTIMISM
 
-# Leading strategies that are simulated at least, at most, and where none of them holds the limits; then as many are of
-# those that the screen has the furthest from their limits.
+# Leading strategies to simulate: at least, at most, and at most while none holds the limits (then as many again of
+# those that the screen sees furthest inside their limits).
 _LEAST, _MOST, _MOST_MISSING = 8, 64, 16
-# Users of all simulated loads after which no more than the least are simulated: some two seconds of work.
+# Simulated users in all after which only the least number of strategies is simulated: some two seconds of work.
 _MOST_USERS = 4_000
-# Within one kind the screen errs alike: after so many loads, the least share of the screen's cost that was simulated,
-# less a twentieth, bounds what the next may cost.
+# Within one kind the screen errs alike: after so many loads, the least ratio of simulated to screened cost, less a
+# twentieth, bounds what the next may cost.
 _MIN_RATIOS, _ALIKE = 4, 0.95
-# Where all miss a limit by the screen: these show how near one comes.
+# Strategies to simulate where all miss a limit by the screen: they show how near one comes.
 _MOST_SHOWN = 4
-# How often requests in flight are lowered, where their number is open, for a strategy that misses a limit with them.
+# How often an open number of requests in flight is lowered for a strategy that misses a limit.
 _LOWERED = 5
-# Means that are told of every candidate.
-_TOLD = ("TTFT", "TPOT")
-# A lower number of requests is taken so much below what the missed limit asks for.
+# Mean latencies that every candidate has.
+_ALWAYS_SHOWN = ("TTFT", "TPOT")
+# A lowered number of requests is this share of what the missed limit allows.
 _MARGIN = 0.97
 
 
@@ -84,13 +84,13 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
     if shortfall > 0:
         return too_large(strategy, concurrency, memory_bytes, shortfall)
     run = _run(layout, strategy)
-    found = figures_of_run(run)
-    missed = limits_missed(load, found)
+    figures = figures_of_run(run)
+    missed = limits_missed(load, figures)
     if load.request_rate is not None and not run.times.saturated:
         layout = _with_those_in_flight(layout, run, stated)
         concurrency = layout.setting.workload.concurrency
         memory_bytes = usable_bytes(layout) + shortfall_bytes(layout)
-    limited = (one for one in stated_limits(load) if one.full_name not in _TOLD and one.unit == "ms")
+    limited = (limit for limit in stated_limits(load) if limit.full_name not in _ALWAYS_SHOWN and limit.unit == "ms")
     times, rate = run.times, run.times.output_tokens_per_s
     return Candidate(
         strategy=strategy,
@@ -103,7 +103,7 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
         ttft_ms=times.ttft.mean * 1e3,
         tpot_ms=times.tpot.mean * 1e3,
         end_to_end_ms=times.end_to_end.mean * 1e3,
-        limited_ms={one.full_name: found.of(one) for one in limited},
+        limited_ms={limit.full_name: figures.of(limit) for limit in limited},
         output_tokens_per_s=rate,
         output_tokens_per_s_per_gpu=rate / strategy.gpu_count,
         queue_grows=times.saturated,
@@ -114,9 +114,9 @@ def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, c
 
 
 def _with_those_in_flight(layout: LoadedLayout, run: PlannedRun, stated: int) -> LoadedLayout:
-    """The layout with room for those that its run at a rate has in flight, or that were stated, as far as memory goes.
+    """The layout with room for the requests in flight of its run at a rate, or those stated, as far as memory goes.
 
-    What does not fit waits before the server and holds no cache.
+    Requests beyond that wait before the server and hold no cache.
     """
     setting = layout.setting
     wanted = max(stated, math.ceil(requests_in_flight(setting.workload, run.times.end_to_end.mean)))
@@ -132,7 +132,7 @@ _RESERVES = Cache[tuple[object, ...], bool]("whether strategies keep up with a l
 
 
 def _run(layout: LoadedLayout, strategy: Strategy) -> PlannedRun:
-    """The run of `layout`; what runs the same on any number of nodes is simulated once while a cluster is sized."""
+    """The cached run of `layout`: while a cluster is sized, it is the same on any number of nodes."""
     return _RUNS.get(layout.setting.caches, _key(layout, strategy), lambda: planned_run(layout))
 
 
@@ -143,7 +143,7 @@ def _has_reserve(layout: LoadedLayout, strategy: Strategy) -> bool:
 
 
 def _key(layout: LoadedLayout, strategy: Strategy) -> tuple[object, ...]:
-    """What a run depends on; at a rate not on the number of requests that a plan has room for."""
+    """What a run depends on: at a stated rate not on the number of requests that a plan has room for."""
     load = layout.setting.workload
     users = load.concurrency if load.request_rate is None else None
     lengths = load.input_tokens, load.output_tokens, load.input_tokens_range, load.output_tokens_range, load.lengths
@@ -156,10 +156,10 @@ def run_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurr
 
 
 def refined(request: SearchRequest, setting: Setting, candidate: Candidate) -> Candidate:
-    """The same strategy between two steps of the ladder, where an open number of requests can be brought nearer.
+    """`candidate` at a better number of requests between two steps of the ladder, where their number is open.
 
-    As many requests as hold the limits where more is better, else as few as do; looked for by halving. A rate makes its
-    own number.
+    Found by bisection: the most requests that hold the limits where more is better, else the fewest. A stated rate
+    makes its own number.
     """
     if not request.concurrency_open or request.workload.request_rate is not None:
         return candidate
@@ -179,9 +179,9 @@ def refined(request: SearchRequest, setting: Setting, candidate: Candidate) -> C
 
 
 class Screened(Struct, frozen=True):
-    """A strategy with requests in flight by the screen: its cost, infinite where it misses a limit, and its tightness.
+    """A screened strategy with its requests in flight and its cost, infinite where it misses a limit.
 
-    That is the largest share that a mean latency takes of its limit.
+    `tightness` is the largest share that a mean latency takes of its limit.
     """
 
     strategy: Strategy
@@ -200,45 +200,47 @@ class Simulator:
 
     @property
     def strategies(self) -> frozenset[Strategy]:
-        """Those that were simulated."""
+        """The strategies simulated so far."""
         return frozenset(strategy for strategy, _ in self._known)
 
     def is_spent(self, shares: int) -> bool:
-        """Whether so many times as many users were simulated as the best of a kind are worth."""
+        """Whether more users were simulated than `shares` times the limit of one kind."""
         return self._users > shares * _MOST_USERS
 
     def leading(self, kinds: Sequence[Sequence[Screened]]) -> list[Candidate]:
-        """The strategies that may be the best, of those screened, best first of each kind.
+        """Simulate the screened strategies that may be the best, kind by kind, in the order of the screen.
 
-        A kind is looked at for what may be better than the best of those before: how far the screen errs differs.
+        The screen errs differently for each kind; each has to beat the best of those before.
         """
         return list(self._leading(kinds))
 
     def hold(self, kinds: Sequence[Sequence[Screened]], *, sound_only: bool) -> bool:
-        """Whether one of those that `leading` gives holds every limit; those with the most to spare are asked first."""
+        """Whether one of the candidates of `leading` holds every limit; those with the most slack are tried first."""
         likely = (sorted(screened, key=_likelihood)[:_MOST_MISSING] for screened in kinds)
         first = (self.judged(row.strategy, row.concurrency) for row in chain.from_iterable(likely) if row.cost < inf)
-        return any(one.is_sound if sound_only else one.feasible for one in chain(first, self._leading(kinds)))
+        return any(
+            candidate.is_sound if sound_only else candidate.feasible for candidate in chain(first, self._leading(kinds))
+        )
 
     def _leading(self, kinds: Sequence[Sequence[Screened]]) -> Iterator[Candidate]:
         candidates: list[Candidate] = []
         for screened in kinds:
             most = _MOST_MISSING if any(row.cost < inf for row in screened) else _MOST_SHOWN
             begun = len(candidates)
-            for one in self._until_behind(screened, most, tuple(candidates)):
-                candidates.append(one)
-                yield one
-            if not any(one.is_sound for one in candidates):
-                rest = sorted(screened[len(candidates) - begun :], key=_likelihood)
-                for one in self._until_behind(rest, most, tuple(candidates)):
-                    candidates.append(one)
-                    yield one
+            for candidate in self._until_behind(screened, most, tuple(candidates)):
+                candidates.append(candidate)
+                yield candidate
+            if not any(candidate.is_sound for candidate in candidates):
+                likely = sorted(screened[len(candidates) - begun :], key=_likelihood)
+                for candidate in self._until_behind(likely, most, tuple(candidates)):
+                    candidates.append(candidate)
+                    yield candidate
 
     def _until_behind(
         self, screened: Iterable[Screened], most_missing: int, known: Sequence[Candidate]
     ) -> Iterator[Candidate]:
         objective, begun = self.request.workload.objective, self._users
-        best = min((worth(one, objective) for one in known if one.is_sound), default=inf)
+        best = min((worth(candidate, objective) for candidate in known if candidate.is_sound), default=inf)
         least = _LEAST if best == inf else 0
         ratios: list[float] = []
         for count, row in enumerate(screened):
@@ -248,15 +250,15 @@ class Simulator:
                 break
             if count and leaves_out("the load of some of the leading strategies"):
                 break
-            one = self.judged(row.strategy, row.concurrency)
-            yield one
-            if one.feasible:
-                ratios.append(worth(one, objective) / row.cost)
-            if one.is_sound:
-                best = min(best, worth(one, objective))
+            candidate = self.judged(row.strategy, row.concurrency)
+            yield candidate
+            if candidate.feasible:
+                ratios.append(worth(candidate, objective) / row.cost)
+            if candidate.is_sound:
+                best = min(best, worth(candidate, objective))
 
     def judged(self, strategy: Strategy, concurrency: int) -> Candidate:
-        """The strategy, with fewer requests in flight where their number is open and it misses a limit with them."""
+        """The simulated strategy; with fewer requests in flight if their number is open and it misses a limit."""
         candidate = self._at(strategy, concurrency)
         if candidate.feasible or not self.request.concurrency_open or self.request.fills_upwards:
             return candidate
@@ -270,22 +272,22 @@ class Simulator:
                 return tried
         return candidate
 
-    def _fewer(self, one: Candidate, concurrency: int) -> int:
-        """As many requests as the limit that is missed leaves, were latencies in proportion to them."""
+    def _fewer(self, candidate: Candidate, concurrency: int) -> int:
+        """The requests that the missed limits would allow if latencies were proportional to them."""
         share = 1.0
         for limit in stated_limits(self.request.workload):
-            if limit.unit == "ms" and (figure_ms := limited_figure(one, limit)):
+            if limit.unit == "ms" and (figure_ms := limited_figure(candidate, limit)):
                 share = min(share, limit.bound / figure_ms)
         fewer = int(concurrency * max(0.25, share * _MARGIN))
         # Every replica keeps as many requests as the others.
-        return min(fewer, concurrency - one.strategy.dp) // one.strategy.dp * one.strategy.dp
+        return min(fewer, concurrency - candidate.strategy.dp) // candidate.strategy.dp * candidate.strategy.dp
 
     def _at(self, strategy: Strategy, concurrency: int) -> Candidate:
         key = strategy, concurrency
         if key not in self._known:
             self.count += 1
             doing(f"simulating the load of strategy {self.count}")
-            # Of replicas that are alike one is simulated; those of apart phases all are.
+            # Of like replicas one is simulated; with phases apart all are.
             self._users += concurrency // (1 if strategy.prefill.replicas is not None else strategy.dp)
             try:
                 self._known[key] = self._judged_at(strategy, concurrency)
@@ -300,18 +302,18 @@ class Simulator:
         return self._known[key]
 
     def _judged_at(self, strategy: Strategy, concurrency: int) -> Candidate:
-        one = candidate_at(self.request, self.setting, strategy, concurrency)
-        if self.request.workload.request_rate is None or not one.feasible:
-            return one
-        layout = layout_at(self.request, self.setting, strategy, one.concurrency)
-        return one.model_copy(update={"lacks_reserve": not _has_reserve(layout, strategy)})
+        candidate = candidate_at(self.request, self.setting, strategy, concurrency)
+        if self.request.workload.request_rate is None or not candidate.feasible:
+            return candidate
+        layout = layout_at(self.request, self.setting, strategy, candidate.concurrency)
+        return candidate.model_copy(update={"lacks_reserve": not _has_reserve(layout, strategy)})
 
 
-def _likelihood(one: Screened) -> tuple[bool, float]:
-    """How far from its limits the screen has a strategy, the furthest first, and then those that it has beyond."""
-    return one.cost == inf, one.tightness
+def _likelihood(row: Screened) -> tuple[bool, float]:
+    """Sort key: strategies furthest inside their limits by the screen first, those that miss one last."""
+    return row.cost == inf, row.tightness
 
 
 def _least_share(ratios: Sequence[float]) -> float:
-    """The least share of its screened cost that another strategy of a kind may cost, by those simulated so far."""
+    """The least ratio of simulated to screened cost that the next strategy of a kind may have."""
     return OPTIMISM if len(ratios) < _MIN_RATIOS else max(OPTIMISM, _ALIKE * min(ratios))

@@ -1,7 +1,7 @@
-"""How much hardware does it take: the smallest cluster of a kind on which a request has a plan.
+"""How much hardware it takes: the smallest cluster of an accelerator on which a request has a plan.
 
-One node is looked at first, then more of them. What cannot hold the weights even when they are spread perfectly is
-skipped by that bound and needs no search.
+One node is tried first, then more. Clusters that cannot hold the weights even when these are spread perfectly are
+skipped without a search.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from .strategy_rows import TIE_SHARE, StrategyRows, reordered
 MAX_GPUS = 256
 # A cluster that is too small is followed by one larger by this share.
 _GROWTH = 0.25
-# Nodes of the clusters that are searched, from one to the next where nothing holds the limits.
+# Nodes of the clusters to search, one after the other until some plan holds the limits.
 _REACHES = (1, 4, 16, 256)
 
 
 class Sized(Struct, frozen=True):
-    """The smallest cluster that does, and the search on it.
+    """The smallest cluster with a plan, and the search on it.
 
-    `result` is `None` where a link that the times need is not known: then only memory was looked at, and
-    `unknown` names what is missing. `less_sound`: a smaller one that holds every limit too, but lacks
-    the reserve of the stated rate, or cache for a request.
+    `result` is `None` where a link that the times need is not known: then only memory was looked at, and `unknown`
+    names what is missing. `less_sound`: a smaller cluster that holds every limit too, but lacks the reserve of the
+    stated rate, or cache for a request.
     """
 
     request: SearchRequest
@@ -55,23 +55,23 @@ def resized(request: SearchRequest, nodes: int, gpus_per_node: int) -> SearchReq
 
 def least_weights_bytes(request: SearchRequest) -> float:
     """Bytes of all weights, in the smallest of the number formats where they were left open."""
-    return min(model_bytes(base_setting(one)) for one in request.each_precision())
+    return min(model_bytes(base_setting(single)) for single in request.each_precision())
 
 
 def fewest_gpus(
     request: SearchRequest, usual_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS
 ) -> Sized | None:
-    """The smallest cluster of the request's accelerator with a plan within all limits, or `None` up to `at_most`.
+    """The smallest cluster of the request's accelerator with a plan within all limits; `None` if none up to `at_most`.
 
-    It is the smallest with a plan whose engine holds a request, and which keeps up with a little more than the stated
-    rate (`RATE_RESERVE`), where there is one: before a queue that grows nobody runs a server.
+    A plan whose engine holds a request and which keeps up with a little more than the stated rate (`RATE_RESERVE`) is
+    preferred to a smaller cluster without one: nobody runs a server before a queue that grows.
 
-    Where the placement of phases was left open, both are searched on what is found; fewer that do with phases apart are
-    looked for up to `most_apart`.
+    Where the placement of phases was left open, both are searched on the cluster; smaller ones with phases apart are
+    tried up to `most_apart`.
 
-    Where a token is to be the cheapest and one node does, it is the part of it that is (with replicas that serve both
-    phases, where that was left open). What a replica does is the same on any number of nodes, so that one search of a
-    large cluster shows every smaller one.
+    Where the cheapest token is wanted and one node is enough, it is the cheapest part of that node (with replicas that
+    serve both phases, where that was left open). A replica does the same on any number of nodes, so that one search of
+    a large cluster shows every smaller one.
 
     A budget per hour pays for whole nodes, or a part of one.
     """
@@ -83,12 +83,12 @@ def fewest_gpus(
     if request.precisions:
         return _over_precisions(request, usual_node, more_than, at_most)
     reach = _Reach(request, base_setting(request), usual_node, more_than, at_most, request.disaggregated)
-    found = _fewest(reach)
-    if found is None or found.result is None or found.result.best is None or found.result.best.is_sound:
-        return found
-    gpus = found.request.facts.gpus
+    sized = _fewest(reach)
+    if sized is None or sized.result is None or sized.result.best is None or sized.result.best.is_sound:
+        return sized
+    gpus = sized.request.facts.gpus
     roomy = _fewest(replace(reach, more_than=gpus, sound_only=True)) if gpus < at_most else None
-    return found if roomy is None else replace(roomy, less_sound=found)
+    return sized if roomy is None else replace(roomy, less_sound=sized)
 
 
 def _fewest(reach: _Reach) -> Sized | None:
@@ -106,10 +106,10 @@ def _fewest(reach: _Reach) -> Sized | None:
 
 
 def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResult, Candidate | None]:
-    """The answer on a named cluster beside the least part of it that holds every limit, and the best on that part.
+    """The answer on a named cluster joined with its smallest part that holds every limit, and the best on that part.
 
-    A search looks at what is best on all of the cluster; where the hour is paid for, the part may be the better answer.
-    `None`: nothing says what is enough, or no smaller part, of one node or whole ones, was found that holds them all.
+    A search looks for the best on the whole cluster; where the hour is paid for, the part may be the better answer.
+    `None`: nothing says what is enough, or no smaller part, of one node or whole ones, holds every limit.
     """
     best = result.best
     if best is None or best.gpus == 1 or not (request.says_enough or request.is_paid_by_token):
@@ -124,24 +124,28 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     fewer = sized.result.best.model_copy(update={"precision": best.precision})
     if not request.is_paid_by_hour:
         return result, fewer
-    known = [one.strategy for one in result.candidates if one.feasible]
+    known = [candidate.strategy for candidate in result.candidates if candidate.feasible]
     whole = request.hardware.gpus_per_node
     added = [
-        one.model_copy(update={"precision": best.precision, "billed_gpus": -(-(one.billed_gpus or 1) // whole) * whole})
-        for one in sized.result.candidates
-        if one.feasible and one.strategy not in known
+        candidate.model_copy(
+            update={"precision": best.precision, "billed_gpus": -(-(candidate.billed_gpus or 1) // whole) * whole}
+        )
+        for candidate in sized.result.candidates
+        if candidate.feasible and candidate.strategy not in known
     ]
     places = [result.candidates[place] for place in result.pareto]
-    holding = reordered([*added, *(one for one in result.candidates if one.feasible)], request.workload)
-    candidates = (*holding, *(one for one in result.candidates if not one.feasible))
-    pareto = tuple(sorted(candidates.index(one) for one in places))
+    holding = reordered(
+        [*added, *(candidate for candidate in result.candidates if candidate.feasible)], request.workload
+    )
+    candidates = (*holding, *(candidate for candidate in result.candidates if not candidate.feasible))
+    pareto = tuple(sorted(candidates.index(candidate) for candidate in places))
     return result.model_copy(update={"candidates": candidates, "pareto": pareto}), fewer
 
 
 def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at_most: int) -> Sized | None:
-    """The smallest of the clusters that each of the open number formats needs; of equal ones that of the best plan.
+    """The smallest cluster over all open number formats; of equal ones that of the best plan.
 
-    For the cost of a token all parts of one node are equal.
+    By the cost of a token all parts of one node are equal.
     """
     each: list[Sized] = []
     objective = request.workload.objective
@@ -150,7 +154,7 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
         sized = fewest_gpus(single, usual_node, more_than=more_than, at_most=at_most)
         if sized is not None:
             each.append(sized)
-            # More accelerators than are known to do need not be looked at.
+            # More accelerators than are known to be enough need no search.
             at_most = min(at_most, max(least, sized.request.facts.gpus))
 
     def order(sized: Sized) -> tuple[float, int, float]:
@@ -161,10 +165,11 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
 
 
 class _Reach(Struct, frozen=True):
-    """Clusters of nodes of `usual_node` accelerators (or a part of one), of more than `more_than`, up to `at_most`.
+    """The clusters of more than `more_than`, up to `at_most` accelerators: a part of a node of `usual_node`, or whole
+    nodes.
 
-    A cluster is known by its accelerators. Nothing that was timed by `setting` depends on the number of nodes.
-    `disaggregated`: how phases are placed on what is found, as in a request. `sound_only`: only plans that are sound
+    A cluster is named by its number of accelerators. Timings by `setting` do not depend on the number of nodes.
+    `disaggregated`: how phases are placed on the smallest cluster, as in a request. `sound_only`: only sound plans
     (`Candidate.is_sound`) count.
     """
 
@@ -177,7 +182,7 @@ class _Reach(Struct, frozen=True):
     sound_only: bool = False
 
     def smallest(self) -> Sized | None:
-        """The smallest cluster with a plan, looked for among few nodes first."""
+        """The smallest cluster with a plan, trying few nodes first."""
         node, at_most = self.usual_node, self.at_most
         if at_most > node:
             at_most -= at_most % node  # several nodes are whole ones
@@ -200,7 +205,7 @@ class _Reach(Struct, frozen=True):
         return gpus if gpus <= self.usual_node else -(-gpus // self.usual_node) * self.usual_node
 
     def _on(self, gpus: int) -> tuple[SearchRequest, Setting]:
-        """The request on a cluster, and the setting there."""
+        """The request on a cluster of `gpus` accelerators, and its setting."""
         nodes = max(1, gpus // self.usual_node)
         sized = resized(self.request, nodes, gpus // nodes)
         return sized, replace(self.setting, hardware=sized.facts)
@@ -222,10 +227,9 @@ class _Reach(Struct, frozen=True):
         return self._simulated(list(self._clusters(screen)))
 
     def _simulated(self, clusters: list[int]) -> Sized | None:
-        """The first of `clusters` that does under the simulated load, which the screen does not know.
+        """The search of the first of `clusters` with a plan under the simulated load, which the screen does not know.
 
-        Where one does not, one a quarter larger is tried next; then those between, by halving. What is found is
-        searched.
+        Where one has none, one a quarter larger is tried next; then those between, by bisection.
         """
         low, place = -1, 0
         while place < len(clusters) and not self._holds(clusters[place]):
@@ -246,30 +250,34 @@ class _Reach(Struct, frozen=True):
         return holds_limits(*self._on(gpus), sound_only=self.sound_only)
 
     def _search(self, gpus: int) -> Sized | None:
-        """The search of a cluster, or of the smallest part of it that a strategy on it needs no more than."""
+        """The search of a cluster, or of the smallest part of it that one of its strategies needs."""
         request, setting = self._on(gpus)
         request = replace(request, disaggregated=self.disaggregated)
         result = search(request, setting)
         if result.best is None or (self.sound_only and not result.best.is_sound):
             return None
-        counted = (one for one in result.candidates if (one.is_sound if self.sound_only else one.feasible))
+        counted = (
+            candidate
+            for candidate in result.candidates
+            if (candidate.is_sound if self.sound_only else candidate.feasible)
+        )
         holding = [result.best] if self.request.is_paid_by_token else list(counted)
-        least = min(self._needed(one) for one in holding)
+        least = min(self._needed(candidate) for candidate in holding)
         smaller = self._search(least) if self.more_than < least < gpus else None
         return smaller or self._without_idle_nodes(Sized(request, result), result.best)
 
     def _without_idle_nodes(self, sized: Sized, best: Candidate) -> Sized:
-        """`sized` on no more than `best` needs, where the time was over before that part was searched."""
+        """`sized` cut down to what `best` needs, where the time was over before that part was searched."""
         needed, result = self._needed(best), sized.result
         if result is None or not self.more_than < needed < sized.request.facts.gpus:
             return sized
         request = replace(self._on(needed)[0], disaggregated=self.disaggregated)
         if request.space.gpus < best.gpus:  # some of the GPUs have to stay free
             return sized
-        kept = [one for one in result.candidates if self._needed(one) <= needed]
+        remaining = [candidate for candidate in result.candidates if self._needed(candidate) <= needed]
         on_front = [result.candidates[place] for place in result.pareto]
-        pareto = tuple(kept.index(one) for one in on_front if one in kept)
-        return Sized(request, result.model_copy(update={"candidates": tuple(kept), "pareto": pareto}))
+        pareto = tuple(remaining.index(candidate) for candidate in on_front if candidate in remaining)
+        return Sized(request, result.model_copy(update={"candidates": tuple(remaining), "pareto": pareto}))
 
     def _needed(self, candidate: Candidate) -> int:
         """Accelerators of the smallest cluster that `candidate` runs on: a part of one node, or whole nodes."""
@@ -277,7 +285,7 @@ class _Reach(Struct, frozen=True):
         return billed if billed > self.usual_node else candidate.gpus
 
     def _clusters(self, screen: Screen) -> Iterator[int]:
-        """The clusters on which another strategy runs that holds every limit by the screen, the smallest first."""
+        """Yield the clusters on which one more strategy holds every limit by the screen, the smallest first."""
         rows, gpus = screen.holding, self._next(screen, screen.holding, self.more_than)
         while gpus is not None and gpus <= self.at_most:
             yield gpus

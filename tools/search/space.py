@@ -1,10 +1,10 @@
 """The space of strategies: every combination of the closed set that is legal for a model on given hardware.
 
-Which degrees are legal the rules say (`rules/judge.py`); whether they fit in memory and what they are worth is decided
-elsewhere. Of what is legal the space leaves out what nobody would ask for. A stage has any number of devices of one
-node, or whole nodes; its degrees divide it; attention groups fill it, without sequence ranks beside them. Replicas
-that serve both phases have one layout: tensor ranks may become sequence ranks in prefill and ranks of the cache in
-decode. Replicas of one phase are free of each other. A replica has any number of stages.
+The rules say which degrees are legal (`rules/judge.py`); whether they fit in memory and what they are worth is decided
+elsewhere. Legal strategies that nobody would ask for are left out: a stage has any number of devices of one node, or
+whole nodes; its degrees divide it; attention groups fill it, without sequence ranks beside them. Replicas that serve
+both phases have one layout: tensor ranks may become sequence ranks in prefill and ranks of the cache in decode.
+Replicas of one phase do not depend on those of the other. A replica has any number of stages.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .pipelines import Cut
 
 
 class SpaceRequest(Struct, frozen=True, dict=True):
-    """What bounds the space: the model, the devices, the prompt length, the relaxations in force, its engine.
+    """The bounds of the space: the model, the devices, the prompt length, the relaxations in force, the engine.
 
     `disaggregated`: prefill and decode on replicas of their own alone, on the same ones alone, or (`None`) either.
     """
@@ -50,20 +50,20 @@ class SpaceRequest(Struct, frozen=True, dict=True):
     engine: EngineName | None = None
     engine_version: str | None = None
     constraints: tuple[Constraint, ...] = ()
-    # As many as a budget pays for.
+    # GPUs that a budget pays for.
     most_gpus: int | None = None
-    # The number format that the weights run in, where that is known.
+    # The number format of the weights, where that is known.
     weights: DType | None = None
     # Whether two halves of a batch overlap.
     overlaps: bool = False
     # Whether nothing may be sent from node to node: replicas then fill nodes in equal parts.
     stays_in_nodes: bool = False
-    # Rules whose warnings are put up with.
+    # Rules whose warnings are accepted.
     accepted: frozenset[str] = frozenset()
 
     @cached_property
     def conditions(self) -> Conditions:
-        """What the rules judge degrees under."""
+        """The conditions under which the rules judge degrees."""
         return Conditions(
             self.architecture,
             None if self.engine is None else JUDGED[self.engine],
@@ -76,7 +76,7 @@ class SpaceRequest(Struct, frozen=True, dict=True):
 
     @cached_property
     def judge(self) -> DegreeJudge:
-        """What the rules say of degrees."""
+        """Judges degrees by the rules."""
         return DegreeJudge(self.conditions, self.accepted)
 
     @cached_property
@@ -85,24 +85,24 @@ class SpaceRequest(Struct, frozen=True, dict=True):
         return self.judge.refused
 
     def _is_kept(self, refusing: str | None) -> bool:
-        """Whether nothing refuses; what does is counted."""
+        """Whether nothing refuses; counts the rule or constraint that does."""
         if refusing is not None:
             self.refused[refusing] += 1
         return refusing is None
 
     @property
     def gpus(self) -> int:
-        """All devices that may be used: the first ones."""
+        """How many devices may be used, from the first on."""
         nodes = self.nodes - reserved(self.constraints, "reserved_nodes")
-        left = nodes * self.gpus_per_node - reserved(self.constraints, "reserved_gpus")
-        return max(0, left if self.most_gpus is None else min(left, self.most_gpus))
+        unreserved = nodes * self.gpus_per_node - reserved(self.constraints, "reserved_gpus")
+        return max(0, unreserved if self.most_gpus is None else min(unreserved, self.most_gpus))
 
     def room(self, footprint: Footprint) -> int:
-        """Replicas of a footprint that the devices hold."""
+        """How many replicas of a footprint the devices hold."""
         room = footprint.room(self.nodes, self.gpus_per_node)
         if self.gpus == self.nodes * self.gpus_per_node:
             return room
-        # Some are kept back: more replicas never end before fewer do.
+        # Some devices are reserved; more replicas never end before fewer do.
         return bisect_right(
             range(1, room + 1), self.gpus, key=lambda count: end_of_replicas(self.gpus_per_node, 0, count, footprint)
         )
@@ -129,11 +129,11 @@ class SpaceRequest(Struct, frozen=True, dict=True):
         return self._is_kept(refusing_pair(self.conditions, prefill, decode))
 
     def replica_counts(self, room: int) -> tuple[int, ...]:
-        """Numbers of replicas of one kind that are looked at where there is room for `room`."""
+        """The numbers of replicas of one kind to look at where there is room for `room`."""
         return tuple(replica_numbers(1, room, demanded_replicas(self.constraints)))
 
     def allowed(self, prefill: IntArray, decode: IntArray) -> BoolArray:
-        """`allows` of arrays of numbers of replicas that are broadcast against each other."""
+        """`allows` for arrays of replica counts, broadcast against each other."""
         if not demanded_replicas(self.constraints):
             return np.ones(np.broadcast_shapes(prefill.shape, decode.shape), dtype=np.bool_)
         prefills, row = np.unique(prefill, return_inverse=True)
@@ -194,9 +194,9 @@ def stage_degrees(request: SpaceRequest, stage: int, phase: Phase) -> Iterator[P
 
 
 class Room(NamedTuple):
-    """What the devices hold of replicas of one kind with some number of stages.
+    """The room on the devices for replicas of one kind with one number of stages.
 
-    `most` replicas, were there no others; `counts` are the numbers of them that are looked at, ascending.
+    `most` is how many fit alone; `counts` are the numbers of them to look at, ascending.
     """
 
     footprint: Footprint
@@ -207,7 +207,7 @@ class Room(NamedTuple):
 class ReplicaKind(Struct, frozen=True):
     """Degrees of a stage in each phase that a replica serves (one of them, or both), whatever its number of stages.
 
-    `rooms`: for every number of stages, ascending, what the devices hold.
+    `rooms`: the room on the devices for every number of stages, ascending.
     """
 
     phases: Mapping[Phase, PhaseStrategy]
@@ -228,16 +228,16 @@ class Replica(Struct, frozen=True):
 
     @property
     def room(self) -> Room:
-        """What the devices hold of it."""
+        """The room for it on the devices."""
         return self.kind.rooms[len(self.cut)]
 
     @property
     def gpus(self) -> int:
-        """Devices of one."""
+        """Devices of one replica."""
         return len(self.cut) * self.kind.stage_gpus
 
     def degrees(self, phase: Phase) -> PhaseStrategy:
-        """Its degrees in a phase; a cut that is the even one is not stated."""
+        """Its degrees in a phase; the even cut is not stated."""
         cut = own_cut(self.cut)
         stated = {"pp": len(self.cut)} if cut is None else {"pp": len(self.cut), "stage_layers": cut}
         return self.kind.phases[phase].model_copy(update=stated)
@@ -261,32 +261,32 @@ def _rooms(request: SpaceRequest, stage: int, groups: int, phases: tuple[Phase, 
             break
         if all(request.runs_pipeline(Pipeline(phase, stages, stage, node, is_alone, groups)) for phase in phases):
             counts = request.replica_counts(most)
-            # Of replicas of one phase only both numbers together are allowed or not.
+            # Constraints judge the counts of prefill and decode replicas together.
             rooms[stages] = Room(footprint, most, tuple(n for n in counts if is_alone or request.allows(None, n)))
     return {stages: room for stages, room in rooms.items() if room.counts}
 
 
 def phase_kinds(request: SpaceRequest, phase: Phase) -> Iterator[ReplicaKind]:
-    """All kinds of replicas that serve one phase."""
+    """Yield all kinds of replicas that serve one phase."""
     for stage in stage_widths(request):
         rooms = cache(partial(_rooms, request, stage, phases=(phase,)))
         for degrees in stage_degrees(request, stage, phase) if rooms(1) else ():
-            if own := rooms(degrees.attention_dp or 1):
-                yield ReplicaKind({phase: degrees}, stage, own)
+            if by_stages := rooms(degrees.attention_dp or 1):
+                yield ReplicaKind({phase: degrees}, stage, by_stages)
 
 
 def colocated_kinds(request: SpaceRequest) -> Iterator[ReplicaKind]:
-    """All kinds of replicas that serve both phases, in one layout."""
+    """Yield all kinds of replicas that serve both phases, in one layout."""
     for stage in stage_widths(request):
         rooms = cache(partial(_rooms, request, stage, phases=PHASES))
         decodes: dict[tuple[object, ...], list[PhaseStrategy]] = {}
         for decode in stage_degrees(request, stage, "decode") if rooms(1) else ():
             decodes.setdefault(layout_key(decode), []).append(decode)
         for prefill in stage_degrees(request, stage, "prefill") if rooms(1) else ():
-            own = rooms(prefill.attention_dp or 1)
-            for decode in decodes.get(layout_key(prefill), ()) if own else ():
+            by_stages = rooms(prefill.attention_dp or 1)
+            for decode in decodes.get(layout_key(prefill), ()) if by_stages else ():
                 if request.runs_pair(prefill, decode):
-                    yield ReplicaKind({"prefill": prefill, "decode": decode}, stage, own)
+                    yield ReplicaKind({"prefill": prefill, "decode": decode}, stage, by_stages)
 
 
 def colocated_replicas(request: SpaceRequest) -> Iterator[Replica]:

@@ -65,7 +65,7 @@ class _LayerKinds(Struct, frozen=True, eq=False):
 
     @classmethod
     def of(cls, layers: Sequence[tuple[LayerSpec, OperatorSet | None]]) -> _LayerKinds:
-        """Those of layers, each with what follows it."""
+        """The kinds of `layers`, each with what follows it."""
         every: list[tuple[LayerSpec, OperatorSet | None]] = [*layers, *((spec, None) for spec, _ in layers)]
         kinds = {(id(layer[0]), layer[1]): layer for layer in every}
         numbers = {key: number for number, key in enumerate(kinds)}
@@ -111,11 +111,11 @@ class StageTimes:
         return self.layout.attention_groups
 
     def ends(self, stages: int) -> tuple[OperatorTimes, OperatorTimes]:
-        """What times the first stage, and the last one of `stages`."""
+        """The operator times of the first and of the last of `stages` stages."""
         return self._operators[0], self._operators[int(self._classes(stages)[-1])]
 
     def stages(self, pipelines: Pipelines) -> list[StageLayout]:
-        """For each stage of `pipelines` one that lies as it does [S]."""
+        """For each stage of `pipelines`, a stage that lies alike over links [S]."""
         return [self._timers[int(number)].stage for number in self._classes_of(pipelines)]
 
     def warnings(self, pipelines: Pipelines) -> IntArray:
@@ -186,7 +186,7 @@ class StageTimes:
         return seconds
 
     def _add_sends(self, seconds: FloatArray, pipelines: Pipelines, load: TokenLoad, classes: IntArray) -> None:
-        """Adds to all stages but the last what they send on."""
+        """Add the seconds of sending on to all stages but the last."""
         sends = np.flatnonzero(~pipelines.is_last)
         if not len(sends):
             return
@@ -216,6 +216,6 @@ class StageTimes:
             # Stages with like layers in like places take the same time.
             key = int(number), timer.layer_key
             if key not in known:
-                known[key] = [timer.layers_seconds(one) for one in loads]
+                known[key] = [timer.layers_seconds(single_load) for single_load in loads]
             seconds.append(known[key])
         return np.array(seconds)

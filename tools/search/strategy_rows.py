@@ -23,22 +23,22 @@ from .ranking import LACKS_CACHE, LACKS_RESERVE, complexity, warning_bits, worth
 TIE_SHARE = 0.005
 # Measured figures that are this near say nothing of an order: repeats of one configuration differ as much.
 REPEAT_SHARE = 0.02
-# What is missed at a percentile alone.
+# Excess of a candidate that misses a limit at a percentile alone.
 _LEAST_EXCESS = 1e-9
-# What is missed where the queue grows, more than by any steady run.
+# Added to the excess where the queue grows: more than that of any steady run.
 _GROWING_EXCESS = 1e9
-# What stands beside the warnings of a candidate, by what puts it behind others.
+# Bit added to a candidate's warnings, by its `behind`.
 _LACKS = (0, LACKS_RESERVE, LACKS_CACHE)
 
 
 class StrategyRows(Table, frozen=True):
     """R rows: which replicas (numbers in a list), how many of each, requests in flight, and their figures, all [R].
 
-    Replicas that serve both phases are counted as those that decode: then `prefill_replicas` is 0. `billed_gpus` are
-    looked at for cost alone, `memory_bytes` are those of the fullest GPU, `warnings` the rules that warn, as bits, and
-    `LACKS_RESERVE` or `LACKS_CACHE`, which weigh more than all of them.
-    `request_s` is the time of a request from end to end. `excess` is the share by which the limit that is missed by
-    most is missed (0 or less: all are held), `cost` what the objective wants to be small.
+    Replicas that serve both phases count as those that decode: `prefill_replicas` is then 0. `billed_gpus` matter for
+    cost alone, `memory_bytes` are those of the fullest GPU, `warnings` are the rules that warn, as bits, and
+    `LACKS_RESERVE` or `LACKS_CACHE`, which outweigh all of them. `request_s` is the time of a request from end to end.
+    `excess` is the share by which the worst missed limit is missed (0 or less: all hold), `cost` what the objective
+    wants small.
     """
 
     prefill: IntArray
@@ -60,7 +60,7 @@ class StrategyRows(Table, frozen=True):
 
     @property
     def behind(self) -> IntArray:
-        """How far back something puts each row [R]: 0 nothing, 1 a rule that warns, 2 a lack of reserve, 3 of cache."""
+        """What ranks each row behind others [R]: 0 nothing, 1 a rule that warns, 2 a lack of reserve, 3 of cache."""
         lacks = ints(self.warnings >= LACKS_RESERVE) + (self.warnings >= LACKS_CACHE)
         return ints(np.where(lacks > 0, 1 + lacks, self.warnings > 0))
 
@@ -79,10 +79,9 @@ def strategy_rows(workload: WorkloadBlock, **values: Number) -> StrategyRows:
 def order(rows: StrategyRows, objective: str) -> IntArray:
     """Row numbers [R], best first: those that hold every limit, then those that miss by least.
 
-    Among the first, those that keep up with a little more than the stated rate lead, of these those that no rule warns
-    of, by the objective. Of a tie the fewest GPUs win, of these the
-    quickest, and of what is as quick the simplest. What costs the same is paid for, whether or not each GPU is used:
-    there replicas that serve both phases go first.
+    Of those that hold, the ones that keep up with a little more than the stated rate lead, then those without warnings,
+    then the best by the objective. Ties go to the fewest GPUs, then to the quickest, then to the simplest. Under the
+    objective cost idle GPUs are paid for too, so in a tie replicas that serve both phases go first.
     """
     cost = rows.cost
     holds, rest = np.flatnonzero(rows.excess <= 0.0), np.flatnonzero(rows.excess > 0.0)
@@ -99,7 +98,7 @@ def order(rows: StrategyRows, objective: str) -> IntArray:
 
 
 def _order_of_tie(rows: StrategyRows, objective: str) -> IntArray:
-    """Places among `rows`, all as good for the objective, best first."""
+    """Row numbers of `rows`, all as good for the objective, best first."""
     is_apart = (rows.prefill_replicas > 0) & (objective == "cost")
     least = np.lexsort((rows.gpus, is_apart))[:1]
     same = (rows.gpus == rows.gpus[least]) & (is_apart == is_apart[least])
@@ -122,32 +121,34 @@ def front(rows: StrategyRows) -> IntArray:
 
 
 def rows_of(candidates: Sequence[Candidate], workload: WorkloadBlock) -> StrategyRows:
-    """Candidates with figures as rows; their replicas are their places."""
+    """Candidates with figures as rows; `prefill` and `decode` are their places in the list."""
     places = np.arange(len(candidates))
-    apart = [(one.strategy.prefill.replicas or 0) * is_disaggregated(one.strategy) for one in candidates]
+    apart = [
+        (candidate.strategy.prefill.replicas or 0) * is_disaggregated(candidate.strategy) for candidate in candidates
+    ]
     rows = strategy_rows(
         workload,
         prefill=places, decode=places, prefill_replicas=np.array(apart), decode_replicas=places,
-        concurrency=np.array([one.concurrency for one in candidates]),
-        gpus=np.array([one.gpus for one in candidates]),
-        billed_gpus=np.array([one.billed_gpus or one.gpus for one in candidates]),
-        ttft_s=np.array([one.ttft_ms or 0.0 for one in candidates]) / 1e3,
-        tpot_s=np.array([one.tpot_ms or 0.0 for one in candidates]) / 1e3,
-        tokens_per_s=np.array([one.output_tokens_per_s or 0.0 for one in candidates]),
-        memory_bytes=np.array([one.memory_per_gpu_bytes or 0 for one in candidates]),
-        complexity=np.array([complexity(one.strategy) for one in candidates]),
-        warnings=np.array([warning_bits(one.warnings) | _LACKS[one.behind] for one in candidates]),
+        concurrency=np.array([candidate.concurrency for candidate in candidates]),
+        gpus=np.array([candidate.gpus for candidate in candidates]),
+        billed_gpus=np.array([candidate.billed_gpus or candidate.gpus for candidate in candidates]),
+        ttft_s=np.array([candidate.ttft_ms or 0.0 for candidate in candidates]) / 1e3,
+        tpot_s=np.array([candidate.tpot_ms or 0.0 for candidate in candidates]) / 1e3,
+        tokens_per_s=np.array([candidate.output_tokens_per_s or 0.0 for candidate in candidates]),
+        memory_bytes=np.array([candidate.memory_per_gpu_bytes or 0 for candidate in candidates]),
+        complexity=np.array([complexity(candidate.strategy) for candidate in candidates]),
+        warnings=np.array([warning_bits(candidate.warnings) | _LACKS[candidate.behind] for candidate in candidates]),
     )  # fmt: skip
     # Limits were judged by the statistics that they name; these are means.
-    holds = np.array([one.feasible for one in candidates], dtype=np.bool_)
+    holds = np.array([candidate.feasible for candidate in candidates], dtype=np.bool_)
     excess = np.where(holds, 0.0, np.maximum(rows.excess, _LEAST_EXCESS))
     # A queue that grows has no steady TTFT: what counts is how far the rate is missed, behind all that keep up with it.
-    grows = np.array([one.queue_grows for one in candidates], dtype=np.bool_)
+    grows = np.array([candidate.queue_grows for candidate in candidates], dtype=np.bool_)
     without_ttft = floats(excess_shares(workload, 0.0 * rows.ttft_s, rows.tpot_s * 1e3, rows.tokens_per_s))
     rows = replace(rows, excess=np.where(grows & ~holds, _GROWING_EXCESS + without_ttft, excess))
     if workload.objective != "cost":
         return rows
-    return replace(rows, cost=np.array([worth(one, "cost") for one in candidates]))
+    return replace(rows, cost=np.array([worth(candidate, "cost") for candidate in candidates]))
 
 
 def reordered(candidates: Sequence[Candidate], workload: WorkloadBlock) -> list[Candidate]:
