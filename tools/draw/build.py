@@ -74,11 +74,11 @@ class Builder(Struct):
         if hidden:
             boxes.append(Box("more", f"and {hidden:,} more"))
         links = [
-            self._told(link, family) for link in family.links if link.source < len(shown) and link.target < len(shown)
+            self._named(link, family) for link in family.links if link.source < len(shown) and link.target < len(shown)
         ]
         return tuple(boxes), tuple(links)
 
-    def _told(self, link: Link, family: Family) -> Link:
+    def _named(self, link: Link, family: Family) -> Link:
         """`link` with what it carries in words; whether a cache moves is read off the devices of its ends."""
         if link.kind != "kv_cache":
             return link
@@ -89,7 +89,7 @@ class Builder(Struct):
         """The box of an item that stands in a pattern of so many turns."""
         if item.inner:
             self.left -= len(item.inner)
-            inner = tuple([self._box(one, parent, level + 1, item.times) for one in item.inner])
+            inner = tuple([self._box(part, parent, level + 1, item.times) for part in item.inner])
             is_stack = parent is not None and parent.type in _STACKS
             return Box("block", "Pattern", _among(item), item.times, inner, item.inner_links, is_stack)
         node = item.members[0]
@@ -107,7 +107,7 @@ class Builder(Struct):
         box = Box(
             kind_of(node, parent), title_of(item.members, parent), tuple(line for line in lines if line),
             repeats_of(item.members) // turns, is_stack=node.type in _STACKS,
-            members=tuple([one.position for one in item.members]),
+            members=tuple([member.position for member in item.members]),
         )  # fmt: skip
         if not below:
             return box

@@ -26,21 +26,21 @@ def dot(plan_document: object, *, phase: str | None = None) -> str:
             f'  label={_quoted(drawn.title)}; labelloc="t"; rankdir="LR"; compound=true; fontname="sans-serif";',
             '  node [shape="box", style="filled,rounded", fontname="sans-serif"]; edge [fontname="sans-serif"];',
             *(line for child in root.children for line in _box(child, "  ")),
-            *(line for one in root.walk() for line in _links(one)),
+            *(line for node in root.walk() for line in _links(node)),
             "}",
         ]
         return "\n".join(lines) + "\n"
 
 
-def _box(one: Numbered, indent: str) -> Iterator[str]:
-    fill, line, *_ = COLOURS.get(one.box.kind, COLOURS["unknown"])
+def _box(node: Numbered, indent: str) -> Iterator[str]:
+    fill, line, *_ = COLOURS.get(node.box.kind, COLOURS["unknown"])
     look = f'fillcolor="{fill}", color="{line}"'
-    if not one.children:
-        yield f"{indent}b{one.number} [label={_quoted(*_words(one.box))}, {look}];"
+    if not node.children:
+        yield f"{indent}b{node.number} [label={_quoted(*_words(node.box))}, {look}];"
         return
-    yield f"{indent}subgraph cluster_{one.number} {{"
-    yield f'{indent}  label={_quoted(" · ".join(_words(one.box)))}; style="filled,rounded"; {look.replace(",", ";")};'
-    for child in one.children:
+    yield f"{indent}subgraph cluster_{node.number} {{"
+    yield f'{indent}  label={_quoted(" · ".join(_words(node.box)))}; style="filled,rounded"; {look.replace(",", ";")};'
+    for child in node.children:
         yield from _box(child, f"{indent}  ")
     yield f"{indent}}}"
 
@@ -49,9 +49,9 @@ def _words(box: Box) -> list[str]:
     return [titled(box), *box.lines]
 
 
-def _links(one: Numbered) -> Iterator[str]:
+def _links(node: Numbered) -> Iterator[str]:
     """The links of a box; one that ends at a cluster is drawn between leaves and cut off at the clusters' borders."""
-    for source, target, link in one.links:
+    for source, target, link in node.links:
         look = [f'color="{LINES[link.kind][0]}"']
         if label := link_label(link):
             look.append(f"label={_quoted(label)}")
@@ -60,12 +60,12 @@ def _links(one: Numbered) -> Iterator[str]:
         yield f"  b{_last_leaf(source).number} -> b{_first_leaf(target).number} [{', '.join(look)}];"
 
 
-def _first_leaf(one: Numbered) -> Numbered:
-    return _first_leaf(one.children[0]) if one.children else one
+def _first_leaf(node: Numbered) -> Numbered:
+    return _first_leaf(node.children[0]) if node.children else node
 
 
-def _last_leaf(one: Numbered) -> Numbered:
-    return _last_leaf(one.children[-1]) if one.children else one
+def _last_leaf(node: Numbered) -> Numbered:
+    return _last_leaf(node.children[-1]) if node.children else node
 
 
 def _quoted(*lines: str) -> str:

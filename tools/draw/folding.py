@@ -1,8 +1,8 @@
 """Folds a plan's tree: siblings that would be drawn alike are one item, runs and repeated patterns of them too.
 
-Alike are nodes that say the same but for names, ranks and devices, whose children are alike, and that edges of the same
-kinds join to nodes of the same types. It is asked of the picture, not of the plan: nothing is judged, and a broken plan
-folds as far as its parts are alike.
+Nodes are alike if they show the same but for names, ranks and devices, their children are alike, and edges of the same
+kinds join them to nodes of the same types. The question is about the picture, not the plan: nothing is judged, and a
+broken plan folds as far as its parts are alike.
 """
 
 from __future__ import annotations
@@ -64,13 +64,13 @@ class Folder(Struct):
         for node in self.tree.order:
             family = self.families[node.position] = self._family(node.position, node.type in _IN_SEQUENCE)
             parts = tuple([self._shape(item) for item in family.items])
-            key = (_said(node), self.marks.get(node.position), parts, family.links)
+            key = (_shown(node), self.marks.get(node.position), parts, family.links)
             self.likeness[node.position] = self._numbers.setdefault(key, len(self._numbers))
         self.families[ROOT] = self._family(ROOT, is_sequence=False)
 
     def _shape(self, item: Item) -> Hashable:
         if item.inner:
-            return item.times, tuple([self._shape(one) for one in item.inner]), item.inner_links, item.edges_among
+            return item.times, tuple([self._shape(part) for part in item.inner]), item.inner_links, item.edges_among
         return item.times, self.likeness[item.members[0].position], item.is_chained, item.edges_among
 
     def _family(self, place: int, is_sequence: bool) -> Family:
@@ -94,7 +94,7 @@ class Folder(Struct):
         """Runs of like neighbours, and patterns of runs where all neighbours are joined in the same way."""
         places = {node.position: place for place, node in enumerate(nodes)}
         steps = _steps(places, joins)
-        far = [one for one in joins if places[one.target.position] - places[one.source.position] != 1]
+        far = [join for join in joins if places[join.target.position] - places[join.source.position] != 1]
         ends = _ends(far)
         keys = [(self.likeness[node.position], frozenset(ends.get(node.position, ()))) for node in nodes]
         runs: list[list[int]] = [[0]]
@@ -115,7 +115,7 @@ class Folder(Struct):
 
 
 def _patterns(items: Sequence[Item], keys: tuple[Hashable, ...]) -> Iterator[Item]:
-    """`items` with each pattern that repeats as one."""
+    """`items`, with each repeating pattern as one item."""
     for block in fold_sequence(keys):
         times = (block.last - block.first + 1) // block.period
         part = items[block.first : block.last + 1]
@@ -124,12 +124,12 @@ def _patterns(items: Sequence[Item], keys: tuple[Hashable, ...]) -> Iterator[Ite
             continue
         inner: list[Item] = []
         for offset in range(block.period):
-            members = [node for one in part[offset :: block.period] for node in one.members]
+            members = [node for item in part[offset :: block.period] for node in item.members]
             inner.append(Item(tuple(members), part[offset].times, is_chained=part[offset].is_chained))
-        yield Item(tuple([node for one in part for node in one.members]), times, tuple(inner))
+        yield Item(tuple([node for item in part for node in item.members]), times, tuple(inner))
 
 
-def _said(node: NodeView) -> Hashable:
+def _shown(node: NodeView) -> Hashable:
     """What a picture shows of a node beside its names."""
     content = node.content
     span = None if content.layers is None else content.layers[1] - content.layers[0]
@@ -141,21 +141,21 @@ def _said(node: NodeView) -> Hashable:
 
 
 def _ends(joins: Sequence[Join]) -> dict[int, set[Hashable]]:
-    """How each node is joined: in which direction, by which kind of edge, to which type of node."""
+    """How each node is joined: direction, kind of edge, and type of the other node."""
     ends: dict[int, set[Hashable]] = {}
-    for one in joins:
-        ends.setdefault(one.source.position, set()).add(("to", one.kind, one.target.type))
-        ends.setdefault(one.target.position, set()).add(("from", one.kind, one.source.type))
+    for join in joins:
+        ends.setdefault(join.source.position, set()).add(("to", join.kind, join.target.type))
+        ends.setdefault(join.target.position, set()).add(("from", join.kind, join.source.type))
     return ends
 
 
 def _steps(places: dict[int, int], joins: Sequence[Join]) -> list[frozenset[str]]:
-    """The kinds of edges from each of a sequence to the next."""
+    """The kinds of edges from each node of a sequence to the next."""
     steps: list[set[str]] = [set() for _ in range(len(places) - 1)]
-    for one in joins:
-        start = places[one.source.position]
-        if places[one.target.position] - start == 1:
-            steps[start].add(one.kind)
+    for join in joins:
+        start = places[join.source.position]
+        if places[join.target.position] - start == 1:
+            steps[start].add(join.kind)
     return [frozenset(step) for step in steps]
 
 
@@ -165,16 +165,16 @@ def _linked(items: Sequence[Item], joins: Sequence[Join], sequence: Mapping[int,
     outer: Counter[tuple[int, int, LinkKind]] = Counter()
     inside: Counter[tuple[int, int, int, LinkKind]] = Counter()
     among: Counter[int] = Counter()
-    for one in joins:
-        start, turn, part = seats[one.source.position]
-        end, other_turn, other_part = seats[one.target.position]
+    for join in joins:
+        start, turn, part = seats[join.source.position]
+        end, other_turn, other_part = seats[join.target.position]
         if start != end:
-            outer[start, end, one.kind] += 1
+            outer[start, end, join.kind] += 1
         elif items[start].inner and turn == other_turn and part != other_part:
-            inside[start, part, other_part, one.kind] += 1
-        elif not sequence or sequence[one.target.position] - sequence[one.source.position] != 1:
+            inside[start, part, other_part, join.kind] += 1
+        elif not sequence or sequence[join.target.position] - sequence[join.source.position] != 1:
             among[start] += 1
-    found = [
+    linked = [
         replace(
             item,
             inner_links=tuple(
@@ -185,11 +185,11 @@ def _linked(items: Sequence[Item], joins: Sequence[Join], sequence: Mapping[int,
         for place, item in enumerate(items)
     ]
     links = [Link(start, end, kind, count) for (start, end, kind), count in sorted(outer.items())]
-    return Family(tuple(found), tuple(links))
+    return Family(tuple(linked), tuple(links))
 
 
 def _seats(items: Sequence[Item]) -> dict[int, tuple[int, int, int]]:
-    """Of each node the place of its item, its turn in the pattern, and its part of the turn."""
+    """For each node the place of its item, its turn in the pattern, and its part of the turn."""
     seats: dict[int, tuple[int, int, int]] = {}
     for place, item in enumerate(items):
         for part, inner in enumerate(item.inner or (item,)):

@@ -31,8 +31,8 @@ def mermaid(plan_document: object, *, phase: str | None = None) -> str:
         lines = ["flowchart TB", *_box(root, links, "  ")]
         lines += [f"  linkStyle {place} stroke:{LINES[link.kind][0]}" for place, link in enumerate(links)]
         kinds: dict[BoxKind, list[str]] = {}
-        for one in root.walk():
-            kinds.setdefault(one.box.kind, []).append(f"b{one.number}")
+        for node in root.walk():
+            kinds.setdefault(node.box.kind, []).append(f"b{node.number}")
         for kind, names in kinds.items():
             fill, line, *_ = COLOURS.get(kind, COLOURS["replica"])
             lines += [
@@ -42,17 +42,17 @@ def mermaid(plan_document: object, *, phase: str | None = None) -> str:
         return "\n".join(lines) + "\n"
 
 
-def _box(one: Numbered, links: list[Link], indent: str) -> Iterator[str]:
+def _box(node: Numbered, links: list[Link], indent: str) -> Iterator[str]:
     """The lines of a box; the links that are drawn in it are put to `links`, in the order of their lines."""
-    label = _label(one.box)
-    if not one.children:
-        yield f'{indent}b{one.number}["{label}"]'
+    label = _label(node.box)
+    if not node.children:
+        yield f'{indent}b{node.number}["{label}"]'
         return
-    yield f'{indent}subgraph b{one.number}["{label}"]'
-    yield f"{indent}  direction {'TB' if one.box.is_stack else 'LR'}"
-    for child in one.children:
+    yield f'{indent}subgraph b{node.number}["{label}"]'
+    yield f"{indent}  direction {'TB' if node.box.is_stack else 'LR'}"
+    for child in node.children:
         yield from _box(child, links, f"{indent}  ")
-    for source, target, link in one.links:
+    for source, target, link in node.links:
         links.append(link)
         arrow = f'-- "{_text(label)}" -->' if (label := link_label(link)) else "-->"
         yield f"{indent}  b{source.number} {arrow} b{target.number}"

@@ -163,9 +163,9 @@ def _head_width(box: Box) -> float:
 
 
 def _around(box: Box, children: Sequence[Placed], routes: Sequence[Route], more_width: float = 0) -> Placed:
-    """The box around `children`, which lie where they are to be."""
-    width = max(one.spot.right for one in children) + _PAD + more_width
-    height = max(one.spot.bottom for one in children) + _PAD
+    """The box around `children`, which are placed already."""
+    width = max(child.spot.right for child in children) + _PAD + more_width
+    height = max(child.spot.bottom for child in children) + _PAD
     return Placed(
         box, Spot(0, 0, max(width, _head_width(box) + 2 * _PAD), height), tuple(children), tuple(routes)
     )  # fmt: skip
@@ -183,8 +183,8 @@ def _stack(box: Box) -> Placed:
     for number, child in enumerate(box.children):
         children.append(place(child, _PAD, y))
         y = children[-1].spot.bottom + (_GAP_LINKED if number in steps else _GAP_Y)
-    width = max(_head_width(box), *(one.spot.width for one in children))
-    children = [_widened(one, width) for one in children]
+    width = max(_head_width(box), *(child.spot.width for child in children))
+    children = [_widened(child, width) for child in children]
     routes: list[Route] = []
     for source in sorted(steps):
         routes += downwards([link for link in down if link.source == source], children[source].spot, _GAP_LINKED)
@@ -202,7 +202,7 @@ def _widened(placed: Placed, width: float) -> Placed:
     has_lines_beside = any(link.target != link.source + 1 for link in placed.box.links)
     if not placed.box.is_stack or has_lines_beside:
         return Placed(placed.box, spot, placed.children, placed.routes)
-    children = tuple([_widened(one, one.spot.width + more) for one in placed.children])
+    children = tuple([_widened(child, child.spot.width + more) for child in placed.children])
     return Placed(placed.box, spot, children, placed.routes)
 
 
@@ -217,22 +217,22 @@ def in_parts(box: Box) -> list[list[list[int]]]:
 
 def _row(box: Box) -> Placed:
     """Parts lie below one another; what is too wide goes on in a next row."""
-    found: dict[int, Placed] = {}
+    by_number: dict[int, Placed] = {}
     y: float = _top(box)
     for columns in in_parts(box):
-        y = _place_part(box, columns, found, y) + _GAP_Y
-    children = [found[number] for number in range(len(box.children))]
+        y = _place_part(box, columns, by_number, y) + _GAP_Y
+    children = [by_number[number] for number in range(len(box.children))]
     routes = [_route(link, children) for link in box.links]
     return _around(box, children, routes)
 
 
-def _place_part(box: Box, columns: list[list[int]], found: dict[int, Placed], y: float) -> float:
-    """Place one part from `y` on; where it ends."""
+def _place_part(box: Box, columns: list[list[int]], by_number: dict[int, Placed], y: float) -> float:
+    """Place one part from `y` on, and return where it ends."""
     rows: list[list[list[Placed]]] = [[]]
     right: float = _PAD
     for column in columns:
         placed = [place(box.children[number]) for number in column]
-        width = max(one.spot.width for one in placed)
+        width = max(child.spot.width for child in placed)
         if rows[-1] and right + width > _MOST_ROW:
             rows.append([])
             right = _PAD
@@ -240,14 +240,14 @@ def _place_part(box: Box, columns: list[list[int]], found: dict[int, Placed], y:
         right += width + _GAP_X
     numbers = iter([number for column in columns for number in column])
     for row in rows:
-        heights = [sum(one.spot.height for one in column) + _GAP_Y * (len(column) - 1) for column in row]
+        heights = [sum(child.spot.height for child in column) + _GAP_Y * (len(column) - 1) for column in row]
         x: float = _PAD
         for column, height in zip(row, heights, strict=True):
-            width = max(one.spot.width for one in column)
+            width = max(child.spot.width for child in column)
             at = y + (max(heights) - height) / 2
-            for one in column:
-                found[next(numbers)] = _moved(one, x + (width - one.spot.width) / 2, at)
-                at += one.spot.height + _GAP_Y
+            for child in column:
+                by_number[next(numbers)] = _moved(child, x + (width - child.spot.width) / 2, at)
+                at += child.spot.height + _GAP_Y
             x += width + _GAP_X
         y += max(heights) + _GAP_Y * 2
     return y - _GAP_Y * 2

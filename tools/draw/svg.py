@@ -71,7 +71,7 @@ def _written(root: Box, title: str, notes: str) -> str:
 
 
 def _outline(box: Box) -> str:
-    """What is drawn, as one sentence for who cannot see it."""
+    """What is drawn in one sentence, for those who cannot see it."""
     return "; ".join(_outlined(box))
 
 
@@ -103,9 +103,9 @@ def _draw(picture: ET.Element, placed: Placed, x: float, y: float) -> None:
 def _header(picture: ET.Element, box: Box, x: float, y: float) -> None:
     element = _text(picture, titled(box), x, y, "t")
     if box.lines:
-        rest = ET.SubElement(element, "tspan")
+        span = ET.SubElement(element, "tspan")
         # Some renderers drop a plain space at the beginning.
-        rest.text = xml_text("".join(f"\N{NO-BREAK SPACE}· {line}" for line in box.lines))
+        span.text = xml_text("".join(f"\N{NO-BREAK SPACE}· {line}" for line in box.lines))
 
 
 def _draw_route(picture: ET.Element, route: Route, x: float, y: float) -> None:
@@ -122,17 +122,17 @@ def _draw_route(picture: ET.Element, route: Route, x: float, y: float) -> None:
 
 def _path(route: Route, x: float, y: float) -> str:
     """The path in the picture's coordinates: those of moves come in pairs, but for H and V."""
-    found: list[str] = []
+    words: list[str] = []
     letter, number = "M", 0
     for part in route.path:
         if isinstance(part, str):
             letter, number = part, 0
-            found.append(part)
+            words.append(part)
             continue
         is_across = letter == "H" or (letter != "V" and number % 2 == 0)
-        found.append(str(round(part + (x if is_across else y))))
+        words.append(str(round(part + (x if is_across else y))))
         number += 1
-    return " ".join(found)
+    return " ".join(words)
 
 
 def _rectangle(x: float, y: float, width: float, height: float) -> dict[str, str]:

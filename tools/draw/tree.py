@@ -62,7 +62,7 @@ def read_tree(view: PlanView, phase: str | None = None) -> Tree:
 
 def _descend(tree: Tree, root: NodeView) -> None:
     tree.levels[root.position] = 0
-    found, waiting = [root], [root]
+    reached, waiting = [root], [root]
     while waiting:
         node = waiting.pop()
         is_deepest = tree.levels[node.position] >= MAX_LEVELS
@@ -71,18 +71,18 @@ def _descend(tree: Tree, root: NodeView) -> None:
         for child in below:
             tree.levels[child.position] = tree.levels[node.position] + 1
             tree.parents[child.position] = node
-        found += below
+        reached += below
         waiting += below
     tree.order += _children_first(tree, root)
 
 
 def _children_first(tree: Tree, root: NodeView) -> list[NodeView]:
-    found, waiting = list[NodeView](), [root]
+    nodes, waiting = list[NodeView](), [root]
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        nodes.append(node)
         waiting += tree.children[node.position]
-    return found[::-1]
+    return nodes[::-1]
 
 
 def _keep_phase(tree: Tree, phase: str) -> None:
@@ -107,18 +107,20 @@ def _keep_phase(tree: Tree, phase: str) -> None:
 
 def _join(tree: Tree, edge: EdgeView, source: NodeView, target: NodeView) -> None:
     """Put the edge where the branches of its ends part; an edge to a node above its own source parts nowhere."""
-    one, other = source, target
-    while one is not other:
-        above_one, above_other = tree.parents.get(one.position), tree.parents.get(other.position)
-        if above_one is above_other:
-            place = ROOT if above_one is None else above_one.position
-            are_siblings = one is source and other is target
-            tree.joins.setdefault(place, []).append(Join(one, other, _kind(edge, source, target, are_siblings), edge))
+    branch, other_branch = source, target
+    while branch is not other_branch:
+        above, other_above = tree.parents.get(branch.position), tree.parents.get(other_branch.position)
+        if above is other_above:
+            place = ROOT if above is None else above.position
+            are_siblings = branch is source and other_branch is target
+            tree.joins.setdefault(place, []).append(
+                Join(branch, other_branch, _kind(edge, source, target, are_siblings), edge)
+            )
             return
-        if tree.levels[one.position] >= tree.levels[other.position] and above_one is not None:
-            one = above_one
-        elif above_other is not None:
-            other = above_other
+        if tree.levels[branch.position] >= tree.levels[other_branch.position] and above is not None:
+            branch = above
+        elif other_above is not None:
+            other_branch = other_above
         else:
             return
     tree.unplaced += 1
@@ -132,7 +134,7 @@ def _kind(edge: EdgeView, source: NodeView, target: NodeView, are_siblings: bool
 
 
 def in_reading_order(nodes: Sequence[NodeView]) -> list[NodeView]:
-    """Siblings as a person would tell of them: by place in the model and in the flow, not by place in the document."""
+    """Siblings in the order in which a person names them: by place in model and flow, not in the document."""
     return sorted(nodes, key=_reading_key)
 
 
@@ -158,5 +160,5 @@ def _reading_key(node: NodeView) -> tuple[object, ...]:
     ranks = tuple(sorted(node.rank.items()))
     # The gather before the shards and that after them differ in their edges alone.
     joined = (len(node.edges_in), len(node.edges_out))
-    said = (node.type, content.role or "", ranks, node.devices, joined)
-    return (*place, flow, index, first_layer, is_decode, *said, node.position)
+    content_key = (node.type, content.role or "", ranks, node.devices, joined)
+    return (*place, flow, index, first_layer, is_decode, *content_key, node.position)

@@ -40,7 +40,7 @@ def title_of(members: Sequence[NodeView], parent: NodeView | None) -> str:
     match node.type:
         case "ReplicaNode" | "PipelineStageNode":
             word = "Replica" if node.type == "ReplicaNode" else "Stage"
-            indices = [one.index for one in members if one.index is not None]
+            indices = [member.index for member in members if member.index is not None]
             return f"{word}{'s' if many else ''} {runs_text(indices)}".strip()
         case "PhaseNode":
             phase = as_str(node.raw.get("phase")) or "phase not stated"
@@ -68,36 +68,36 @@ def title_of(members: Sequence[NodeView], parent: NodeView | None) -> str:
 def lines_of(
     members: Sequence[NodeView], children: Sequence[NodeView], lane: frozenset[str] = frozenset()
 ) -> list[str]:
-    """What is said below the title: degrees, roles, layers, and devices where they are not all of those of the lane."""
+    """The lines below the title: degrees, roles, layers, and devices unless they are all those of the lane."""
     node = members[0]
-    found: list[str] = []
+    lines: list[str] = []
     if node.type == "PipelineStageNode":
-        found.append(_layers(members))
+        lines.append(_layers(members))
     if node.type == "LayerBlockNode" and node.content.period > 1:
-        found.append(f"a pattern of {node.content.period} layers")
+        lines.append(f"a pattern of {node.content.period} layers")
     if node.type in ("AttentionNode", "FFNNode", "ExpertNode", "EmbeddingNode", "LMHeadNode"):
-        found.append(degrees_of(children))
+        lines.append(degrees_of(children))
     if node.type == "MoENode":
         groups = sum(1 for child in children if child.type == "ExpertNode")
-        found.append(f"EP {groups}" if groups > 1 else "")
+        lines.append(f"EP {groups}" if groups > 1 else "")
     if node.type == "ExpertNode":
-        found.append(_experts(node, len(members)))
+        lines.append(_experts(node, len(members)))
     if node.content.role is not None:
-        found.append(clipped(node.content.role.replace("_", " "), 28))
+        lines.append(clipped(node.content.role.replace("_", " "), 28))
     if node.type in _KINDS and node.is_collective:
-        found.append(f"over {len(node.devices)} GPU{'s' if len(node.devices) != 1 else ''}")
-    devices = [name for one in members for name in one.devices]
+        lines.append(f"over {len(node.devices)} GPU{'s' if len(node.devices) != 1 else ''}")
+    devices = [name for member in members for name in member.devices]
     if devices and lane != frozenset(devices):
-        found.append(clipped(devices_text(devices), 40))
+        lines.append(clipped(devices_text(devices), 40))
     if node.type not in _KINDS and node.type not in ("ShardNode", "LinearNode"):
-        found.append(clipped(_names(members), 40))
-    return [line for line in found if line]
+        lines.append(clipped(_names(members), 40))
+    return [line for line in lines if line]
 
 
 def degrees_of(children: Sequence[NodeView]) -> str:
     """The degrees that the ranks of an operator's shards show: `SP 2 × TP 4`."""
     shards = [child for child in children if child.type == "ShardNode"]
-    values = {name: {one.rank[name] for one in shards if name in one.rank} for name in _DIMENSIONS}
+    values = {name: {shard.rank[name] for shard in shards if name in shard.rank} for name in _DIMENSIONS}
     shown = [f"{_DIMENSIONS[name]} {len(ranks)}" for name, ranks in values.items() if len(ranks) > 1]
     return " × ".join(shown)
 
@@ -110,10 +110,10 @@ def _experts(node: NodeView, groups: int) -> str:
 
 def _layers(members: Sequence[NodeView]) -> str:
     """The layers of stages or blocks: `Layers 0–15`, or how many each has where they are many."""
-    spans = [one.layers for one in members if one.layers is not None]
+    spans = [member.layers for member in members if member.layers is not None]
     if not spans:
         return ""
-    first, last = min(one[0] for one in spans), max(one[1] for one in spans)
+    first, last = min(span[0] for span in spans), max(span[1] for span in spans)
     word = "Layers" if last != first else "Layer"
     if members[0].type == "LayerBlockNode":
         return f"{word} {first}–{last}" if last != first else f"{word} {first}"
@@ -123,7 +123,7 @@ def _layers(members: Sequence[NodeView]) -> str:
 
 
 def _names(members: Sequence[NodeView]) -> str:
-    names = ", ".join(one.id for one in members[:_MOST_NAMES])
+    names = ", ".join(member.id for member in members[:_MOST_NAMES])
     return f"{names} and {len(members) - _MOST_NAMES} more" if len(members) > _MOST_NAMES else names
 
 
@@ -133,8 +133,8 @@ def repeats_of(members: Sequence[NodeView]) -> int:
     if node.type != "LayerBlockNode":
         return len(members)
     return sum(
-        max(1, (one.layers[1] - one.layers[0] + 1) // one.content.period) if one.layers is not None else 1
-        for one in members
+        max(1, (member.layers[1] - member.layers[0] + 1) // member.content.period) if member.layers is not None else 1
+        for member in members
     )
 
 

@@ -23,18 +23,18 @@ def engine_relaxations(engine: str | None, architecture: Architecture) -> dict[R
     """The relaxations that naming `engine` brings for a model, each with the reason; none where it is not known."""
     if not names_known(engine):
         return {}
-    found: dict[Relaxation, str] = {"vocab_parallel": _VOCABULARY}
+    relaxations: dict[Relaxation, str] = {"vocab_parallel": _VOCABULARY}
     if architecture.is_moe:
-        found["tp_in_expert"] = _EXPERTS
-    return found
+        relaxations["tp_in_expert"] = _EXPERTS
+    return relaxations
 
 
 def possible_relaxations(engine: str | None, architecture: Architecture) -> dict[Relaxation, str]:
     """All relaxations that `engine` has for a model, those that naming it brings among them, each with the reason."""
-    found = engine_relaxations(engine, architecture)
-    if found:
-        found["kv_sequence_decode"] = _CACHE
-    if found and architecture.is_moe:
-        found |= {"attention_dp": _GROUPS, "redundant_experts": _COPIES}
+    reasons = engine_relaxations(engine, architecture)
+    if reasons:
+        reasons["kv_sequence_decode"] = _CACHE
+    if reasons and architecture.is_moe:
+        reasons |= {"attention_dp": _GROUPS, "redundant_experts": _COPIES}
     name = engine_name(engine)
-    return found if name is None else {one: why for one, why in found.items() if one not in ENGINES[name].lacks}
+    return reasons if name is None else {kind: why for kind, why in reasons.items() if kind not in ENGINES[name].lacks}

@@ -143,21 +143,21 @@ class Engine(Struct, frozen=True, kw_only=True):
         return weights in self.makes and stored in ("bf16", "fp16")
 
     def of_group(self, limit: int, groups: int) -> int:
-        """What one of the `groups` attention groups of a server has of its `limit` on requests or tokens."""
+        """The share of one of `groups` attention groups of a server in its `limit` on requests or tokens."""
         return max(1, limit // groups) if self.counts_all_groups else limit
 
     def of_server(self, limit: int, groups: int) -> int:
-        """The limit that a server is told so that each of its `groups` attention groups has `limit`."""
+        """The limit to state to a server so that each of its `groups` attention groups has `limit`."""
         return limit * groups if self.counts_all_groups else limit
 
     def host_figure(self, bytes_per_gpu: int, ranks: int) -> float | int:
-        """How it is told of so much memory of the host for each of the `ranks` of a scheduler."""
+        """The figure, in its unit, that states so much host memory for each of the `ranks` of a scheduler."""
         if self.counts_host_of_ranks:
             return bytes_per_gpu * ranks / self.host_unit_bytes
         return max(1, bytes_per_gpu // self.host_unit_bytes)
 
     def host_bytes(self, figure: float, ranks: int) -> int:
-        """Bytes of each of the `ranks` of a scheduler, as it is told of them by `figure`."""
+        """Host memory in bytes of each of the `ranks` of a scheduler that `figure` states."""
         return round(figure * self.host_unit_bytes / (ranks if self.counts_host_of_ranks else 1))
 
     def generation(self, version: str | None) -> str:
@@ -246,7 +246,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         return first is None or release is None or release >= first
 
     def cut_setting(self, cut: Iterable[int]) -> str:
-        """How it is told to cut stages of so many layers."""
+        """The setting by which it cuts stages of so many layers."""
         layers = ",".join(map(str, cut))
         return f'{self.cut_variable}="{layers}"' if self.cut_variable else f"{self.vocabulary.flag('cut')}: [{layers}]"
 

@@ -10,12 +10,12 @@ from .engine import Engine, RankOrder
 
 # By name. NIM comes first, for it is named beside the engine that it runs.
 ENGINES: Mapping[str, Engine] = {
-    one.name: one for one in (nim.ENGINE, vllm.ENGINE, sglang.ENGINE, trtllm.ENGINE, lmdeploy.ENGINE)
+    engine.name: engine for engine in (nim.ENGINE, vllm.ENGINE, sglang.ENGINE, trtllm.ENGINE, lmdeploy.ENGINE)
 }
-# The name of one with rules (EN).
+# The name of an engine with rules (EN).
 EngineName = str
-JUDGED: Mapping[EngineName, Engine] = {name: one for name, one in ENGINES.items() if one.is_judged}
-# Where an engine is not named: the one that most deployments run.
+JUDGED: Mapping[EngineName, Engine] = {name: engine for name, engine in ENGINES.items() if engine.is_judged}
+# Assumed where no engine is named: the one that most deployments run.
 DEFAULT_ENGINE: Final = "vllm"
 # Starts one of the engines above, and does not say which.
 FRONT: Final = "dynamo"
@@ -32,23 +32,23 @@ def _letters(text: str | None) -> str:
 
 def _spelled(text: str | None) -> list[Engine]:
     letters = _letters(text)
-    return [one for one in ENGINES.values() if any(spelling in letters for spelling in one.spellings)]
+    return [engine for engine in ENGINES.values() if any(spelling in letters for spelling in engine.spellings)]
 
 
 def engine_name(text: str | None) -> str | None:
     """The engine that `text` names however it is spelled; `None` where it names none that is known."""
-    return next((one.name for one in _spelled(text)), None)
+    return next((engine.name for engine in _spelled(text)), None)
 
 
 def known_engine(text: str | None) -> str | None:
-    """The same, or what starts one of them."""
+    """As `engine_name`, or the front that starts one of them."""
     return engine_name(text) or (FRONT if FRONT in _letters(text) else None)
 
 
 def engine_of(text: str | None) -> EngineName | None:
     """The engine with rules that `text` names; `None` where it names none, an unknown one, or several."""
-    found = [name for name, one in JUDGED.items() if one in _spelled(text)]
-    return found[0] if len(found) == 1 else None
+    names = [name for name, engine in JUDGED.items() if engine in _spelled(text)]
+    return names[0] if len(names) == 1 else None
 
 
 def engine_or_usual(*texts: str | None) -> EngineName:

@@ -171,12 +171,12 @@ class _VLLM(Engine, frozen=True):
     def overlaps_from_tokens(self, words: Sequence[str], *, is_decode: bool) -> int:
         """Below two thresholds (`config/parallel.py`: of steps that decode alone, and of others) it splits nothing."""
         name = f"--dbo-{'decode' if is_decode else 'prefill'}-token-threshold"
-        found = 32 if is_decode else 512
+        tokens = 32 if is_decode else 512
         for word, following in pairwise((*words, "")):
             flag, _, value = word.partition("=")
             if flag.replace("_", "-") == name and (value or following).isdecimal():
-                found = int(value or following)
-        return found
+                tokens = int(value or following)
+        return tokens
 
     def hides_host(self, version: str | None) -> bool:
         """By asynchronous scheduling, which nothing published in 2025 had by default."""
@@ -207,12 +207,12 @@ class _VLLM(Engine, frozen=True):
         """What `release` (the newest where it is not known) keeps of a GPU of an `architecture` with `total_bytes`."""
         at = release or (10**4, 0)
         is_large = total_bytes >= _LARGE_GIB * GIB and architecture != "ampere" and at >= _NEW_ENGINE
-        own = _BLACKWELL_BYTES if architecture == "blackwell" else _ALONE_BYTES
+        outside_bytes = _BLACKWELL_BYTES if architecture == "blackwell" else _ALONE_BYTES
         return MemoryUse(
             batch=_LARGE if is_large else _SMALL,
-            alone_bytes=own,
-            group_bytes=max(own, _GROUP_BYTES),
-            linked_bytes=max(own, _LINKED_BYTES if at >= _WORKSPACES else _EARLIER_LINKED_BYTES),
+            alone_bytes=outside_bytes,
+            group_bytes=max(outside_bytes, _GROUP_BYTES),
+            linked_bytes=max(outside_bytes, _LINKED_BYTES if at >= _WORKSPACES else _EARLIER_LINKED_BYTES),
             logit_bytes=_LOGIT_BYTES if at >= _UNSORTED else _SORTING_LOGIT_BYTES,
             graph_bytes=_GRAPH_BYTES if at >= _GRAPHS_COUNTED else 0.0,
             takes_whole_prompts=at < _NEW_ENGINE,

@@ -41,7 +41,7 @@ _NUMBERS = {
 }
 # What an engine does in a way that does not say how much memory it takes.
 HOST_CACHE = "a KV cache in CPU memory"
-# Concepts whose values choose a format: the name of any is known, and what else does.
+# Concepts whose values choose a format: any known name of a format will do, beside `choices`.
 _OF_FORMATS = frozenset({"kv_cache", "quantization", "dtype"})
 DTYPE_CHOICES = ("auto", "bfloat16", "float16", "float32", "half", "float")
 METHOD_CHOICES = (
@@ -123,35 +123,35 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return frozenset({*self.concepts, *self.turned_on, *self._beside})
 
     def flag(self, concept: str) -> str:
-        """How the engine is told of a concept: `--max-model-len`, or in a file `max_seq_len`."""
+        """The flag of a concept as the engine reads it: `--max-model-len`, or in a file `max_seq_len`."""
         name = self.spelled[concept].split(maxsplit=1)[0]
         return name.replace("-", "_") if self.in_file else f"--{name}"
 
     def written(self, **values: int | str | None) -> list[str]:
-        """Flags that state `values` by concept, a true one without a value; nothing of what is `None`, off or 0."""
+        """Flags that state `values` by concept, a true one without a value; `None`, off and 0 are left out."""
         stated = ((self.flag(concept), value) for concept, value in values.items() if value not in (None, False))
         return [word for flag, value in stated for word in ((flag,) if value is True else (flag, str(value)))]
 
     def tree(self, **values: object) -> dict[str, Any]:
         """`values` by concept as a file of options has them, without those that are `None`."""
-        found: dict[str, Any] = {}
+        options: dict[str, Any] = {}
         for concept, value in values.items():
             *outer, name = self.flag(concept).split(".")
             if value is not None:
-                reduce(lambda inside, key: inside.setdefault(key, {}), outer, found)[name] = value
-        return found
+                reduce(lambda inside, key: inside.setdefault(key, {}), outer, options)[name] = value
+        return options
 
     def whole(self, name: str) -> str:
         """The only flag that begins with `name`, as engines take abbreviated ones; `name` where none or several do."""
         if name in self.known or len(name) < _SHORTEST_PREFIX or "." in name or _BESIDE.fullmatch(name):
             return name
-        found = [one for one in self.known if one.startswith(name)]
-        return found[0] if len(found) == 1 else name
+        matches = [flag for flag in self.known if flag.startswith(name)]
+        return matches[0] if len(matches) == 1 else name
 
     def turned_off(self, name: str) -> str | None:
         """The switch that `name` turns off; `None` where it is a flag of its own, or none."""
-        found = (one for one in self._opposites(name) if one in self.valueless)
-        return None if name in self.known else next(found, None)
+        opposites = (opposite for opposite in self._opposites(name) if opposite in self.valueless)
+        return None if name in self.known else next(opposites, None)
 
     def _opposites(self, name: str) -> list[str]:
         pairs = (("no-", ""), ("disable-", "enable-"), ("enable-", "disable-"))[: 3 if self.inverts else 1]
@@ -173,7 +173,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
         if release is not None:
             known = spelled & (self._kinds.keys() | self._last.keys())
             return bool(known) and not any(self._has(name, release) for name in known)
-        return not spelled & self._kinds.keys() and sum(name.startswith(outer) for name in self._kinds) != 1
+        return not spelled & self._kinds.keys() and sum(flag.startswith(outer) for flag in self._kinds) != 1
 
     def _has(self, name: str, release: Release) -> bool:
         first, last = release_of(self._first.get(name)), release_of(self._last.get(name))
@@ -188,7 +188,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return f" (from {first})" if first is not None else f" (until {last})" if last is not None else ""
 
     def meant(self, name: str) -> str:
-        """In brackets, the flag that a name which is none comes near to; nothing where none is near."""
+        """A hint in brackets at the flag that an unknown `name` comes near to; "" if none is near."""
         near = get_close_matches(name[:LONGEST_NAME], self.known, n=1, cutoff=_NEAR)
         return f" (did you mean --{near[0]}?)" if near else ""
 

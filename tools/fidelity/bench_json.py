@@ -108,6 +108,6 @@ class Output(Struct, frozen=True):
         items = cast(list[Any], value)
         if len(items) > _MAX_LIST:
             raise self.refuse(f"{name} has more than {_MAX_LIST:,} items")
-        if any(isinstance(one, bool) or not isinstance(one, int) or not 0 <= one <= MOST for one in items):
+        if any(isinstance(length, bool) or not isinstance(length, int) or not 0 <= length <= MOST for length in items):
             raise self.refuse(f"{name} is no list of lengths")
-        return [float(one) for one in items if one]
+        return [float(length) for length in items if length]

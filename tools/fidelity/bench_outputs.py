@@ -1,10 +1,10 @@
-"""What engines' own benchmark clients write, as situations and measured figures.
+"""Reads what engines' benchmark clients write as situations and measured figures.
 
 vLLM's `bench serve --save-result` (one JSON object, or several with `--append-result`) and SGLang's `bench_serving`
-(JSON Lines), by the keys that their public documentation and output have. Such a file says how requests arrived and
-what users saw; on what it ran is told beside it (`Served`), where the file does not. Lengths are the means of the run,
-and uniform around them where the file lists them; a cap on requests in flight that binds makes a closed loop. A run
-with failed requests, speculative decoding, images or a changing rate is refused by name. All input is hostile: bounded.
+(JSON Lines), by the keys of their public documentation and output. Such a file says how requests arrived and what users
+saw; `Served` states what it ran on, where the file does not. Lengths are the means of the run, and uniform around them
+where the file lists them; a cap on requests in flight that binds makes a closed loop. A run with failed requests,
+speculative decoding, images or a changing rate is refused by name. All input is hostile: bounded.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .bench_json import MOST, Client, Output, outputs
 from .situation import Figure, Refused, Situation, architecture_of, check_lengths, situation_of
 from .table import Degree, MeasuredRow
 
-# Fewer requests than were sent: beyond this share the run is not one of the load that it states.
+# With a larger share of failed requests a run is not under the load that it states.
 _MOST_FAILED = 0.02
-# Requests come slower than they were to be sent: the cap on those in flight holds them back.
+# Below this share of the stated rate, the cap on requests in flight holds them back.
 _HELD_BACK = 0.9
 _VLLM_ENGINES = ("vllm", "openai", "openai-chat", "openai-embeddings")
 
@@ -79,7 +79,7 @@ def read_runs(text: str, where: str, served: Served) -> tuple[Run, ...]:
 
     Raises InputError: it is too large or no such output, a run cannot be modelled, or a fact is said nowhere.
     """
-    return tuple(_run(found, count, served) for count, found in enumerate(outputs(text, where), start=1))
+    return tuple(_run(output, count, served) for count, output in enumerate(outputs(text, where), start=1))
 
 
 def run_name(number: int, arrivals: Arrivals) -> str:
@@ -117,8 +117,8 @@ def _run(output: Output, number: int, served: Served) -> Run:
         raise output.refuse(f"none of {', '.join(key for keys in _FIGURES.values() for key in keys)} is in it")
     if lengths.output_tokens <= 1:
         measured.pop("tpot_ms", None)
-    found = Situation(deployment, arrivals, lengths, "ttft_ms")
-    return Run(run_name(number, arrivals), found, measured, tuple(assumptions))
+    loaded = Situation(deployment, arrivals, lengths, "ttft_ms")
+    return Run(run_name(number, arrivals), loaded, measured, tuple(assumptions))
 
 
 def _check(output: Output) -> None:
@@ -161,7 +161,7 @@ def _lengths(output: Output, assumptions: list[str]) -> Lengths:
     ratio = output.found.get("random_range_ratio")
     is_random = (output.text("dataset_name") or "").startswith("random")
     if all(lists):
-        spread = fmean(_spread(one) for one in lists)
+        spread = fmean(_spread(lengths) for lengths in lists)
     elif is_random and isinstance(ratio, int | float) and not isinstance(ratio, bool) and 0 <= ratio <= 1:
         spread = 1.0 - float(ratio)
     else:
@@ -220,10 +220,10 @@ def _row(output: Output, client: Client, served: Served, assumptions: list[str])
 
 
 def _degree(output: Output, name: str, stated: int | None) -> int | None:
-    found = output.count(_DEGREES[name])
-    if stated is not None and found is not None and stated != found:
-        raise output.refuse(f"it says {name} {found}, --{name} says {stated}")
-    return stated or found
+    reported = output.count(_DEGREES[name])
+    if stated is not None and reported is not None and stated != reported:
+        raise output.refuse(f"it says {name} {reported}, --{name} says {stated}")
+    return stated or reported
 
 
 def _engine(output: Output, client: Client) -> str:

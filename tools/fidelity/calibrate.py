@@ -1,7 +1,7 @@
-"""A calibration from what a user measured: kernel tables, a benchmark client's output, or a table of serving results.
+"""Makes a calibration from measurements: kernel tables, a benchmark client's output, or a table of serving results.
 
-What a file is, is read off its first words and columns, never off its name. The result holds only what was measured; a
-calibration to begin with keeps its place in all else. It prints and writes nothing.
+A file is recognised by its first words and columns, never by its name. The result holds only what was measured, and all
+else of the calibration to begin with. Nothing is printed or written.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def calibrate(text: str, task: Task) -> CalibrationReport:
 
 
 def _refuse_unused(task: Task, what: str, used: tuple[str, ...]) -> None:
-    """Refuse what was stated of the deployment where nothing would read it."""
+    """Refuse stated facts of the deployment that nothing would read."""
     plain = Served()
     unused = [
         name
@@ -79,10 +79,10 @@ def _refuse_unused(task: Task, what: str, used: tuple[str, ...]) -> None:
 
 
 def _assumptions(runs: tuple[Run, ...]) -> Iterator[str]:
-    """What was assumed: once where it is of every run."""
-    counts = Counter(note for one in runs for note in one.assumptions)
+    """Yield what was assumed; once if it holds for every run."""
+    counts = Counter(note for run in runs for note in run.assumptions)
     yield from (note for note, count in counts.items() if count == len(runs))
-    yield from (f"run {one.name}: {note}" for one in runs for note in one.assumptions if counts[note] < len(runs))
+    yield from (f"run {run.name}: {note}" for run in runs for note in run.assumptions if counts[note] < len(runs))
 
 
 def _header(text: str, where: str) -> list[str]:
@@ -94,15 +94,15 @@ def _header(text: str, where: str) -> list[str]:
 
 def _from_kernels(text: str, task: Task) -> CalibrationReport:
     rows = read_kernel_rows(text.lstrip("\ufeff"), task.where)
-    found = fit_kernel_rows(rows, task.today, task.served.accelerator)
+    fitted = fit_kernel_rows(rows, task.today, task.served.accelerator)
     base = task.base
     calibration = CustomCalibration(
         name=task.name,
         made_from=f"{len(rows)} kernel times",
-        kernels=_with_base(found.files, () if base is None else base.kernels),
+        kernels=_with_base(fitted.files, () if base is None else base.kernels),
         engines=() if base is None else base.engines,
     )
-    notes = list(found.left_out)
+    notes = list(fitted.left_out)
     if base is not None and base.engines:
         notes.append(
             "the engine constants of the calibration to begin with were fitted on other kernels: fit them again"
@@ -110,42 +110,42 @@ def _from_kernels(text: str, task: Task) -> CalibrationReport:
     return CalibrationReport(
         kind="kernels",
         calibration=calibration,
-        kernels=tuple(_kernel_learned(one) for one in found.fits),
+        kernels=tuple(_kernel_learned(fit) for fit in fitted.fits),
         notes=tuple(notes),
     )
 
 
-def _with_base(own: tuple[ProfileFile, ...], base: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
-    """Own entries first; those of the base that they do not replace after them."""
+def _with_base(measured: tuple[ProfileFile, ...], base: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
+    """The measured files over those of the base for the same accelerators, and the other files of the base."""
     files = {file.accelerator: file for file in base}
-    files |= {file.accelerator: file.over(files.get(file.accelerator)) for file in own}
+    files |= {file.accelerator: file.over(files.get(file.accelerator)) for file in measured}
     return tuple(files[name] for name in sorted(files))
 
 
-def _kernel_learned(one: KernelFit) -> KernelLearned:
-    unseen = one.own.rows > 0
+def _kernel_learned(fit: KernelFit) -> KernelLearned:
+    unseen = fit.own.rows > 0
     return KernelLearned(
-        accelerator=one.group.accelerator.id,
-        kernel=one.group.kernel,
-        variant=one.group.variant,
-        ranks=one.group.ranks,
-        measured_with=f"{one.group.framework} {one.group.version}".strip(),
-        rows=one.entry.rows,
-        held_back_rows=one.own.rows,
-        shipped_pct=one.shipped.median_pct if unseen else None,
-        own_pct=one.own.median_pct if unseen else None,
-        own_p90_pct=one.own.p90_pct if unseen else None,
+        accelerator=fit.group.accelerator.id,
+        kernel=fit.group.kernel,
+        variant=fit.group.variant,
+        ranks=fit.group.ranks,
+        measured_with=f"{fit.group.framework} {fit.group.version}".strip(),
+        rows=fit.entry.rows,
+        held_back_rows=fit.own.rows,
+        shipped_pct=fit.shipped.median_pct if unseen else None,
+        own_pct=fit.own.median_pct if unseen else None,
+        own_p90_pct=fit.own.p90_pct if unseen else None,
     )
 
 
 def _from_runs(runs: tuple[Run, ...], notes: tuple[str, ...], task: Task) -> CalibrationReport:
-    found = learn(runs, task.today.isoformat(), task.base)
+    learned = learn(runs, task.today.isoformat(), task.base)
     base = task.base
-    said = [*notes, *found.left_out]
-    for one in found.learned:
-        if one.runs < LEAST_LEFT_OUT:
-            said.append(
-                f"{one.engine} {one.generation} on {one.accelerator_class}: fitted to {one.runs} of the "
+    remarks = [*notes, *learned.left_out]
+    for engine in learned.learned:
+        if engine.runs < LEAST_LEFT_OUT:
+            remarks.append(
+                f"{engine.engine} {engine.generation} on {engine.accelerator_class}: fitted to {engine.runs} of the "
                 f"{LEAST_LEFT_OUT} runs that leaving one out takes: how far off it is elsewhere is not known"
             )
     return CalibrationReport(
@@ -154,14 +154,14 @@ def _from_runs(runs: tuple[Run, ...], notes: tuple[str, ...], task: Task) -> Cal
             name=task.name,
             made_from=f"{len(runs)} serving runs",
             kernels=() if base is None else base.kernels,
-            engines=_engines(found.entries, () if base is None else base.engines),
+            engines=_engines(learned.entries, () if base is None else base.engines),
         ),
-        engines=found.learned,
-        notes=tuple(said),
+        engines=learned.learned,
+        notes=tuple(remarks),
     )
 
 
-def _engines(own: tuple[EngineEntry, ...], base: tuple[EngineEntry, ...]) -> tuple[EngineEntry, ...]:
-    keys = {(one.engine, one.generation, one.accelerator_class) for one in own}
-    kept = (one for one in base if (one.engine, one.generation, one.accelerator_class) not in keys)
-    return (*own, *kept)
+def _engines(fitted: tuple[EngineEntry, ...], base: tuple[EngineEntry, ...]) -> tuple[EngineEntry, ...]:
+    keys = {(entry.engine, entry.generation, entry.accelerator_class) for entry in fitted}
+    others = (entry for entry in base if (entry.engine, entry.generation, entry.accelerator_class) not in keys)
+    return (*fitted, *others)

@@ -1,10 +1,8 @@
-"""The serving simulation of a case as a fit runs it, thousands of times: compiled where numba (the extra `[fast]`) is
-installed, means only.
+"""The serving simulation of a case as a fit runs it, thousands of times: means only, compiled where numba (the extra
+`[fast]`) is installed.
 
-The core knows nothing of it. Its functions are compiled as they stand and its classes by the annotations of their
-attributes; what a run is given and fills in has arrays in place of lists.
-
-The core is the one that `serve` runs; only what surrounds it is in arrays.
+The core, the same that `serve` runs, knows nothing of it. Its functions are compiled as they stand and its classes by
+the annotations of their attributes; arguments and results have arrays in place of lists.
 """
 
 from __future__ import annotations
@@ -51,7 +49,7 @@ def compiled_run() -> Callable[..., Any] | None:
     extending.overload(bisect)(_place)
     known = _plain_types(numba.types)
     # A tuple of arrays counts the references to each wherever it is read, an object only those to itself.
-    columns, seen = (_compiled_class(_class_of(given), given, known) for given in (costs.StepColumns, Seen))
+    columns, seen = (_compiled_class(_class_of(record), record, known) for record in (costs.StepColumns, Seen))
     for plain in (state.Batch, state.GivenPrefixes, state.Group, state.Prices, state.Replica):
         extending.overload(plain, strict=False)(_maker_of(_compiled_class(plain, plain, known)))
     run: Any = core.run
@@ -63,7 +61,7 @@ def compiled_run() -> Callable[..., Any] | None:
 
 
 def _place(grid: Any, x: Any) -> Any:
-    """What numba is to do in place of `bisect`, which it does not know."""
+    """Stands in for `bisect`, which numba does not know."""
     del grid, x
 
     def place(grid: Any, x: Any) -> Any:
@@ -73,7 +71,7 @@ def _place(grid: Any, x: Any) -> Any:
 
 
 def _plain_types(types: Any) -> dict[Any, Any]:
-    """What numba calls the types that the core annotates with, but for its classes."""
+    """The types of numba for those that the core annotates with, but for its classes."""
     known: dict[Any, Any] = {int: types.int64, float: types.float64, bool: types.boolean}
     known[list[tuple[int, int]]] = types.List(types.UniTuple(types.int64, 2))
     known[list[tuple[int, int, int]]] = types.List(types.UniTuple(types.int64, 3))
@@ -85,7 +83,7 @@ def _plain_types(types: Any) -> dict[Any, Any]:
 
 
 def _compiled_class(plain: type, annotated: type, known: dict[Any, Any]) -> Any:
-    """`plain` compiled, with the attributes that `annotated` has; that is among the `known` types from then on."""
+    """`plain` compiled, with the attributes of `annotated`, which is added to the `known` types."""
     numba: Any = import_module("numba.experimental")
     fast = numba.jitclass({name: known[hint] for name, hint in get_type_hints(annotated).items()})(plain)
     known[annotated] = fast.class_type.instance_type
@@ -93,14 +91,14 @@ def _compiled_class(plain: type, annotated: type, known: dict[Any, Any]) -> Any:
     return fast
 
 
-def _class_of(given: Any) -> type:
-    """A class that is made of all fields of a NamedTuple, and has them as attributes."""
-    made: Any = make_dataclass(given.__name__, given._fields)
-    return type(given.__name__, (), {"__init__": made.__init__})
+def _class_of(record: Any) -> type:
+    """A class with all fields of a NamedTuple as attributes and as arguments of its constructor."""
+    dataclass: Any = make_dataclass(record.__name__, record._fields)
+    return type(record.__name__, (), {"__init__": dataclass.__init__})
 
 
 def _maker_of(fast: Any) -> Callable[..., Any]:
-    """What numba is to do where a class is called that it compiled to `fast`."""
+    """Stands in for calls of a class that numba compiled to `fast`."""
 
     def make(*arguments: Any) -> Any:
         return fast(*arguments)
@@ -112,11 +110,11 @@ def _maker_of(fast: Any) -> Callable[..., Any]:
     return maker
 
 
-def in_arrays(given: _Given) -> _Given:
+def in_arrays(record: _Given) -> _Given:
     """A NamedTuple of the core with arrays in place of lists, and numbers of the types that they are annotated with."""
-    made: Callable[..., _Given] = type(given)
-    fields = zip(_kinds(type(given)), given, strict=True)
-    return made(*(np.asarray(field, kind) if many else kind(field) for (kind, many), field in fields))
+    construct: Callable[..., _Given] = type(record)
+    fields = zip(_kinds(type(record)), record, strict=True)
+    return construct(*(np.asarray(field, kind) if many else kind(field) for (kind, many), field in fields))
 
 
 @lru_cache
@@ -143,19 +141,19 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     except InputError:
         return None
     arrivals = shares[0].arrivals
-    # Replicas that get one request less stand in for no more than that.
+    # Replicas that get one request less count for that much less.
     busy = sum(requests_in(share.arrivals) * share.replicas for share in shares) / requests_in(arrivals)
-    found = _run(replace(policy, client_s=0.0, client_s_per_token=0.0), arrivals, case.situation.lengths)
-    if found is None:
+    loaded = _run(replace(policy, client_s=0.0, client_s_per_token=0.0), arrivals, case.situation.lengths)
+    if loaded is None:
         return None
-    rules, load = found
+    rules, load = loaded
     prompts, outputs = load.inputs, load.outputs
     count = len(prompts)
     seen = in_arrays(Seen.blank(count))
     client = policy.client_s + policy.client_s_per_token * prompts
     serve = compiled_run() or run
     paused = load._replace(pauses=load.pauses + client)
-    # What is compiled returns a plain tuple.
+    # The compiled run returns a plain tuple.
     done_run: Any = serve(in_arrays(columns_of(server.table)), rules, paused, seen)
     totals = Totals(*done_run)
     if totals.finished < count:

@@ -46,7 +46,7 @@ def pair_of(deployment: Deployment) -> str:
 
 
 def miss_of(situation: Situation, measured: float, predicted: float | None) -> Miss:
-    """The miss of a prediction by constants that were fitted without the situation's pair; none at all is outside."""
+    """The miss of a prediction by constants fitted without the situation's pair; infinite without a prediction."""
     log_ratio = math.log(measured / predicted) if predicted else math.inf
     return Miss(cell_of(situation), pair_of(situation.deployment), log_ratio)
 
@@ -66,9 +66,9 @@ def cell_of(situation: Situation) -> Cell:
 
 def ranges_of(misses: Sequence[Miss]) -> tuple[ErrorRange, ...]:
     """The range of every cell that has enough rows and pairs."""
-    found = (cell_range(cell, members) for cell, members in by_cell(misses).items())
-    kept = [one for one in found if one is not None]
-    return tuple(sorted(kept, key=lambda one: [value or "" for value in astuple(one.cell)]))
+    ranges = (cell_range(cell, members) for cell, members in by_cell(misses).items())
+    known = [error_range for error_range in ranges if error_range is not None]
+    return tuple(sorted(known, key=lambda error_range: [value or "" for value in astuple(error_range.cell)]))
 
 
 Measured = Sequence[tuple[MeasuredRow, Situation, float]]
@@ -79,7 +79,7 @@ def ratio_misses(measured: Measured) -> Iterator[Miss]:
 
     Each row is given with its prediction. Either of the two may be the upper one, so each pair counts both ways round.
     """
-    for (row, miss), (other, other_miss) in _two_of(measured, lambda one: one.question):
+    for (row, miss), (other, other_miss) in _two_of(measured, lambda measured_row: measured_row.question):
         if row.layout != other.layout:
             yield replace(miss, log_ratio=miss.log_ratio - other_miss.log_ratio)
 
@@ -89,7 +89,7 @@ def hardware_misses(measured: Measured) -> Iterator[Miss]:
 
     As `ratio_misses`; what is never seen is one model on two kinds: that is the pair of such a miss.
     """
-    for (row, miss), (other, other_miss) in _two_of(measured, lambda one: one.deployed):
+    for (row, miss), (other, other_miss) in _two_of(measured, lambda measured_row: measured_row.deployed):
         if row.gpu != other.gpu:
             pair = " ".join(sorted((miss.pair, other_miss.pair)))
             yield replace(miss, pair=pair, log_ratio=miss.log_ratio - other_miss.log_ratio)
@@ -109,7 +109,9 @@ def _two_of(measured: Measured, shared: Callable[[MeasuredRow], tuple[str, ...]]
 
 def ratios_of(misses: Iterable[Miss]) -> tuple[ErrorRange, ...]:
     """The range of a ratio in every cell that has enough of its misses; `rows` are pairs of rows."""
-    return tuple(one.model_copy(update={"rows": one.rows // 2}) for one in ranges_of(list(misses)))
+    return tuple(
+        error_range.model_copy(update={"rows": error_range.rows // 2}) for error_range in ranges_of(list(misses))
+    )
 
 
 def by_cell(misses: Sequence[Miss]) -> dict[Cell, list[Miss]]:

@@ -36,14 +36,14 @@ def strategy_of(row: MeasuredRow, architecture: Architecture) -> Strategy:
 def relaxations_of(strategy: Strategy) -> tuple[Relaxation, ...]:
     """The relaxations that the layout needs; engines shard the vocabulary wherever tp is above 1 (rule R12)."""
     phases = (strategy.prefill, strategy.decode)
-    found: list[Relaxation] = []
+    relaxations: list[Relaxation] = []
     if any(phase.tp_expert for phase in phases):
-        found.append("tp_in_expert")
+        relaxations.append("tp_in_expert")
     if any(phase.attention_dp for phase in phases):
-        found.append("attention_dp")
+        relaxations.append("attention_dp")
     if any(phase.tp > 1 for phase in phases):
-        found.append("vocab_parallel")
-    return tuple(found)
+        relaxations.append("vocab_parallel")
+    return tuple(relaxations)
 
 
 def nodes_of(strategy: Strategy, gpus_per_node: int) -> int:

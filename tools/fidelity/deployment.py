@@ -112,12 +112,12 @@ def check_weights_fit(layout: LoadedLayout) -> None:
 
     Raises InputError: they are.
     """
-    have = layout.setting.hardware.memory_bytes
-    held = max(
+    memory_bytes = layout.setting.hardware.memory_bytes
+    weights_bytes = max(
         terms.weights for replica in layout.representatives for terms in device_terms(layout.setting, replica).values()
     )
-    if held > have:
+    if weights_bytes > memory_bytes:
         raise InputError(
-            f"the weights take {held / 1e9:.0f} GB of a GPU that has {have / 1e9:.0f} GB: "
+            f"the weights take {weights_bytes / 1e9:.0f} GB of a GPU that has {memory_bytes / 1e9:.0f} GB: "
             "precision or layout cannot be as stated"
         )

@@ -35,7 +35,7 @@ _VARIED = (*SCALES, "recurrent_layer_us")
 # Attention of a decode step, and nanoseconds of a token of a head so many that nothing else counts in it.
 _DECODE = ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s")
 _FAR_LONGER_NS = 1e5
-# What each constant is set to, that is neutral else, to see its part.
+# The value that each constant takes to show its part, while the others are neutral.
 _VARIED_TO = dict.fromkeys(SCALES, 2.0) | {"recurrent_layer_us": 1.0, "head_token_ns": _FAR_LONGER_NS}
 _COLUMNS = (
     "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
@@ -127,19 +127,19 @@ def case_of(
     settings: Settings,
     base: CustomCalibration | None = None,
 ) -> Case:
-    """The case of a situation; `measured` by figure (ms, or tokens per second), `base` a calibration of one's own.
+    """The case of a situation; `measured` by figure (ms, or tokens per second), `base` the user's calibration.
 
     `settings` keeps what one deployment's loads have in common from call to call. Raises InputError: the situation
     cannot be modelled; the reason is fit to be printed.
     """
     layout = layout_of(situation)
-    own = layout.setting.with_calibration(base)
+    calibrated = layout.setting.with_calibration(base)
 
     def server(name: str = "") -> Server:
         known = (situation.deployment, name)
         if known not in settings:
             changes = {name: _VARIED_TO[name]} if name else {}
-            settings[known] = own.with_profile(neutral(own.engine, **changes))
+            settings[known] = calibrated.with_profile(neutral(calibrated.engine, **changes))
         setting = settings[known].with_workload(layout.setting.workload)
         return server_of(layout.with_setting(setting), situation.arrivals, situation.lengths)
 
@@ -150,8 +150,8 @@ def case_of(
     parts: dict[str, FloatArray] = {}
     for name in _COLUMNS:
         whole = np.asarray(getattr(plain.table, name), dtype=float)
-        rows = [np.asarray(getattr(one.table, name), dtype=float) - whole for one in varied]
-        # Behind the rows that constants scale what is left of the whole without those that are in it by default.
+        rows = [np.asarray(getattr(varied_server.table, name), dtype=float) - whole for varied_server in varied]
+        # The last row is what no constant scales: the whole less the parts of `SCALES`, which are in it by default.
         parts[name] = np.array([*rows, whole - sum(rows[: len(SCALES)])])
     return Case(
         about=about,

@@ -44,8 +44,8 @@ NAMES = tuple(PRIORS)
 _STEP = 0.03
 _SOFT = 0.15
 _LEAST = 1e-9
-# What a case costs that has no prediction: as much as one that is off by this factor, or constants under which nothing
-# can be served would fit best.
+# A case without a prediction costs as much as one that is off by this factor, or constants under which nothing can be
+# served would fit best.
 FAILED_FACTOR = 10.0
 
 
@@ -62,7 +62,7 @@ class Fitted(Struct, frozen=True):
 
 
 def prior() -> Fitted:
-    """What is assumed before anything was measured."""
+    """Starting values before anything was measured."""
     return Fitted(tuple(math.log(value) for value, _ in PRIORS.values()), 0)
 
 
@@ -75,13 +75,13 @@ def constants_of(logs: FloatArray) -> EngineConstants:
 def residuals(logs: FloatArray, cases: Sequence[Case]) -> FloatArray:
     """Weighted log errors of every figure of every case."""
     constants = constants_of(logs)
-    found: list[float] = []
+    errors: list[float] = []
     for case in cases:
         times = mean_times(case.server_with(constants), case)
         for figure, measured in case.measured.items():
             weight = math.sqrt(case.weight * _WEIGHTS.get(figure, 1.0))
-            found.append(weight * log_error(None if times is None else case.figure(times, figure), measured))
-    return np.array(found)
+            errors.append(weight * log_error(None if times is None else case.figure(times, figure), measured))
+    return np.array(errors)
 
 
 def log_error(predicted: float | None, measured: float) -> float:
@@ -109,11 +109,11 @@ def fit(cases: Sequence[Case], parent: Fitted, slack: float = 1.0) -> Fitted:
         return np.concatenate([soft / _SOFT, (logs - centre) / widths])
 
     def slopes(logs: FloatArray) -> FloatArray:
-        here = errors(logs)
-        return np.stack([(errors(logs + step) - here) / _STEP for step in _STEP * np.eye(len(NAMES))], axis=1)
+        start = errors(logs)
+        return np.stack([(errors(logs + step) - start) / _STEP for step in _STEP * np.eye(len(NAMES))], axis=1)
 
-    found = least_squares(errors, centre, jac=slopes, method="trf", max_nfev=6, xtol=2e-3, ftol=2e-3)
-    return Fitted(tuple(float(value) for value in found.x), count)
+    solution = least_squares(errors, centre, jac=slopes, method="trf", max_nfev=6, xtol=2e-3, ftol=2e-3)
+    return Fitted(tuple(float(value) for value in solution.x), count)
 
 
 def weigh(cases: Sequence[Case]) -> list[Case]:

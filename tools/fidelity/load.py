@@ -47,8 +47,8 @@ _VARIED = re.compile(r"dataset means|data set means")
 
 def arrivals_of(row: MeasuredRow) -> Arrivals | None:
     """How the row's requests arrived, or `None` where its cell and notes do not tell, or too many are meant."""
-    found = _arrivals(row)
-    return found if found is not None and requests_in(found) <= MAX_REQUESTS else None
+    arrivals = _arrivals(row)
+    return arrivals if arrivals is not None and requests_in(arrivals) <= MAX_REQUESTS else None
 
 
 def _arrivals(row: MeasuredRow) -> Arrivals | None:
@@ -68,7 +68,7 @@ def _arrivals(row: MeasuredRow) -> Arrivals | None:
 
 
 def _numbered(count: int, words: str) -> Arrivals:
-    """What a bare number is by the words beside it; without any, the users of a closed loop."""
+    """The arrivals that a bare number means by the words beside it; without any, the users of a closed loop."""
     if _CLOSED.search(words) is None:
         if _QUEUED.search(words):
             return Burst(count)
@@ -113,10 +113,10 @@ def lengths_of(row: MeasuredRow) -> Lengths | None:
 def _share(text: str) -> float | None:
     """A share in 0…1 as written, or `None` where the text is none."""
     try:
-        found = float(text)
+        share = float(text)
     except ValueError:
         return None
-    return found if 0.0 <= found <= 1.0 else None
+    return share if 0.0 <= share <= 1.0 else None
 
 
 @lru_cache(maxsize=1)
@@ -129,6 +129,8 @@ def _known() -> Joint:
 
 @lru_cache(maxsize=256)
 def conversations(input_tokens: int, output_tokens: int) -> Joint:
-    """Conversations with these means: as long as those that are known times what brings them there."""
+    """Conversations with these mean lengths: those of the data file, scaled."""
     prompts, answers = (mean / known for mean, known in zip((input_tokens, output_tokens), _known().means, strict=True))
-    return Joint(tuple((max(1, round(one * prompts)), max(1, round(more * answers))) for one, more in _known().pairs))
+    return Joint(
+        tuple((max(1, round(prompt * prompts)), max(1, round(answer * answers))) for prompt, answer in _known().pairs)
+    )

@@ -34,10 +34,10 @@ class Predictor:
     def times(self, situation: Situation) -> ServingTimes | Refused:
         """All that users see in the situation."""
         key = (situation.deployment, situation.arrivals, situation.lengths)
-        found = self._known.get(key)
-        if found is None:
-            found = self._known[key] = self._compute(situation)
-        return found
+        times = self._known.get(key)
+        if times is None:
+            times = self._known[key] = self._compute(situation)
+        return times
 
     def _compute(self, situation: Situation) -> ServingTimes | Refused:
         try:

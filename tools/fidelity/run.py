@@ -1,8 +1,7 @@
-"""A whole fidelity run: a table in, its predictions and its scores out, the yardstick and peak memory beside.
-Deterministic; it prints nothing.
+"""A whole fidelity run: a table in, predictions and scores out, with those of the yardstick and of peak memory.
 
-Matmuls at the dense peak, memory at the full bandwidth, links at their full rate, and no time of host or client: what
-calibration brings is the difference.
+The yardstick has matmuls at the dense peak, memory at the full bandwidth, links at their full rate, and no time of host
+or client: calibration brings the difference. Nothing is printed.
 
 A static batch is prefilled whole, so its activations are those of all its prompts at once.
 """
@@ -38,7 +37,7 @@ COLUMNS = ("id", "metric", "measured", "predicted", "error_pct", "reason")
 
 
 class Prediction(Struct, frozen=True):
-    """What came of one row: a figure, or the reason why there is none; the roofline's figure beside it."""
+    """The outcome of one row: a predicted figure, or the reason for none; and the roofline's figure."""
 
     row: MeasuredRow
     situation: Situation | None
@@ -50,11 +49,11 @@ class Prediction(Struct, frozen=True):
 def predict_rows(rows: Sequence[MeasuredRow], serve: Serve) -> tuple[Prediction, ...]:
     """The prediction of every row, in the table's order."""
     model, yardstick = Predictor(serve), Predictor(serve_at_datasheet_rates)
-    found: list[Prediction] = []
+    predictions: list[Prediction] = []
     for row in rows:
-        doing(f"predicting row {len(found) + 1:,} of {len(rows):,}")
-        found.append(_prediction(row, model, yardstick))
-    return tuple(found)
+        doing(f"predicting row {len(predictions) + 1:,} of {len(rows):,}")
+        predictions.append(_prediction(row, model, yardstick))
+    return tuple(predictions)
 
 
 def _prediction(row: MeasuredRow, model: Predictor, yardstick: Predictor) -> Prediction:
@@ -70,18 +69,20 @@ def _prediction(row: MeasuredRow, model: Predictor, yardstick: Predictor) -> Pre
 
 def report_of(predictions: Sequence[Prediction]) -> FidelityReport:
     """The scores of a run."""
-    reasons = Counter(one.reason for one in predictions if one.predicted is None)
+    reasons = Counter(prediction.reason for prediction in predictions if prediction.predicted is None)
     modelled = len(predictions) - reasons.total()
     return FidelityReport(
         rows=len(predictions),
         modelled=modelled,
         modelled_pct=100.0 * modelled / len(predictions) if predictions else 0.0,
         scores=score(
-            [one.row for one in predictions],
-            [one.predicted for one in predictions],
-            [one.roofline for one in predictions],
+            [prediction.row for prediction in predictions],
+            [prediction.predicted for prediction in predictions],
+            [prediction.roofline for prediction in predictions],
         ),
-        peak_memory=memory_score((one.row, one.situation) for one in predictions if one.situation is not None),
+        peak_memory=memory_score(
+            (prediction.row, prediction.situation) for prediction in predictions if prediction.situation is not None
+        ),
         not_modelled=tuple(NotModelled(reason=reason, rows=count) for reason, count in reasons.most_common()),
     )
 
@@ -91,20 +92,20 @@ def predictions_csv(predictions: Sequence[Prediction]) -> str:
     out = io.StringIO(newline="")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for one in predictions:
-        row = one.row
-        if one.predicted is None:
-            writer.writerow((row.id, row.metric, repr(row.value), "", "", one.reason))
+    for prediction in predictions:
+        row = prediction.row
+        if prediction.predicted is None:
+            writer.writerow((row.id, row.metric, repr(row.value), "", "", prediction.reason))
         else:
-            error = error_pct(one.predicted, row.value)
-            writer.writerow((row.id, row.metric, repr(row.value), f"{one.predicted:.6g}", f"{error:.3f}", ""))
+            error = error_pct(prediction.predicted, row.value)
+            writer.writerow((row.id, row.metric, repr(row.value), f"{prediction.predicted:.6g}", f"{error:.3f}", ""))
     return out.getvalue()
 
 
 def serve_at_datasheet_rates(
     layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
 ) -> ServingTimes:
-    """What users would see of `layout` if every operator ran at the datasheet's rates and tokens came out at once."""
+    """The times of `layout` if every operator ran at the datasheet's rates and tokens came out at once."""
     del streams_at_intervals
     return serve(layout.with_setting(_at_datasheet_rates(layout.setting)), arrivals, lengths)
 
@@ -113,7 +114,7 @@ _AT_FULL_RATES = Cache[str, Setting]("the setting at the rates of the datasheet"
 
 
 def _at_datasheet_rates(setting: Setting) -> Setting:
-    """The setting with an accelerator that reaches its peaks and an engine that costs nothing, kept beside its own."""
+    """The setting with an accelerator that reaches its peaks and an engine without costs, cached with `setting`."""
 
     def at_full_rates() -> Setting:
         full = {"compute_efficiency": 1.0, "memory_efficiency": 1.0}

@@ -1,9 +1,8 @@
-"""Scores of predictions, wherever they come from, against the rows that were measured; and whether they rank layouts as
-measurements do.
+"""Scores predictions, wherever they come from, against measured rows; and whether they rank layouts as measurements do.
 
 Groups are weighted equally: a source with thousands of rows of one deployment counts no more than one with three.
 
-Both compare only what one source measured of one model on one kind of GPU under one load.
+Orders and speedups compare only what one source measured of one model on one kind of GPU under one load.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ def family_of(row: MeasuredRow) -> Family | None:
 
 
 def group_of(row: MeasuredRow) -> tuple[str, ...]:
-    """What one group is: source, model, GPU and layout; families are told apart beside it."""
+    """The group of a row within its family: source, model, GPU and layout."""
     return (row.source, row.model, row.gpu, *(str(degree or "") for degree in (row.tp, row.ep, row.dp, row.pp)))
 
 
@@ -51,45 +50,45 @@ def judged(
     rows: Sequence[MeasuredRow], predictions: Sequence[float | None], yardstick: Sequence[float | None] | None = None
 ) -> tuple[Judged, ...]:
     """The rows that have a prediction, with their families."""
-    found: list[Judged] = []
+    scored: list[Judged] = []
     beside = yardstick or [None] * len(rows)
     for row, predicted, roofline in zip(rows, predictions, beside, strict=True):
         family = family_of(row)
         if family is not None and predicted is not None:
-            found.append(Judged(row, family, predicted, roofline))
-    return tuple(found)
+            scored.append(Judged(row, family, predicted, roofline))
+    return tuple(scored)
 
 
 def score(
     rows: Sequence[MeasuredRow], predictions: Sequence[float | None], yardstick: Sequence[float | None] | None = None
 ) -> Scores:
     """Score `predictions`, one for each row (`None`: not modelled), beside a yardstick's."""
-    found = judged(rows, predictions, yardstick)
+    scored = judged(rows, predictions, yardstick)
     return Scores(
-        families=_families("all", found),
-        tiers=_split(found, lambda row: f"tier {row.tier}" if row.tier else "no tier"),
-        sources=_split(found, lambda row: row.source),
-        metrics=_split(found, lambda row: row.metric),
-        groups=tuple(_group(members) for members in _grouped(found).values()),
-        order=order_scores(found),
-        scaling=scaling_scores(found),
+        families=_families("all", scored),
+        tiers=_split(scored, lambda row: f"tier {row.tier}" if row.tier else "no tier"),
+        sources=_split(scored, lambda row: row.source),
+        metrics=_split(scored, lambda row: row.metric),
+        groups=tuple(_group(members) for members in _grouped(scored).values()),
+        order=order_scores(scored),
+        scaling=scaling_scores(scored),
     )
 
 
-def _split(found: Sequence[Judged], name_of: Callable[[MeasuredRow], str]) -> tuple[FamilyScore, ...]:
+def _split(scored: Sequence[Judged], name_of: Callable[[MeasuredRow], str]) -> tuple[FamilyScore, ...]:
     parts: dict[str, list[Judged]] = {}
-    for one in found:
-        parts.setdefault(name_of(one.row), []).append(one)
+    for prediction in scored:
+        parts.setdefault(name_of(prediction.row), []).append(prediction)
     return tuple(family for name in sorted(parts) for family in _families(name, parts[name]))
 
 
-def _families(of: str, found: Sequence[Judged]) -> tuple[FamilyScore, ...]:
+def _families(of: str, scored: Sequence[Judged]) -> tuple[FamilyScore, ...]:
     scores: list[FamilyScore] = []
     for family in FAMILIES:
-        members = [one for one in found if one.family == family]
+        members = [prediction for prediction in scored if prediction.family == family]
         groups = list(_grouped(members).values())
         if groups:
-            model = errors([[one.error_pct for one in group] for group in groups])
+            model = errors([[prediction.error_pct for prediction in group] for group in groups])
             scores.append(
                 FamilyScore(
                     of=of, family=family, groups=len(groups), rows=len(members), model=model, roofline=_roofline(groups)
@@ -99,7 +98,14 @@ def _families(of: str, found: Sequence[Judged]) -> tuple[FamilyScore, ...]:
 
 
 def _roofline(groups: Iterable[Sequence[Judged]]) -> Errors | None:
-    signed = [[error_pct(one.roofline, one.row.value) for one in group if one.roofline is not None] for group in groups]
+    signed = [
+        [
+            error_pct(prediction.roofline, prediction.row.value)
+            for prediction in group
+            if prediction.roofline is not None
+        ]
+        for group in groups
+    ]
     known = [group for group in signed if group]
     return errors(known) if known else None
 
@@ -123,16 +129,16 @@ def quantile(values: Sequence[float], share: float) -> float:
     return ranked[low] + (place - low) * (ranked[high] - ranked[low])
 
 
-def _grouped(found: Iterable[Judged]) -> dict[tuple[str, ...], list[Judged]]:
+def _grouped(scored: Iterable[Judged]) -> dict[tuple[str, ...], list[Judged]]:
     groups: dict[tuple[str, ...], list[Judged]] = {}
-    for one in found:
-        groups.setdefault((one.family, *group_of(one.row)), []).append(one)
+    for prediction in scored:
+        groups.setdefault((prediction.family, *group_of(prediction.row)), []).append(prediction)
     return groups
 
 
 def _group(members: Sequence[Judged]) -> GroupScore:
     source, model, gpu, tp, ep, dp, pp = group_of(members[0].row)
-    signed = [one.error_pct for one in members]
+    signed = [prediction.error_pct for prediction in members]
     return GroupScore(
         family=members[0].family,
         source=source, model=model, gpu=gpu, tp=tp, ep=ep, dp=dp, pp=pp,
@@ -150,22 +156,22 @@ _Key = tuple[str, ...]
 Sets = dict[_Key, dict[_Key, list[Judged]]]
 
 
-def _sets(found: Iterable[Judged], *, on_as_many_gpus: bool = False) -> Sets:
-    """The sets with two layouts or more; of each number of GPUs one of its own, where that is wanted."""
+def _sets(scored: Iterable[Judged], *, on_as_many_gpus: bool = False) -> Sets:
+    """Sets of two or more layouts; with `on_as_many_gpus`, a set for each number of GPUs."""
     sets: Sets = {}
-    for one in found:
-        key = (*one.row.question, str(one.row.gpus)) if on_as_many_gpus else one.row.question
-        sets.setdefault(key, {}).setdefault(one.row.layout, []).append(one)
+    for prediction in scored:
+        key = (*prediction.row.question, str(prediction.row.gpus)) if on_as_many_gpus else prediction.row.question
+        sets.setdefault(key, {}).setdefault(prediction.row.layout, []).append(prediction)
     return {key: layouts for key, layouts in sets.items() if len(layouts) > 1}
 
 
-def order_scores(found: Sequence[Judged]) -> tuple[OrderScore, ...]:
+def order_scores(scored: Sequence[Judged]) -> tuple[OrderScore, ...]:
     """Kendall's tau over all sets, over layouts of as many GPUs, and over each family; sets weighted equally.
 
     More GPUs are nearly always faster; which of the layouts on the same ones is best is what a search decides.
     """
-    parts: dict[str, Sets] = {"all": _sets(found), "on as many GPUs": _sets(found, on_as_many_gpus=True)}
-    parts |= {family: _sets(one for one in found if one.family == family) for family in FAMILIES}
+    parts: dict[str, Sets] = {"all": _sets(scored), "on as many GPUs": _sets(scored, on_as_many_gpus=True)}
+    parts |= {family: _sets(prediction for prediction in scored if prediction.family == family) for family in FAMILIES}
     scores: list[OrderScore] = []
     for of, sets in parts.items():
         taus = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=False)) is not None]
@@ -179,10 +185,10 @@ def order_scores(found: Sequence[Judged]) -> tuple[OrderScore, ...]:
 def _tau_of(layouts: Mapping[_Key, Sequence[Judged]], *, roofline: bool) -> float | None:
     pairs: list[tuple[float, float]] = []
     for members in layouts.values():
-        guesses = [one.roofline if roofline else one.predicted for one in members]
+        guesses = [prediction.roofline if roofline else prediction.predicted for prediction in members]
         known = [guess for guess in guesses if guess is not None]
         if known:
-            pairs.append((statistics.fmean(one.row.value for one in members), statistics.fmean(known)))
+            pairs.append((statistics.fmean(prediction.row.value for prediction in members), statistics.fmean(known)))
     return kendall_tau(pairs)
 
 
@@ -201,17 +207,17 @@ def kendall_tau(pairs: Sequence[tuple[float, float]]) -> float | None:
     return agreeing / total if total else None
 
 
-def scaling_scores(found: Sequence[Judged]) -> tuple[ScalingScore, ...]:
-    """What TP 1 to 2, 2 to 4 and 4 to 8 bring, for each family."""
+def scaling_scores(scored: Sequence[Judged]) -> tuple[ScalingScore, ...]:
+    """What TP 1 to 2, 2 to 4 and 4 to 8 gain, for each family."""
     scores: list[ScalingScore] = []
     for family in FAMILIES:
-        sets = _sets(one for one in found if one.family == family and _is_plain(one))
+        sets = _sets(prediction for prediction in scored if prediction.family == family and _is_plain(prediction))
         for step in _TP_STEPS:
             ratios: dict[_Key, list[tuple[float, float]]] = {}
             for key, layouts in sets.items():
-                if (found_ratio := _speedup(layouts, step, larger_is_better=family == "throughput")) is not None:
+                if (speedups := _speedup(layouts, step, larger_is_better=family == "throughput")) is not None:
                     # One group: source, model and GPU, over all loads.
-                    ratios.setdefault((key[0], key[3], key[4]), []).append(found_ratio)
+                    ratios.setdefault((key[0], key[3], key[4]), []).append(speedups)
             if ratios:
                 groups = list(ratios.values())
                 scores.append(
@@ -230,19 +236,28 @@ def scaling_scores(found: Sequence[Judged]) -> tuple[ScalingScore, ...]:
     return tuple(scores)
 
 
-def _is_plain(one: Judged) -> bool:
+def _is_plain(prediction: Judged) -> bool:
     """Whether TP is the only degree above 1."""
-    row = one.row
+    row = prediction.row
     return all(degree in (None, _ONE) for degree in (row.pp, row.ep, row.dp)) and not row.disaggregated
 
 
 def _speedup(
     layouts: Mapping[_Key, Sequence[Judged]], step: tuple[int, int], *, larger_is_better: bool
 ) -> tuple[float, float] | None:
-    by_tp = {one.row.tp.decode: members for members in layouts.values() for one in members if one.row.tp is not None}
+    by_tp = {
+        prediction.row.tp.decode: members
+        for members in layouts.values()
+        for prediction in members
+        if prediction.row.tp is not None
+    }
     if step[0] not in by_tp or step[1] not in by_tp:
         return None
     narrow, wide = by_tp[step[0]], by_tp[step[1]]
-    measured = statistics.fmean(one.row.value for one in narrow) / statistics.fmean(one.row.value for one in wide)
-    predicted = statistics.fmean(one.predicted for one in narrow) / statistics.fmean(one.predicted for one in wide)
+    measured = statistics.fmean(prediction.row.value for prediction in narrow) / statistics.fmean(
+        prediction.row.value for prediction in wide
+    )
+    predicted = statistics.fmean(prediction.predicted for prediction in narrow) / statistics.fmean(
+        prediction.predicted for prediction in wide
+    )
     return (1.0 / measured, 1.0 / predicted) if larger_is_better else (measured, predicted)

@@ -1,7 +1,7 @@
-"""Engine constants fitted to a user's own serving runs, beginning at those that ship and held near them.
+"""Fits engine constants to a user's serving runs, starting from the shipped ones and held near them.
 
 A run is a deployment under a load with the means that its client saw. Every run counts alike. Errors are given before
-and after; those of runs that took no part in a fit only where there are enough runs, since a fit with more constants
+and after the fit; those of runs left out of a fit only where there are enough runs, since a fit with more constants
 than figures passes near anything.
 """
 
@@ -30,19 +30,19 @@ from .scores import error_pct
 from .situation import Figure, Refused, Situation, situation_of
 from .table import MeasuredRow
 
-# With fewer runs none is left out: what is left would say too little.
+# With fewer runs none is left out: the others would say too little.
 LEAST_LEFT_OUT = 4
 _MOST_FOLDS = 6
 # A user's own deployment may differ from what ships by more than classes of accelerators do from each other.
 _SLACK = 1.5
 # Constants that ship as 0 begin here: a logarithm has no 0.
 _LEAST = 1e-3
-# A change below this is none worth a line.
+# A smaller change is not reported.
 _NOTEWORTHY = 0.03
 
 
 class Learned(Struct, frozen=True):
-    """The fitted entries, what is to be said of each, and why runs were left out."""
+    """The fitted entries, a report on each, and why runs were left out."""
 
     entries: tuple[EngineEntry, ...]
     learned: tuple[EngineLearned, ...]
@@ -54,12 +54,12 @@ def runs_of_rows(rows: Sequence[MeasuredRow]) -> tuple[tuple[Run, ...], tuple[st
     figures: defaultdict[Situation, defaultdict[Figure, list[float]]] = defaultdict(lambda: defaultdict(list))
     reasons: defaultdict[str, int] = defaultdict(int)
     for row in rows:
-        found = situation_of(row)
-        if isinstance(found, Refused):
-            reasons[found.reason] += 1
+        modelled = situation_of(row)
+        if isinstance(modelled, Refused):
+            reasons[modelled.reason] += 1
             continue
-        plain = Situation(found.deployment, found.arrivals, found.lengths, "ttft_ms")
-        figures[plain][found.figure].append(row.value)
+        plain = Situation(modelled.deployment, modelled.arrivals, modelled.lengths, "ttft_ms")
+        figures[plain][modelled.figure].append(row.value)
     runs = tuple(
         Run(run_name(count, situation.arrivals), situation, {name: fmean(values) for name, values in measured.items()})
         for count, (situation, measured) in enumerate(figures.items(), start=1)
@@ -68,7 +68,7 @@ def runs_of_rows(rows: Sequence[MeasuredRow]) -> tuple[tuple[Run, ...], tuple[st
 
 
 def learn(runs: Sequence[Run], today: str, base: CustomCalibration | None = None) -> Learned:
-    """Entries for every engine, generation and class of accelerators among `runs`; `base` has kernels of one's own.
+    """Fit entries for every engine, generation and class of accelerators among `runs`; `base` has the user's kernels.
 
     Raises InputError: no run can be modelled.
     """
@@ -83,8 +83,8 @@ def learn(runs: Sequence[Run], today: str, base: CustomCalibration | None = None
             left_out.append(f"run {run.name}: {error}")
     if not groups:
         raise InputError(f"no run can be modelled: {'; '.join(left_out)}")
-    found = [_learn(known, today) for _, known in sorted(groups.items())]
-    return Learned(tuple(entry for entry, _ in found), tuple(report for _, report in found), tuple(left_out))
+    fits = [_learn(known, today) for _, known in sorted(groups.items())]
+    return Learned(tuple(entry for entry, _ in fits), tuple(report for _, report in fits), tuple(left_out))
 
 
 class _Known(Struct, frozen=True):
@@ -108,10 +108,12 @@ def _known(run: Run, settings: Settings, base: CustomCalibration | None) -> _Kno
 def _learn(known: Sequence[_Known], today: str) -> tuple[EngineEntry, EngineLearned]:
     shipped = known[0].profile.entry
     parent = Fitted(tuple(math.log(max(_LEAST, getattr(shipped.constants, name))) for name in NAMES), 0)
-    cases = [one.case for one in known]
+    cases = [run_case.case for run_case in known]
     after = _rounded(fit(cases, parent, _SLACK).constants)
     unseen = _left_out(cases, parent)
-    figures = [figure for place, one in enumerate(known) for figure in _figures(one, shipped, after, unseen, place)]
+    figures = [
+        figure for place, run_case in enumerate(known) for figure in _figures(run_case, shipped, after, unseen, place)
+    ]
     engine, generation, class_ = cases[0].wanted
     entry = shipped.model_copy(
         update={
@@ -133,12 +135,12 @@ def _learn(known: Sequence[_Known], today: str) -> tuple[EngineEntry, EngineLear
 
 
 def _rounded(constants: EngineConstants) -> EngineConstants:
-    """Four digits, which is what a file keeps; the reported errors are those of these."""
+    """The constants to four digits, as a file keeps them; the reported errors are of these."""
     return EngineConstants(**{name: float(f"{getattr(constants, name):.4g}") for name in NAMES})
 
 
 def _left_out(cases: Sequence[Case], parent: Fitted) -> list[EngineConstants] | None:
-    """For each case the constants of a fit without it (without its fold of some, where there are many)."""
+    """For each case the constants of a fit without it (of many cases, without its fold); `None` for few cases."""
     if len(cases) < LEAST_LEFT_OUT:
         return None
     folds = min(len(cases), _MOST_FOLDS)
@@ -150,22 +152,22 @@ def _left_out(cases: Sequence[Case], parent: Fitted) -> list[EngineConstants] | 
 
 
 def _figures(
-    one: _Known, shipped: EngineEntry, after: EngineConstants, unseen: list[EngineConstants] | None, place: int
+    run_case: _Known, shipped: EngineEntry, after: EngineConstants, unseen: list[EngineConstants] | None, place: int
 ) -> list[RunFigure]:
-    """Each figure of a run: measured, by what ships, by what was fitted, by a fit without it."""
-    before_ = _predicted(one.case, shipped.constants)
-    after_ = _predicted(one.case, after)
-    unseen_ = dict[str, float]() if unseen is None else _predicted(one.case, unseen[place])
+    """Each figure of a run: measured, and predicted by shipped constants, by fitted ones, and by a fit without it."""
+    before_ = _predicted(run_case.case, shipped.constants)
+    after_ = _predicted(run_case.case, after)
+    unseen_ = dict[str, float]() if unseen is None else _predicted(run_case.case, unseen[place])
     return [
         RunFigure(
-            run=one.run.name,
+            run=run_case.run.name,
             figure=figure,
             measured=measured,
             before=before_.get(figure),
             after=after_.get(figure),
             left_out=unseen_.get(figure),
         )
-        for figure, measured in one.run.measured.items()
+        for figure, measured in run_case.run.measured.items()
     ]
 
 
@@ -177,19 +179,19 @@ def _predicted(case: Case, constants: EngineConstants) -> Mapping[str, float]:
 
 
 def _errors(figures: Sequence[RunFigure]) -> tuple[FigureErrors, ...]:
-    found: list[FigureErrors] = []
-    for name in dict.fromkeys(one.figure for one in figures):
-        own = [one for one in figures if one.figure == name]
-        found.append(
+    errors: list[FigureErrors] = []
+    for name in dict.fromkeys(figure.figure for figure in figures):
+        members = [figure for figure in figures if figure.figure == name]
+        errors.append(
             FigureErrors(
                 figure=name,
-                runs=len(own),
-                before_pct=_median_error([(one.before, one.measured) for one in own]),
-                after_pct=_median_error([(one.after, one.measured) for one in own]),
-                left_out_pct=_median_error([(one.left_out, one.measured) for one in own]),
+                runs=len(members),
+                before_pct=_median_error([(figure.before, figure.measured) for figure in members]),
+                after_pct=_median_error([(figure.after, figure.measured) for figure in members]),
+                left_out_pct=_median_error([(figure.left_out, figure.measured) for figure in members]),
             )
         )
-    return tuple(found)
+    return tuple(errors)
 
 
 def _median_error(pairs: Sequence[tuple[float | None, float]]) -> float | None:
@@ -198,10 +200,10 @@ def _median_error(pairs: Sequence[tuple[float | None, float]]) -> float | None:
 
 
 def _changes(before: EngineConstants, after: EngineConstants) -> tuple[ConstantChange, ...]:
-    """What moved, furthest first."""
+    """The constants that moved, the furthest first."""
     pairs = [(name, float(getattr(before, name)), float(getattr(after, name))) for name in NAMES]
     moved = [(abs(math.log(max(_LEAST, new) / max(_LEAST, old))), name, old, new) for name, old, new in pairs]
-    moved.sort(key=lambda one: -one[0])
+    moved.sort(key=lambda change: -change[0])
     return tuple(
         ConstantChange(name=name, before=old, after=new) for size, name, old, new in moved if size >= _NOTEWORTHY
     )
@@ -209,11 +211,11 @@ def _changes(before: EngineConstants, after: EngineConstants) -> tuple[ConstantC
 
 def _ranges(known: Sequence[_Known], figures: Sequence[RunFigure]) -> tuple[ErrorRange, ...]:
     """Ranges of errors on runs left out; empty where they are of too few pairs of model and accelerator."""
-    situations = {one.run.name: one.case.situation for one in known}
+    situations = {run_case.run.name: run_case.case.situation for run_case in known}
     return ranges_of(
         [
-            miss_of(replace(situations[one.run], figure=one.figure), one.measured, one.left_out)
-            for one in figures
-            if one.left_out is not None
+            miss_of(replace(situations[figure.run], figure=figure.figure), figure.measured, figure.left_out)
+            for figure in figures
+            if figure.left_out is not None
         ]
     )

@@ -121,9 +121,9 @@ Figure = Literal[
     "total_tok_s_per_gpu",
 ]  # fmt: skip
 
-# The metrics that tables name. An inter-token latency is a time per output token: both leave the first token out.
 # More in one prompt or answer than any model takes: nothing is computed for it.
 _MOST_TOKENS = 4_000_000
+# The metrics that tables name. An inter-token latency is a time per output token: both leave the first token out.
 _FIGURES: dict[str, Figure] = {
     "ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms", "itl_ms": "tpot_ms", "e2e_latency_ms": "e2e_ms",
     "output_tok_s_total": "output_tok_s", "output_tok_s_per_gpu": "output_tok_s_per_gpu",
@@ -261,10 +261,10 @@ def known_accelerator(name: str) -> Accelerator:
     Raises InputError: there is none.
     """
     plain = _UNSTATED_MEMORY.sub("", name)
-    found = find_accelerator(plain)
+    accelerator = find_accelerator(plain)
     if plain == name:
-        return found
-    likes = [part for part in all_accelerators() if _kind(part) == _kind(found)]
+        return accelerator
+    likes = [part for part in all_accelerators() if _kind(part) == _kind(accelerator)]
     return min(likes, key=lambda part: part.memory_bytes()[0])
 
 

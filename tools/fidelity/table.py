@@ -98,7 +98,7 @@ class MeasuredRow(Struct, frozen=True):
 
     @property
     def question(self) -> tuple[str, ...]:
-        """What the layouts of a comparison share: all of that, and the GPU."""
+        """What the layouts of a comparison share: `deployed`, and the GPU."""
         return (*self.deployed, self.gpu)
 
     @property
@@ -239,9 +239,9 @@ class _Cells:
 
 def _positive(text: str, place: str, name: str) -> float:
     try:
-        found = float(text)
+        value = float(text)
     except ValueError:
-        found = math.nan
-    if not (0.0 < found < 1e15):
+        value = math.nan
+    if not (0.0 < value < 1e15):
         raise InputError(f"{place}: {name} must be a number above 0, not {text[:40]!r}")
-    return found
+    return value
