@@ -106,7 +106,7 @@ def main() -> None:
     }
     print(f"{'tokens (estimated)':32}{''.join(f'{name:>10}' for name in counted)}")
     for title, field in rows.items():
-        print(f"{title:32}{''.join(f'{getattr(one, field):10,}' for one in counted.values())}")
+        print(f"{title:32}{''.join(f'{getattr(counts, field):10,}' for counts in counted.values())}")
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ class Cause(Struct):
 
 
 class Tally(Struct):
-    """What a kind of attack came to."""
+    """The results of one kind of attack."""
 
     kind: str
     runs: int = 0
@@ -141,18 +141,18 @@ def run_kind(kind: str, arguments: argparse.Namespace) -> Tally:
             for cause in tally.add(end):
                 save(cause, arguments.save, len(tally.causes))
                 if cause.count == 1:
-                    _tell(f"{kind} {tally.runs}: {_line(cause.fault)}")
+                    _log(f"{kind} {tally.runs}: {_line(cause.fault)}")
             seconds = time.monotonic() - began
             if tally.runs % 500 == 0:
-                _tell(f"{kind}: {tally.runs:,} in {seconds:,.0f} s")
+                _log(f"{kind}: {tally.runs:,} in {seconds:,.0f} s")
             if seconds > arguments.minutes * 60:
                 break
     except KeyboardInterrupt:
-        _tell(f"{kind}: interrupted after {tally.runs:,}")
+        _log(f"{kind}: interrupted after {tally.runs:,}")
     return tally
 
 
-def _tell(line: str) -> None:
+def _log(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
@@ -176,7 +176,7 @@ def table(tallies: list[Tally]) -> Iterator[str]:
     for tally in tallies:
         yield from (f"{tally.kind}: {note}" for note in tally.notes)
     for tally in tallies:
-        for cause in sorted(tally.causes.values(), key=lambda one: -one.count):
+        for cause in sorted(tally.causes.values(), key=lambda cause: -cause.count):
             fault = cause.fault
             yield ""
             yield f"{tally.kind}: {cause.count} × {_line(fault)}"

@@ -38,7 +38,7 @@ _PATIENCE_S = 60.0
 
 
 class Round(Struct, frozen=True):
-    """What one kill came to: seconds until it, bytes that had been shown, whether all of them are there again."""
+    """The outcome of one kill: seconds until it, bytes that had been shown, whether all of them are there again."""
 
     after_s: float
     shown_bytes: int
@@ -87,9 +87,9 @@ def kill_and_resume(folder: Path, after_s: float, *, from_start: bool) -> Round:
     again = [line for line in done.stdout.split(b"\n") if line and not line.startswith(b"> ")]
     lines = [line for line in shown.split(b"\n") if line]
     # What was printed last may have been cut in the middle of a line; all before it is whole.
-    kept = all(line == there for line, there in zip(lines[:-1], again, strict=False)) and len(lines) <= len(again)
-    kept = kept and (not lines or again[len(lines) - 1].startswith(lines[-1]))
-    return Round(after_s, len(shown), kept, done.returncode == 0, b"cut off" in done.stderr)
+    is_kept = all(line == there for line, there in zip(lines[:-1], again, strict=False)) and len(lines) <= len(again)
+    is_kept = is_kept and (not lines or again[len(lines) - 1].startswith(lines[-1]))
+    return Round(after_s, len(shown), is_kept, done.returncode == 0, b"cut off" in done.stderr)
 
 
 def main() -> int:
@@ -100,13 +100,13 @@ def main() -> int:
     for number in range(kills):
         with tempfile.TemporaryDirectory() as folder:
             after_s = chance.uniform(0.0, LONGEST_S)
-            one = kill_and_resume(Path(folder), after_s, from_start=number % FROM_START == 0)
-        good += one.is_good
-        cut += one.was_cut_off
-        state = "kept" if one.kept else "LOST"
+            outcome = kill_and_resume(Path(folder), after_s, from_start=number % FROM_START == 0)
+        good += outcome.is_good
+        cut += outcome.was_cut_off
+        state = "kept" if outcome.kept else "LOST"
         print(
-            f"{number + 1:>3}  killed after {one.after_s:4.2f} s  shown {one.shown_bytes:>6,} bytes  {state}"
-            f"{'' if one.goes_on else '  does NOT go on'}{'  (turn cut off)' if one.was_cut_off else ''}",
+            f"{number + 1:>3}  killed after {outcome.after_s:4.2f} s  shown {outcome.shown_bytes:>6,} bytes  {state}"
+            f"{'' if outcome.goes_on else '  does NOT go on'}{'  (turn cut off)' if outcome.was_cut_off else ''}",
             flush=True,
         )
     print(f"{good} of {kills} resumed with everything that had been shown; in {cut} a turn was cut off")

@@ -33,22 +33,22 @@ Pair = tuple[int, int]
 
 def conversations(text: str) -> list[Any]:
     """The conversations of a file, all that are whole where it is cut off."""
-    decoder, found, place = json.JSONDecoder(), list[Any](), text.index("{")
+    decoder, whole, place = json.JSONDecoder(), list[Any](), text.index("{")
     while place >= 0:
         try:
-            one, place = decoder.raw_decode(text, place)
+            conversation, place = decoder.raw_decode(text, place)
         except json.JSONDecodeError:
             break
-        found.append(one)
+        whole.append(conversation)
         place = text.find("{", place)
-    return found
+    return whole
 
 
-def kept(found: Sequence[Any]) -> Iterator[Pair]:
+def usable_pairs(dataset: Sequence[Any]) -> Iterator[Pair]:
     """Tokens of prompts and answers that a benchmark would send."""
     encode = bpe_openai.get_encoding("cl100k_base").encode_ordinary
-    for one in found:
-        turns = [turn["value"][:_MOST_CHARACTERS] for turn in one["conversations"][:2]]
+    for conversation in dataset:
+        turns = [turn["value"][:_MOST_CHARACTERS] for turn in conversation["conversations"][:2]]
         if len(turns) == 2:
             prompt, answer = (len(encode(turn)) for turn in turns)
             if min(prompt, answer) >= _LEAST and prompt <= _LONGEST_PROMPT and prompt + answer <= _LONGEST:
@@ -73,17 +73,17 @@ def main() -> None:
     parser.add_argument("dataset", type=Path)
     parser.add_argument("--write", action="store_true", help="write the data file")
     chosen = parser.parse_args()
-    found = conversations(chosen.dataset.read_text(encoding="utf-8", errors="replace"))
-    random.Random(0).shuffle(found)
-    pairs = [pair for pair, _ in zip(kept(found), range(_SAMPLE), strict=False)]
+    dataset = conversations(chosen.dataset.read_text(encoding="utf-8", errors="replace"))
+    random.Random(0).shuffle(dataset)
+    pairs = [pair for pair, _ in zip(usable_pairs(dataset), range(_SAMPLE), strict=False)]
     parts = [middle(part) for prompts in parted(pairs, 0) for part in parted(prompts, 1)]
-    for name, ones in (("counted", pairs), ("kept", parts)):
-        prompts, answers = zip(*ones, strict=True)
-        short = 100 * sum(answer <= 10 for answer in answers) / len(ones)
+    for name, sample in (("counted", pairs), ("kept", parts)):
+        prompts, answers = zip(*sample, strict=True)
+        short = 100 * sum(answer <= 10 for answer in answers) / len(sample)
         pace = 1e3 * statistics.fmean(1 / (answer - 1) for answer in answers)
         means = f"{statistics.fmean(prompts):.0f} in, {statistics.fmean(answers):.0f} out"
         print(
-            f"{name:8} {len(ones):5} pairs: {means}, {short:.1f}% of answers up to 10 tokens, mean of 1/(n-1) "
+            f"{name:8} {len(sample):5} pairs: {means}, {short:.1f}% of answers up to 10 tokens, mean of 1/(n-1) "
             f"{pace:.1f}e-3, correlation {statistics.correlation(prompts, answers):+.2f}"
         )
     if chosen.write:

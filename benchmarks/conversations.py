@@ -47,36 +47,36 @@ class Judged(Struct, frozen=True):
 
 def judged(rows: Iterable[tuple[MeasuredRow, Situation]]) -> list[Judged]:
     """The rows that can be predicted."""
-    model, found = Predictor(serve), list[Judged]()
+    model, predicted_rows = Predictor(serve), list[Judged]()
     for row, situation in rows:
         family, predicted, times = family_of(row), model(situation), model.times(situation)
         if family is not None and not isinstance(predicted, Refused) and not isinstance(times, Refused):
             load = type(situation.arrivals).__name__
             deployment = (family, load, row.framework, row.framework_version, *group_of(row))
             error = error_pct(predicted, row.value)
-            found.append(Judged(family, row.framework, load, deployment, error, times.running))
-    return found
+            predicted_rows.append(Judged(family, row.framework, load, deployment, error, times.running))
+    return predicted_rows
 
 
 def by_deployment(rows: Iterable[Judged]) -> dict[tuple[str, ...], list[Judged]]:
     """The rows of each deployment."""
-    found = defaultdict[tuple[str, ...], list[Judged]](list)
+    deployments = defaultdict[tuple[str, ...], list[Judged]](list)
     for row in rows:
-        found[row.deployment].append(row)
-    return found
+        deployments[row.deployment].append(row)
+    return deployments
 
 
 def shown(deployments: Iterable[Sequence[Judged]]) -> str:
     """Median over deployments of their median errors, absolute and signed."""
-    errors = [[one.error_pct for one in rows] for rows in deployments]
-    absolute = statistics.median(statistics.median(map(abs, one)) for one in errors)
-    return f"{absolute:7.1f} {statistics.median(statistics.median(one) for one in errors):+7.1f}"
+    errors = [[row.error_pct for row in rows] for rows in deployments]
+    absolute = statistics.median(statistics.median(map(abs, signed)) for signed in errors)
+    return f"{absolute:7.1f} {statistics.median(statistics.median(signed) for signed in errors):+7.1f}"
 
 
 def difference(spread: Sequence[Sequence[Judged]], fixed: Sequence[Sequence[Judged]]) -> str:
     """The range of the difference of the two median errors, in points, over draws of the same deployments."""
     errors = np.array(
-        [[statistics.median(abs(one.error_pct) for one in rows) for rows in kind] for kind in (spread, fixed)]
+        [[statistics.median(abs(row.error_pct) for row in rows) for rows in kind] for kind in (spread, fixed)]
     )
     drawn = np.random.default_rng(0).integers(0, errors.shape[1], (_DRAWS, errors.shape[1]))
     medians = np.median(errors[:, drawn], axis=2)
@@ -91,46 +91,50 @@ def by_means(situation: Situation) -> Situation:
 
 def alike(rows: Sequence[Judged], others: Sequence[Judged]) -> list[Judged]:
     """Those of `others` that run about as many requests at once as `rows`."""
-    running = statistics.median(one.running for one in rows)
-    return [one for one in others if running / _ALIKE <= one.running <= running * _ALIKE]
+    running = statistics.median(row.running for row in rows)
+    return [row for row in others if running / _ALIKE <= row.running <= running * _ALIKE]
 
 
 def compare(title: str, spread: list[Judged], means: list[Judged], fixed: list[Judged]) -> None:
     """Print the lines of a set of rows: all deployments, those with both kinds, and those alike in their batches."""
     sets = by_deployment(spread), by_deployment(means), by_deployment(fixed)
     every = list(sets[0])
-    both = [one for one in every if one in sets[2]]
-    near = {one: found for one in both if (found := alike(sets[0][one], sets[2][one]))}
+    both = [deployment for deployment in every if deployment in sets[2]]
+    near = {
+        deployment: matching for deployment in both if (matching := alike(sets[0][deployment], sets[2][deployment]))
+    }
     for name, chosen in (("all", every), ("with both kinds of rows", both), ("and batches alike", list(near))):
         if chosen:
-            figures = [shown(known[one] for one in chosen) for known in sets[:2]]
+            figures = [shown(known[deployment] for deployment in chosen) for known in sets[:2]]
             if chosen is not every:
-                beside = [(sets[2] if chosen is both else near)[one] for one in chosen]
-                figures += [shown(beside), difference([sets[0][one] for one in chosen], beside)]
+                beside = [(sets[2] if chosen is both else near)[deployment] for deployment in chosen]
+                figures += [shown(beside), difference([sets[0][deployment] for deployment in chosen], beside)]
             print(f"{title:34} {name:24} {len(chosen):4}  ", "  ".join(figures))
 
 
 def main(tables: Iterable[Path]) -> None:
     """Print the table."""
-    found = ((row, situation_of(row)) for table in tables for row in read_table_file(table))
-    rows = [(row, situation) for row, situation in found if not isinstance(situation, Refused)]
-    spread = [(row, one) for row, one in rows if one.lengths.stated is not None]
+    situations = ((row, situation_of(row)) for table in tables for row in read_table_file(table))
+    rows = [(row, situation) for row, situation in situations if not isinstance(situation, Refused)]
+    spread = [(row, situation) for row, situation in rows if situation.lengths.stated is not None]
     sources = {row.source for row, _ in spread}
-    fixed = judged((row, one) for row, one in rows if one.lengths.stated is None and row.source in sources)
-    sets = judged(spread), judged((row, by_means(one)) for row, one in spread), fixed
+    fixed = judged(
+        (row, situation) for row, situation in rows if situation.lengths.stated is None and row.source in sources
+    )
+    sets = judged(spread), judged((row, by_means(situation)) for row, situation in spread), fixed
     heads = "spread        the means    fixed lengths  difference"
     print(f"{'median error and bias (%), deployments':59} count          {heads}")
 
     def part(title: str, holds: Callable[[Judged], bool]) -> None:
-        compare(title, *([one for one in rows if holds(one)] for rows in sets))
+        compare(title, *([row for row in rows if holds(row)] for rows in sets))
 
-    for family, load in sorted({(one.family, one.load) for one in sets[0]}):
-        of_load = [one for one in sets[0] if (one.family, one.load) == (family, load)]
-        part(f"{family} {load}", lambda one, key=(family, load): (one.family, one.load) == key)
-        for engine in sorted({one.engine for one in of_load}):
+    for family, load in sorted({(row.family, row.load) for row in sets[0]}):
+        of_load = [row for row in sets[0] if (row.family, row.load) == (family, load)]
+        part(f"{family} {load}", lambda row, key=(family, load): (row.family, row.load) == key)
+        for engine in sorted({row.engine for row in of_load}):
             key = family, load, engine
-            part(f"{family} {load} {engine}", lambda one, key=key: (one.family, one.load, one.engine) == key)
+            part(f"{family} {load} {engine}", lambda row, key=key: (row.family, row.load, row.engine) == key)
 
 
 if __name__ == "__main__":
-    main([Path(one) for one in sys.argv[1:]])
+    main([Path(path) for path in sys.argv[1:]])

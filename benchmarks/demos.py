@@ -38,7 +38,7 @@ REQUESTS = {
 
 
 class Demo(Struct, frozen=True):
-    """Who plans what, and all that he says."""
+    """Who plans what, and all that they say."""
 
     engineer: str
     request: str
@@ -58,8 +58,10 @@ def submits(why: str, dp: int, **degrees: int) -> Reply:
 
 def takes_the_repair(request: ModelRequest) -> Reply:
     """Submits the document that the last answer of a tool offered."""
-    told: dict[str, Any] = json.loads(next(one.content for one in reversed(request.messages) if one.role == "tool"))
-    return calls(("submit_dag", {"handle": told["repaired_as"], "rationale": "The repaired plan is what I meant."}))
+    answer: dict[str, Any] = json.loads(
+        next(message.content for message in reversed(request.messages) if message.role == "tool")
+    )
+    return calls(("submit_dag", {"handle": answer["repaired_as"], "rationale": "The repaired plan is what I meant."}))
 
 
 def takes_the_reference(why: str) -> Reply:
@@ -89,7 +91,7 @@ def demos() -> Iterator[Demo]:
     yield Demo("stubborn", "64-gpus", [calls(("search_strategies", {"count": 3}))] * 5)
 
 
-def made(demo: Demo, path: Path) -> None:
+def write_transcript(demo: Demo, path: Path) -> None:
     """Run a demonstration and write its transcript to `path`."""
     model = ScriptedModel(demo.steps, name=f"scripted: the {demo.engineer} engineer")
     options = AgentOptions(mode="tools", transcript=path, reader="rules")
@@ -97,44 +99,44 @@ def made(demo: Demo, path: Path) -> None:
     model.assert_complete()
 
 
-def said(transcript: Transcript) -> list[dict[str, Any]]:
+def replies(transcript: Transcript) -> list[dict[str, Any]]:
     """Every answer of the model, without what it took: tokens of the random boundaries differ."""
     data = [step.data for step in transcript.steps if step.kind == "reply"]
-    return [{name: value for name, value in one.items() if name != "usage"} for one in data]
+    return [{name: value for name, value in reply.items() if name != "usage"} for reply in data]
 
 
 def renewed(demo: Demo, *, write: bool) -> tuple[Replay, bool]:
-    """The replay of a demonstration as it is today, and whether what is shipped is another.
+    """The replay of a demonstration as it is today, and whether the shipped transcript differs.
 
     Boundaries of quoted data are random, so that a transcript is made anew only where it has to be.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.json"
-        made(demo, path)
+        write_transcript(demo, path)
         today = read_transcript(path)
         if demo.path.exists():
             shipped = read_transcript(demo.path)
-            found = _replayed(shipped)
-            if found is not None and found.same and said(shipped) == said(today):
-                return found, False
+            replayed = _replayed(shipped)
+            if replayed is not None and replayed.same and replies(shipped) == replies(today):
+                return replayed, False
         if write:
             shutil.copyfile(path, demo.path)
     return replay(today), True
 
 
 def _replayed(shipped: Transcript) -> Replay | None:
-    """The replay of a transcript; `None` where it was offered tools that there are not any more."""
+    """The replay of a transcript; `None` where it was offered tools that no longer exist."""
     try:
         return replay(shipped)
     except InputError:
         return None
 
 
-def row(demo: Demo, found: Replay) -> str:
+def row(demo: Demo, replayed: Replay) -> str:
     """What a run took, on one line."""
-    use = found.result.report.model_use if found.result.report is not None else None
-    assert use is not None and found.result.plan is not None
-    plan = describe(found.result.plan.strategy)
+    use = replayed.result.report.model_use if replayed.result.report is not None else None
+    assert use is not None and replayed.result.plan is not None
+    plan = describe(replayed.result.plan.strategy)
     return (
         f"{demo.request:8} {demo.engineer:9} {use.status:22} {use.plan_from:15} {use.proposals:5} {use.turns:6} "
         f"{use.tool_calls:6} {use.input_tokens:9,} {use.output_tokens:7,}  {plan}"
@@ -151,9 +153,9 @@ def main() -> int:
     print(f"{'request':8} {'engineer':9} {'how it ended':22} {'plan from':15} {'prop.':>5} {'turns':>6} {'calls':>6} "
           f"{'tokens in':>9} {'out':>7}  plan")  # fmt: skip
     for demo in demos():
-        found, is_stale = renewed(demo, write=not check)
+        replayed, is_stale = renewed(demo, write=not check)
         stale += [demo.path.name] if is_stale else []
-        print(row(demo, found), flush=True)
+        print(row(demo, replayed), flush=True)
     if stale:
         print(f"{'stale' if check else 'made anew'}: {', '.join(stale)}")
     return 1 if stale and check else 0

@@ -43,7 +43,7 @@ INTERRUPTED = ("plan -o", "validate", "search", "fix", "eval --jobs 2 --journal"
 
 
 class Row(Struct, frozen=True):
-    """One end: whose, of what, and what is wrong with it."""
+    """One end: the call, its trouble, how it ended, and what is wrong with that."""
 
     name: str
     trouble: str
@@ -58,60 +58,62 @@ def fresh(base: Path) -> Iterator[Path]:
         yield Path(shutil.copytree(base, Path(place) / "work"))
 
 
-def troubled(base: Path, only: str, one: Call) -> list[Row]:
+def troubled(base: Path, only: str, call: Call) -> list[Row]:
     """A row for each trouble of a call."""
-    chosen = [trouble for trouble in TROUBLES if only in f"{one.name} × {trouble.name}"]
+    chosen = [trouble for trouble in TROUBLES if only in f"{call.name} × {trouble.name}"]
     if not chosen:
         return []
     with fresh(base) as folder:
-        usual = ended(one, folder)
+        usual = ended(call, folder)
     rows: list[Row] = []
     for trouble in chosen:
         with fresh(base) as folder:
-            found = ended(one, folder, trouble)
-        rows.append(Row(one.name, trouble.name, found, fault(one, usual, trouble, found)))
+            outcome = ended(call, folder, trouble)
+        rows.append(Row(call.name, trouble.name, outcome, fault(call, usual, trouble, outcome)))
     return rows
 
 
 def placed(base: Path, only: str, writer: tuple[Call, str]) -> list[Row]:
     """A row for each place that a call writes to."""
-    one, ending = writer
+    call, ending = writer
     usual, rows = None, list[Row]()
     for name, (_, is_refused) in PLACES.items():
-        if usual is not None and only not in f"{one.name} × {name}":
+        if usual is not None and only not in f"{call.name} × {name}":
             continue
         with fresh(base) as folder:
-            found = written(one, folder, ending, name)
-        usual = usual or found  # the first place is one where all is well
-        rows.append(Row(one.name, name, found, misplaced(usual, found, is_refused=is_refused)))
+            outcome = written(call, folder, ending, name)
+        usual = usual or outcome  # the first place is one where all is well
+        rows.append(Row(call.name, name, outcome, misplaced(usual, outcome, is_refused=is_refused)))
     return rows
 
 
-def stopped(base: Path, runs: int, chance: random.Random, one: Call) -> list[Row]:
+def stopped(base: Path, runs: int, chance: random.Random, call: Call) -> list[Row]:
     """A row for each of some interrupts, anywhere in the life of a call, a quarter of them in its first tenth."""
     with fresh(base) as folder:
         started = time.monotonic()
-        usual = ended(one, folder)
+        usual = ended(call, folder)
         took_s = time.monotonic() - started
     rows: list[Row] = []
     for number in range(runs):
         after_s = chance.uniform(0, took_s if number % 4 else took_s / 10)
         with fresh(base) as folder:
-            found = interrupted(one, folder, after_s)
-        rows.append(Row(one.name, f"interrupted after {after_s:.2f} s", found, disturbed(usual, found)))
+            outcome = interrupted(call, folder, after_s)
+        rows.append(Row(call.name, f"interrupted after {after_s:.2f} s", outcome, disturbed(usual, outcome)))
     return rows
 
 
 def tasks_of(options: argparse.Namespace, base: Path) -> list[Callable[[], list[Row]]]:
-    """What is to be run, in pieces that do not share a folder."""
+    """The tasks to run; no two share a folder."""
     tasks: list[Callable[[], list[Row]]] = []
     if options.what in ("troubles", None):
-        tasks += [partial(troubled, base, options.only, one) for one in (*CALLS, *HELPS)]
+        tasks += [partial(troubled, base, options.only, call) for call in (*CALLS, *HELPS)]
     if options.what in ("places", None):
-        tasks += [partial(placed, base, options.only, one) for one in WRITERS if options.only in f"{one[0].name} × "]
+        tasks += [
+            partial(placed, base, options.only, writer) for writer in WRITERS if options.only in f"{writer[0].name} × "
+        ]
     if options.what in ("interrupts", None):
-        calls = [one for one in CALLS if one.name in INTERRUPTED and options.only in one.name]
-        tasks += [partial(stopped, base, options.runs // len(calls), random.Random(one.name), one) for one in calls]
+        calls = [call for call in CALLS if call.name in INTERRUPTED and options.only in call.name]
+        tasks += [partial(stopped, base, options.runs // len(calls), random.Random(call.name), call) for call in calls]
     return tasks
 
 
@@ -131,9 +133,9 @@ def main() -> int:
             wrong += sum(row.wrong is not None for row in rows)
             for row in rows:
                 if row.wrong is not None or options.all:
-                    said = (row.found.err.splitlines() or [""])[-1][:120]
+                    last = (row.found.err.splitlines() or [""])[-1][:120]
                     status, lines = row.found.status, row.found.lines
-                    print(f"{row.name:<26} {row.trouble:<30} {status:>4} {lines:>3}  {row.wrong or 'right'}  {said}")
+                    print(f"{row.name:<26} {row.trouble:<30} {status:>4} {lines:>3}  {row.wrong or 'right'}  {last}")
             sys.stdout.flush()
     print(f"{count - wrong:,} of {count:,} ended as they should")
     return 1 if wrong else 0

@@ -64,16 +64,16 @@ def _calls(path: Path) -> Iterator[tuple[list[str], ast.Call]]:
     """The names in each call of `add_argument` that adds a flag."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "add_argument":
-            names = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            names = [arg.value for arg in node.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
             if names and all(name.startswith("-") for name in names):
                 yield names, node
 
 
 def _stated(call: ast.Call) -> str:
     """The kind that a call states itself."""
-    stated = {one.arg: ast.unparse(one.value).strip("'") for one in call.keywords if one.arg in ("action", "type")}
-    said = stated.get("action", stated.get("type", "str")).rpartition(".")[2]
-    return "switch" if "StoreTrue" in said else _STATED.get(said, "text")
+    stated = {kw.arg: ast.unparse(kw.value).strip("'") for kw in call.keywords if kw.arg in ("action", "type")}
+    named = stated.get("action", stated.get("type", "str")).rpartition(".")[2]
+    return "switch" if "StoreTrue" in named else _STATED.get(named, "text")
 
 
 def _vllm(root: Path) -> Iterator[Flag]:
@@ -83,8 +83,8 @@ def _vllm(root: Path) -> Iterator[Flag]:
     # `lora_kwargs = get_kwargs(LoRAConfig)`, and of that `lora_kwargs["max_loras"]`.
     tables = dict(re.findall(r"(\w+_kwargs) = get_kwargs\((\w+)\)", source))
     for names, call in chain(_calls(arguments), _calls(served)):
-        found = re.search(r"(\w+_kwargs)\['(\w+)'\]", ast.unparse(call))
-        kind = _kind(ast.unparse(classes[tables[found[1]]][found[2]])) if found else _stated(call)
+        match = re.search(r"(\w+_kwargs)\['(\w+)'\]", ast.unparse(call))
+        kind = _kind(ast.unparse(classes[tables[match[1]]][match[2]])) if match else _stated(call)
         yield from ((name, kind) for name in names)
     for name, annotation in {**classes["BaseFrontendArgs"], **classes["FrontendArgs"]}.items():
         yield name, _kind(ast.unparse(annotation))
@@ -108,13 +108,13 @@ def _sglang_field(name: str, annotation: ast.expr) -> Iterator[Flag]:
     declared, meta = annotation.slice.elts[:2]
     if not isinstance(meta, ast.Call):
         meta = ast.Call(meta, [], [])
-    options = {one.arg: one.value for one in meta.keywords}
+    options = {kw.arg: kw.value for kw in meta.keywords}
     if "no_cli" in options:
         return
     spelled = [ast.literal_eval(options["cli_name"])] if "cli_name" in options else [name]
     spelled += ast.literal_eval(options["aliases"]) if "aliases" in options else []
     kind = _stated(meta) if {"action", "type_parser"} & {*options} else _kind(ast.unparse(declared))
-    yield from ((one, kind) for one in spelled)
+    yield from ((spelling, kind) for spelling in spelled)
 
 
 def _plain(name: str) -> str:
@@ -151,8 +151,8 @@ def _sortable(value: str) -> list[int | str]:
 
 
 def write(engine: str, sources: Path) -> None:
-    """Write the flags of the engine, of whose releases each has a folder in `sources`, named by its numbers."""
-    folders = sorted((one for one in sources.iterdir() if re.fullmatch(r"\d+(\.\d+){2}", one.name)), key=_release)
+    """Write the flags of the engine; `sources` has a folder of each release, named by its numbers."""
+    folders = sorted((path for path in sources.iterdir() if re.fullmatch(r"\d+(\.\d+){2}", path.name)), key=_release)
     read, package = {"vllm": (_vllm, "vllm"), "sglang": (_sglang, "sglang/srt")}[engine]
     kinds = {_plain(name): kind for name, kind in read(folders[-1])}
     of_release = {folder.name: _names(folder / package) for folder in folders[:-1]}

@@ -53,7 +53,7 @@ def write(path: Path) -> None:
 
 
 def _vllm() -> Ask:
-    """What parses a command of vLLM and makes its configuration, as its server does before it starts anything."""
+    """A function that parses a command of vLLM and makes its configuration, as its server does before it starts."""
     import vllm.platforms as platforms  # pyright: ignore[reportMissingImports]
     from vllm.platforms.cpu import CpuPlatform  # pyright: ignore[reportMissingImports]
 
@@ -65,29 +65,29 @@ def _vllm() -> Ask:
 
     def ask(arguments: list[str]) -> None:
         parser = make_arg_parser(FlexibleArgumentParser())
-        said = parser.parse_args(arguments[2:])
-        said.model, said.load_format, said.skip_tokenizer_init = said.model_tag, "dummy", True
-        engine = AsyncEngineArgs.from_cli_args(said)
-        engine.create_engine_config(UsageContext.OPENAI_API_SERVER, headless=said.headless)
+        options = parser.parse_args(arguments[2:])
+        options.model, options.load_format, options.skip_tokenizer_init = options.model_tag, "dummy", True
+        engine = AsyncEngineArgs.from_cli_args(options)
+        engine.create_engine_config(UsageContext.OPENAI_API_SERVER, headless=options.headless)
 
     return ask
 
 
 def _sglang() -> Ask:
-    """The same of SGLang."""
+    """As `_vllm`, for SGLang."""
     from sglang.srt.server_args import prepare_server_args  # pyright: ignore[reportMissingImports]
 
     def ask(arguments: list[str]) -> None:
         words = [*arguments[3:], "--device", "cpu", "--skip-tokenizer-init", "--load-format", "dummy"]
-        said = prepare_server_args(words)
-        said.resolve_once()
-        said.check_server_args()
+        options = prepare_server_args(words)
+        options.resolve_once()
+        options.check_server_args()
 
     return ask
 
 
 def ask_all(engine: str, path: Path) -> None:
-    """Add to each command of `engine` whether it was accepted, and what was said if not."""
+    """Add to each command of `engine` whether it was accepted, and why not."""
     os.environ["HF_HUB_OFFLINE"] = "1"
     ask = {"vllm": _vllm, "sglang": _sglang}[engine]()
     rows = json.loads(path.read_text(encoding="utf-8"))
@@ -99,27 +99,27 @@ def ask_all(engine: str, path: Path) -> None:
 
 
 def _refusal(ask: Ask, row: dict[str, Any]) -> str | None:
-    """What the engine says against a command; `None`: nothing."""
+    """Why the engine refuses a command; `None` if it does not."""
     config = {"torch_dtype": "bfloat16", **row["config"]}
     config.setdefault("architectures", [_ARCHITECTURES[config["model_type"]]])
     if "quantization_config" in config:
         config["quantization_config"] = {"activation_scheme": "dynamic", **config["quantization_config"]}
-    kept, printed = dict(os.environ), io.StringIO()
+    environment, printed = dict(os.environ), io.StringIO()
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stderr(printed):
         (Path(folder) / "config.json").write_text(json.dumps(config), encoding="utf-8")
-        os.environ.update({name: _said(value, folder) for name, value in row["environment"].items()})
+        os.environ.update({name: _filled(value, folder) for name, value in row["environment"].items()})
         try:
-            ask([_said(word, folder) for word in row["arguments"]])
+            ask([_filled(word, folder) for word in row["arguments"]])
         except (Exception, SystemExit) as error:  # noqa: BLE001 - an engine refuses by whatever it raises
             return f"{error} {printed.getvalue()[-300:]}".strip()[:500] or type(error).__name__
         finally:
             os.environ.clear()
-            os.environ.update(kept)
+            os.environ.update(environment)
     return None
 
 
-def _said(word: str, folder: str) -> str:
-    return re.sub(r"\$([A-Z0-9]+)", lambda found: folder if found[1] == "MODEL" else "127.0.0.1", word)
+def _filled(word: str, folder: str) -> str:
+    return re.sub(r"\$([A-Z0-9]+)", lambda match: folder if match[1] == "MODEL" else "127.0.0.1", word)
 
 
 def record(path: Path) -> None:

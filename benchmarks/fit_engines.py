@@ -85,9 +85,9 @@ def read_cases(path: Path) -> list[Case]:
     cases: list[Case] = []
     settings: Settings = {}
     refused: defaultdict[str, int] = defaultdict(int)
-    for situation, found in spread_out(figures, about).items():
+    for situation, by_figure in spread_out(figures, about).items():
         group, pair, tier = about[situation]
-        measured = {name: statistics.fmean(values) for name, values in found.items()}
+        measured = {name: statistics.fmean(values) for name, values in by_figure.items()}
         try:
             cases.append(case_of(About(tier, group, pair), situation, measured, settings))
         except InputError as error:
@@ -102,13 +102,13 @@ def spread_out(figures: Figures, about: dict[Situation, tuple[str, str, str]]) -
     groups: defaultdict[str, list[Situation]] = defaultdict(list)
     for situation in figures:
         groups[about[situation][0]].append(situation)
-    kept: Figures = {}
+    spread: Figures = {}
     for group in groups.values():
-        group.sort(key=lambda one: (one.lengths.input_tokens, one.lengths.output_tokens, str(one.arrivals)))
+        group.sort(key=lambda case: (case.lengths.input_tokens, case.lengths.output_tokens, str(case.arrivals)))
         count = min(MOST_OF_GROUP, len(group))
         chosen = {round(place * (len(group) - 1) / max(1, count - 1)) for place in range(count)}
-        kept |= {group[index]: figures[group[index]] for index in sorted(chosen)}
-    return kept
+        spread |= {group[index]: figures[group[index]] for index in sorted(chosen)}
+    return spread
 
 
 def family(case: Case, figure: str) -> str:
@@ -134,7 +134,7 @@ def summary(
     errors: dict[tuple[str, str], list[float]], keep: set[str] | None = None
 ) -> dict[str, tuple[float, float, int]]:
     """Median and p90 over groups of the groups' median absolute error in percent, and the number of groups."""
-    found: dict[str, tuple[float, float, int]] = {}
+    by_family: dict[str, tuple[float, float, int]] = {}
     for name in ("tpot", "ttft_low", "ttft_load", "e2e", "throughput"):
         medians = [
             100 * float(np.median(np.abs(values)))
@@ -142,8 +142,8 @@ def summary(
             if fam == name and (keep is None or group in keep)
         ]
         if medians:
-            found[name] = (float(np.median(medians)), float(np.percentile(medians, 90)), len(medians))
-    return found
+            by_family[name] = (float(np.median(medians)), float(np.percentile(medians, 90)), len(medians))
+    return by_family
 
 
 def show(title: str, errors: Errors, tier_a: set[str]) -> None:
@@ -153,13 +153,13 @@ def show(title: str, errors: Errors, tier_a: set[str]) -> None:
     for name, keep in (("all", None), ("tier A", tier_a)):
         print(f"  {name:8}", "  ".join(f"{k} {m:.1f}/{p:.0f} ({n})" for k, (m, p, n) in summary(errors, keep).items()))
     for source in sources:
-        own = {key: value for key, value in errors.items() if key[1].startswith(source + "|")}
-        print(f"  {source:8}", "  ".join(f"{k} {m:.1f}/{p:.0f} ({n})" for k, (m, p, n) in summary(own).items()))
+        of_source = {key: value for key, value in errors.items() if key[1].startswith(source + "|")}
+        print(f"  {source:8}", "  ".join(f"{k} {m:.1f}/{p:.0f} ({n})" for k, (m, p, n) in summary(of_source).items()))
 
 
 def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case]) -> dict[str, object]:
     """One entry of the data file. How the engine schedules is documented behaviour, kept from the file as it is."""
-    own = [case for case in cases if case.wanted[:2] == key[:2] and key[2] in (POOLED, case.wanted[2])]
+    members = [case for case in cases if case.wanted[:2] == key[:2] and key[2] in (POOLED, case.wanted[2])]
     scheduler = next(
         entry.scheduler
         for wanted in (key, (*key[:2], POOLED))
@@ -175,8 +175,8 @@ def entry_of(key: Key, fitted: Fitted, cases: Sequence[Case]) -> dict[str, objec
         "accelerator_class": key[2],
         "constants": {name: float(f"{value:.4g}") for name, value in constants.model_dump().items()},
         "scheduler": scheduler.model_dump(exclude_defaults=True),
-        "rows": sum(len(case.measured) for case in own),
-        "source": "published end-to-end results: " + ", ".join(sorted({sources_of(case) for case in own})),
+        "rows": sum(len(case.measured) for case in members),
+        "source": "published end-to-end results: " + ", ".join(sorted({sources_of(case) for case in members})),
         "fitted": date.today().isoformat(),
     }
 

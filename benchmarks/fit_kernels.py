@@ -50,21 +50,23 @@ def text_of(file: ProfileFile) -> str:
 
 
 def order_of(entry: KernelEntry) -> tuple[str, str, str, str, int, int]:
-    """What entries are sorted by."""
+    """The sort key of entries."""
     return (entry.kernel, entry.variant, entry.framework, entry.version, entry.nodes or 0, entry.ranks or 0)
 
 
 def merge(path: Path, accelerator: str, entries: list[KernelEntry], checks: list[CarryCheck]) -> ProfileFile:
     """The file at `path` with all entries of the refitted kernels replaced."""
     old = ProfileFile.model_validate_json(path.read_text(encoding="utf-8")) if path.exists() else None
-    kernels = {one.kernel for one in (*entries, *checks)}
-    kept = [one for one in (old.entries if old else ()) if one.kernel not in kernels]
-    kept_checks = [one for one in (old.carry_checks if old else ()) if one.kernel not in kernels]
+    kernels = {row.kernel for row in (*entries, *checks)}
+    kept = [entry for entry in (old.entries if old else ()) if entry.kernel not in kernels]
+    kept_checks = [check for check in (old.carry_checks if old else ()) if check.kernel not in kernels]
     return ProfileFile(
         accelerator=accelerator,
         entries=tuple(sorted([*kept, *entries], key=order_of)),
         carry_checks=tuple(
-            sorted([*kept_checks, *checks], key=lambda one: (one.kernel, one.variant, one.framework, one.source))
+            sorted(
+                [*kept_checks, *checks], key=lambda check: (check.kernel, check.variant, check.framework, check.source)
+            )
         ),
     )
 
@@ -72,19 +74,19 @@ def merge(path: Path, accelerator: str, entries: list[KernelEntry], checks: list
 def show(name: str, fitted: FittedAccelerators) -> None:
     """Print the errors of each entry and of each carry-over."""
     for accelerator, entries in fitted.entries.items():
-        for one in sorted(entries, key=order_of):
-            if one.held_back_median_pct is None:
+        for row in sorted(entries, key=order_of):
+            if row.held_back_median_pct is None:
                 continue
-            size = f" {one.nodes or 1}x{one.ranks}" if one.ranks else ""
-            constants = " ".join(f"{key}={value:g}" for key, value in one.constants.items())
+            size = f" {row.nodes or 1}x{row.ranks}" if row.ranks else ""
+            constants = " ".join(f"{key}={value:g}" for key, value in row.constants.items())
             print(
-                f"{accelerator:29} {one.kernel} {one.variant}{size} {one.framework}-{one.version}: {one.rows} rows, "
-                f"held back {one.held_back_median_pct}/{one.held_back_p90_pct} % ({one.held_back_rows}) | {constants}"
+                f"{accelerator:29} {row.kernel} {row.variant}{size} {row.framework}-{row.version}: {row.rows} rows, "
+                f"held back {row.held_back_median_pct}/{row.held_back_p90_pct} % ({row.held_back_rows}) | {constants}"
             )
     for accelerator, checks in fitted.carry_checks.items():
-        for one in checks:
-            print(f"carry {one.source} -> {accelerator} {name} {one.variant} {one.framework}: "
-                  f"{one.median_pct}/{one.p90_pct} % of {one.rows} rows")  # fmt: skip
+        for check in checks:
+            print(f"carry {check.source} -> {accelerator} {name} {check.variant} {check.framework}: "
+                  f"{check.median_pct}/{check.p90_pct} % of {check.rows} rows")  # fmt: skip
 
 
 def main() -> None:
@@ -104,10 +106,10 @@ def main() -> None:
         show(name, fitted)
         for accelerator in sorted({*fitted.entries, *fitted.carry_checks}):
             path = arguments.output / f"{accelerator}.json"
-            found = merge(
+            merged = merge(
                 path, accelerator, fitted.entries.get(accelerator, []), fitted.carry_checks.get(accelerator, [])
             )
-            path.write_text(text_of(found), encoding="utf-8")
+            path.write_text(text_of(merged), encoding="utf-8")
         print(f"{name}: {time.perf_counter() - started:.0f} s")
 
 

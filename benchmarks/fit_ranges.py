@@ -86,32 +86,32 @@ def show_errors(rows: Sequence[MeasuredRow], predictions: Sequence[float | None]
     """Print median and p90 errors over groups, of all and by tier."""
     scores = score(rows, predictions)
     print("Held back: median and p90 error in percent, bias, over groups")
-    for one in (*scores.families, *scores.tiers):
-        errors = one.model
+    for part in (*scores.families, *scores.tiers):
+        errors = part.model
         print(
-            f"  {one.of:8} {one.family:10} {errors.median_pct:6.1f} {errors.p90_pct:7.1f} {errors.bias_pct:+7.1f}"
-            f"  {one.groups} groups, {one.rows} rows"
+            f"  {part.of:8} {part.family:10} {errors.median_pct:6.1f} {errors.p90_pct:7.1f} {errors.bias_pct:+7.1f}"
+            f"  {part.groups} groups, {part.rows} rows"
         )
 
 
 def show_coverage(misses: Sequence[Miss]) -> None:
-    """Print how many measurements the ranges hold that were made without their pair."""
+    """Print how many measurements lie inside ranges that were made without their pair."""
     print("Inside of the 90% ranges in percent, each pair left out of those that it is judged by")
     print("  metric        of rows  of pairs   rows  pairs  without range  width")
-    for one in coverage(misses):
+    for part in coverage(misses):
         print(
-            f"  {one.name:12} {one.inside_pct:8.1f} {one.inside_by_pair_pct:9.1f} {one.rows:6} {one.pairs:6} "
-            f"{one.rangeless:14}  x{one.width:.1f}"
+            f"  {part.name:12} {part.inside_pct:8.1f} {part.inside_by_pair_pct:9.1f} {part.rows:6} {part.pairs:6} "
+            f"{part.rangeless:14}  x{part.width:.1f}"
         )
 
 
 def show_ranges(ranges: Sequence[ErrorRange]) -> None:
     """Print every cell with its counts."""
     print("Ranges: measured over predicted")
-    for one in ranges:
-        words = " ".join((one.kind or "all", one.engine or "", one.generation or "")).strip()
-        counts = f"{one.rows} rows, {one.pairs} pairs"
-        print(f"  {one.metric:10} {one.load:7} {words:24} {one.low:.2f}-{one.high:.2f}  {counts}")
+    for cell in ranges:
+        words = " ".join((cell.kind or "all", cell.engine or "", cell.generation or "")).strip()
+        counts = f"{cell.rows} rows, {cell.pairs} pairs"
+        print(f"  {cell.metric:10} {cell.load:7} {words:24} {cell.low:.2f}-{cell.high:.2f}  {counts}")
 
 
 def rotated(table: Path, folds: int) -> Unseen:
@@ -119,9 +119,9 @@ def rotated(table: Path, folds: int) -> Unseen:
     cases, start = read_cases(table), time.perf_counter()
     fold_by_pair = folds_of(cases, folds)
     levels: list[Levels] = []
-    kept = [[case for case in cases if fold_by_pair[case.about.pair] != fold] for fold in range(folds)]
+    remaining = [[case for case in cases if fold_by_pair[case.about.pair] != fold] for fold in range(folds)]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for fold, fitted in enumerate(pool.map(fit_levels, kept), 1):
+        for fold, fitted in enumerate(pool.map(fit_levels, remaining), 1):
             levels.append(fitted)
             print(f"  {time.perf_counter() - start:6.0f} s  fold {fold} of {folds}", flush=True)
     return Unseen(levels, fold_by_pair)
@@ -135,7 +135,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help="write the data file")
     chosen = parser.parse_args()
     unseen = rotated(chosen.table, chosen.folds)
-    known = [(row, found) for row in read_table_file(chosen.table) if isinstance(found := situation_of(row), Situation)]
+    known = [(row, case) for row in read_table_file(chosen.table) if isinstance(case := situation_of(row), Situation)]
     predictions = [unseen(situation) for _, situation in known]
     show_errors([row for row, _ in known], predictions)
     misses = [
@@ -152,19 +152,19 @@ def main() -> None:
         if figure and row.tier != "C"
     ]
     ratios = {}
-    for name, what, found in (
+    for name, what, ratio_errors in (
         ("ratios", "two layouts", list(ratio_misses(predicted))),
         ("hardware_ratios", "two accelerators", list(hardware_misses(predicted))),
     ):
         print(f"The same of the ratio of {what} under one load")
-        show_coverage(found)
-        ratios[name] = ratios_of(found)
+        show_coverage(ratio_errors)
+        ratios[name] = ratios_of(ratio_errors)
         show_ranges(ratios[name])
     if chosen.write:
-        made = {"ranges": ranges, **ratios}
-        written = {name: [one.model_dump(exclude_none=True) for one in each] for name, each in made.items()}
-        found = {"made": date.today().isoformat(), **written}
-        DATA.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        tables = {"ranges": ranges, **ratios}
+        written = {name: [cell.model_dump(exclude_none=True) for cell in each] for name, each in tables.items()}
+        document = {"made": date.today().isoformat(), **written}
+        DATA.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -58,8 +58,8 @@ def outcome_of(proposal: Proposal) -> Outcome:
         else:
             changed.append(f"{name} {before} → {after}")
     misread = differences(read, proposal.expected)
-    said = [name for name in proposal.expected if name not in ("says", "absent", "not_understood")]
-    return Outcome(proposal.name, misread, said, kept, changed, list(_reasons(result)), result)
+    stated = [name for name in proposal.expected if name not in ("says", "absent", "not_understood")]
+    return Outcome(proposal.name, misread, stated, kept, changed, list(_reasons(result)), result)
 
 
 def _decided(read: ReadProposal, plan: dict[str, Any]) -> Iterator[tuple[str, Any, Any]]:

@@ -77,8 +77,8 @@ def main() -> int:
         )
         is_bad = seconds > MOST_TIMES_THE_LIMIT * arguments.time_limit or done.returncode not in (0, 1)
         bad += is_bad
-        said = "cut" if left_out else "whole"
-        print(f"{seconds:7.1f} s  exit {done.returncode}  {said:5}  {words}{'  <-' if is_bad else ''}", flush=True)
+        extent = "cut" if left_out else "whole"
+        print(f"{seconds:7.1f} s  exit {done.returncode}  {extent:5}  {words}{'  <-' if is_bad else ''}", flush=True)
         if done.returncode not in (0, 1):
             print(f"           {done.stderr.strip()[:200]}")
     print(f"{bad} of {len(REQUESTS)} did not end as they should")

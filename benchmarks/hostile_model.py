@@ -36,7 +36,7 @@ def questions(count: int, seed: int, most_gpus: int) -> list[tuple[str, Question
     """So many requests of the tests' table that have a plan on at most so many GPUs, drawn."""
     rows = json.loads(REQUESTS.read_text(encoding="utf-8"))
     askable = _askable(random.Random(seed).sample(rows, len(rows)))
-    return list(islice((one for one in askable if one[1].request.facts.gpus <= most_gpus), count))
+    return list(islice((pair for pair in askable if pair[1].request.facts.gpus <= most_gpus), count))
 
 
 def _askable(rows: list[dict[str, str]]) -> Iterator[tuple[str, Question]]:
@@ -59,13 +59,13 @@ def share_lines(title: str, counted: Counter[str]) -> Iterator[str]:
 
 def wrong_of(runs: list[tuple[str, HostileRun]]) -> Iterator[str]:
     """What did not hold, run by run."""
-    for request, one in runs:
-        yield from (f"{one.name}, {request}: {fault}" for fault in one.faults)
+    for request, run in runs:
+        yield from (f"{run.name}, {request}: {fault}" for fault in run.faults)
     for start in range(0, len(runs), BATCH):
         batch = runs[start : start + BATCH]
-        for place in refused_afresh([one.plan for _, one in batch]):
-            request, one = batch[place]
-            yield f"{one.name}, {request}: {one.status}, but validate refuses the plan"
+        for place in refused_afresh([run.plan for _, run in batch]):
+            request, run = batch[place]
+            yield f"{run.name}, {request}: {run.status}, but validate refuses the plan"
 
 
 def main() -> int:
@@ -87,11 +87,11 @@ def main() -> int:
         except Exception:  # noqa: BLE001 - that nothing a model says raises is what is looked at
             wrong.append(f"seed {seed}, {request}: {traceback.format_exc()}")
     wrong += wrong_of(runs)
-    ended = Counter(one.status for _, one in runs)
-    print("\n".join(share_lines("runs, by whose plan was returned", Counter(one.share for _, one in runs))))
+    ended = Counter(run.status for _, run in runs)
+    print("\n".join(share_lines("runs, by whose plan was returned", Counter(run.share for _, run in runs))))
     print("\n".join(share_lines("runs, by how they ended", Counter(ended))))
-    print("\n".join(share_lines("proposals", Counter(name for _, one in runs for name in one.verdicts))))
-    times = [one.seconds for _, one in runs]
+    print("\n".join(share_lines("proposals", Counter(name for _, run in runs for name in run.verdicts))))
+    times = [run.seconds for _, run in runs]
     print(f"{len(asked)} requests, {time.monotonic() - started:.0f} s; a run takes {statistics.median(times):.2f} s "
           f"of the processor (median), {max(times):.1f} s (longest)")  # fmt: skip
     print(f"{len(wrong)} of {arguments.runs:,} runs went wrong")

@@ -48,7 +48,7 @@ from shardwright.tools.plan.placement import gpu_count
 GIB = 2**30
 CLOSE = 0.12
 QUANTITIES = ("kv_tokens", "kv_gib", "weights_gib")
-TOLD = ("activation_gib", "non_torch_gib")
+LIBRARY_TERMS = ("activation_gib", "non_torch_gib")
 # Formats that tables name by their method, and caches whose rows name none.
 WEIGHTS: dict[str, DType] = {"bnb": "int4", "awq": "int4"}
 
@@ -62,29 +62,29 @@ class Start(Struct, frozen=True):
     @property
     def name(self) -> str:
         """For people: the model on its GPUs under the engine."""
-        one = self.columns
-        degrees = " ".join(f"{key}{one[key]}" for key in ("tp", "pp", "ep", "dp") if one[key] != "1")
-        return f"{one['id']} {one['model']} {one['gpu']} {degrees} {one['engine']} {one['engine_version']}"
+        row = self.columns
+        degrees = " ".join(f"{key}{row[key]}" for key in ("tp", "pp", "ep", "dp") if row[key] != "1")
+        return f"{row['id']} {row['model']} {row['gpu']} {degrees} {row['engine']} {row['engine_version']}"
 
     def noted(self, words: str) -> int | None:
         """The number that stands behind `words` in the notes."""
-        found = re.search(rf"{words} (\d+)", self.columns["notes"])
-        return None if found is None else int(found[1])
+        match = re.search(rf"{words} (\d+)", self.row["notes"])
+        return None if match is None else int(match[1])
 
 
 def starts_of(path: Path) -> list[Start]:
     """The starts of the table, SUSPECT rows left out."""
-    found: dict[str, Start] = {}
+    by_name: dict[str, Start] = {}
     with path.open(encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
-            if row["notes"].startswith("SUSPECT") or row["quantity"] not in (*QUANTITIES, *TOLD):
+            if row["notes"].startswith("SUSPECT") or row["quantity"] not in (*QUANTITIES, *LIBRARY_TERMS):
                 continue
             name = row["id"].rpartition("-")[0]
-            start = found.setdefault(name, Start(row | {"id": name}, {}))
+            start = by_name.setdefault(name, Start(row | {"id": name}, {}))
             start.logged[row["quantity"]] = float(row["value"])
     return [
         start
-        for start in found.values()
+        for start in by_name.values()
         if start.columns["memory_utilization"] and start.columns["kv_dtype"] != "not stated"
     ]
 
@@ -104,13 +104,13 @@ def accelerator_of(start: Start) -> Accelerator:
     return find_accelerator(re.sub(r"\s*(?:Blackwell-|class|\().*", "", written).replace("MI35x", "MI355X"))
 
 
-def precision_of(start: Start, part: Accelerator, own: Architecture) -> PrecisionBlock:
+def precision_of(start: Start, part: Accelerator, architecture: Architecture) -> PrecisionBlock:
     """The number formats of a start; a cache that is not stated has the 16 bits of the activations."""
     written = start.columns["weights_dtype"].lower()
     prefix = re.split(r"[-\s/(]", written)[0]
-    weights = WEIGHTS.get(prefix) or dtype_of(written) or own.native_precision
+    weights = WEIGHTS.get(prefix) or dtype_of(written) or architecture.native_precision
     if "mixed" in written or "experts" in written:
-        weights = own.native_precision
+        weights = architecture.native_precision
     cache = start.columns["kv_dtype"].replace("int8_per_token_head", "int8").replace("_", " ")
     wide: DType = "fp16" if weights == "fp16" else "bf16"
     return PrecisionBlock(
@@ -118,18 +118,18 @@ def precision_of(start: Start, part: Accelerator, own: Architecture) -> Precisio
     )  # fmt: skip
 
 
-def strategy_of(start: Start, own: Architecture) -> Strategy:
+def strategy_of(start: Start, architecture: Architecture) -> Strategy:
     """The degrees of a start: `dp` with experts is attention in groups, without them replicas; one replica is asked."""
     tp, pp, ep, dp = (int(start.columns[key]) for key in ("tp", "pp", "ep", "dp"))
-    grouped = dp > 1 and own.is_moe
+    grouped = dp > 1 and architecture.is_moe
     width = tp * dp if grouped else tp
     degrees = PhaseStrategy(
         pp=pp,
         tp=tp,
-        ep=ep if own.is_moe else 1,
-        tp_ffn=tp if own.has_split_ffn else 1,
+        ep=ep if architecture.is_moe else 1,
+        tp_ffn=tp if architecture.has_split_ffn else 1,
         attention_dp=dp if grouped else None,
-        tp_expert=width // ep if own.is_moe and width > ep else None,
+        tp_expert=width // ep if architecture.is_moe and width > ep else None,
     )
     draft = Strategy(dp=1, gpu_count=1, prefill=degrees, decode=degrees)
     return draft.model_copy(update={"gpu_count": gpu_count(draft)})
@@ -142,11 +142,11 @@ def layout_of(start: Start) -> LoadedLayout:
         InputError: a name or a fact is not known.
     """
     part = accelerator_of(start)
-    own = find_model(re.sub(r"\s*\(.*", "", start.columns["model"])).architecture()
-    strategy = strategy_of(start, own)
+    architecture = find_model(re.sub(r"\s*\(.*", "", start.columns["model"])).architecture()
+    strategy = strategy_of(start, architecture)
     node = min(8, strategy.gpu_count)
     facts = hardware_facts(part, -(-strategy.gpu_count // node), node)
-    length = int(start.columns["max_model_len"] or min(own.max_position_embeddings, 131_072))
+    length = int(start.columns["max_model_len"] or min(architecture.max_position_embeddings, 131_072))
     relaxations: tuple[Relaxation, ...] = ("vocab_parallel", "tp_in_expert", "attention_dp")
     serving = ServingBlock(
         engine=start.columns["engine"],
@@ -155,10 +155,10 @@ def layout_of(start: Start) -> LoadedLayout:
         max_batch=start.noted("seqs") or start.noted("max_running(?:_requests)?"),
     )
     setting = make_setting(
-        replace(own, max_position_embeddings=max(own.max_position_embeddings, length)),
+        replace(architecture, max_position_embeddings=max(architecture.max_position_embeddings, length)),
         facts,
         WorkloadBlock(input_tokens=max(1, length - 1), output_tokens=1),
-        precision_of(start, part, own),
+        precision_of(start, part, architecture),
         PolicyBlock(
             relaxations=relaxations, memory_utilization=float(start.columns["memory_utilization"])
         ),
@@ -169,17 +169,17 @@ def layout_of(start: Start) -> LoadedLayout:
 
 def terms_of(layout: LoadedLayout) -> list[DeviceTerms]:
     """The terms of each kind of device."""
-    return [one for _, terms in layout_terms(layout) for one in terms]
+    return [device_terms for _, terms in layout_terms(layout) for device_terms in terms]
 
 
 def predicted(layout: LoadedLayout, use: MemoryUse) -> dict[str, float]:
-    """What the product says of each quantity, were the engine's constants those of `use`."""
-    own, other = (
-        min(room_bytes(layout.setting, terms, one) for terms in terms_of(layout)) for one in (None, use)
+    """The predicted value of each quantity, with `use` as the engine's constants."""
+    room, other_room = (
+        min(room_bytes(layout.setting, terms, memory_use) for terms in terms_of(layout)) for memory_use in (None, use)
     )  # fmt: skip
     return {
-        "kv_tokens": (logged_tokens(layout) or 0) * max(0.0, other) / max(1.0, own),
-        "kv_gib": other / GIB,
+        "kv_tokens": (logged_tokens(layout) or 0) * max(0.0, other_room) / max(1.0, room),
+        "kv_gib": other_room / GIB,
         "weights_gib": max(terms.weights for terms in terms_of(layout)) / GIB,
     }
 
@@ -188,28 +188,29 @@ class LeftOut:
     """The engine's constants by what every other pair of model and accelerator logged: medians, where there are any."""
 
     def __init__(self, starts: Iterable[tuple[Start, LoadedLayout]]) -> None:
-        self.told: dict[tuple[str, float], list[tuple[tuple[str, str], float]]] = defaultdict(list)
+        self.logged: dict[tuple[str, float], list[tuple[tuple[str, str], float]]] = defaultdict(list)
         for start, layout in starts:
             use, ranks = layout.setting.memory_use, len(layout.devices)
-            terms, batch = max(terms_of(layout), key=lambda one: one.stages[0].has_head), layout.setting.batch_of(use)
+            terms = max(terms_of(layout), key=lambda device_terms: device_terms.stages[0].has_head)
+            batch = layout.setting.batch_of(use)
             architecture = layout.setting.architecture
             if (activation := start.logged.get("activation_gib")) is not None and use.logit_bytes:
                 token = 2 * architecture.hidden_size * layout.setting.activation_bytes
                 passes = (float(terms.stages[0].bytes_per_token) if architecture.is_moe else token) * batch.tokens
                 logit = (activation * GIB - passes) / (batch.sequences * architecture.vocab_size)
-                self.told["logit_bytes", use.logit_bytes].append((self.pair(start), logit))
+                self.logged["logit_bytes", use.logit_bytes].append((self.pair(start), logit))
             if (outside := start.logged.get("non_torch_gib")) is not None:
                 field = self.field(layout, ranks)
-                self.told[field, getattr(use, field)].append((self.pair(start), outside * GIB))
+                self.logged[field, getattr(use, field)].append((self.pair(start), outside * GIB))
 
     @staticmethod
     def pair(start: Start) -> tuple[str, str]:
-        """What is left out together."""
+        """The pair of model and accelerator, which is left out as a whole."""
         return start.columns["model"].rpartition("/")[2].lower(), start.columns["gpu"]
 
     @staticmethod
     def field(layout: LoadedLayout, ranks: int) -> str:
-        """Which constant is memory outside torch."""
+        """The name of the constant for memory outside torch."""
         if ranks == 1:
             return "alone_bytes"
         linked = layout.setting.hardware.accelerator.scale_up_domain_accelerators != 1
@@ -220,8 +221,8 @@ class LeftOut:
         use = layout.setting.memory_use
         changed: dict[str, float] = {}
         for field in ("logit_bytes", self.field(layout, len(layout.devices))):
-            told = self.told.get((field, getattr(use, field)), [])
-            others = [value for pair, value in told if pair != self.pair(start)]
+            logged = self.logged.get((field, getattr(use, field)), [])
+            others = [value for pair, value in logged if pair != self.pair(start)]
             if others:
                 changed[field] = statistics.median(others)
         return replace(use, **changed)
@@ -232,11 +233,11 @@ def kinds_of(start: Start, layout: LoadedLayout) -> Iterator[str]:
     engine = engine_name(start.columns["engine"])
     yield f"{engine} {layout.setting.engine.entry.generation}"
     attention = [layer.attention for layer in layout.setting.architecture.layers if layer.attention is not None]
-    if any(one.state_elements for one in attention):
+    if any(spec.state_elements for spec in attention):
         yield "linear or compressed layers"
-    elif any(one.window_tokens for one in attention):
+    elif any(spec.window_tokens for spec in attention):
         yield "sliding windows"
-    elif any(one.latent for one in attention):
+    elif any(spec.latent for spec in attention):
         yield "latent attention"
     else:
         yield "plain attention"
@@ -246,21 +247,21 @@ def kinds_of(start: Start, layout: LoadedLayout) -> Iterator[str]:
 
 def summary(name: str, ratios: Iterable[float]) -> str:
     """One line: how many, median of predicted over logged, and the share that is close."""
-    found = sorted(ratios)
-    near = sum(abs(ratio - 1) <= CLOSE for ratio in found) / len(found)
-    spread = f"{found[len(found) // 10]:.2f} to {found[-1 - len(found) // 10]:.2f}"
-    return f"{name:34} {len(found):4} {statistics.median(found):7.3f} {near:6.0%}   {spread}"
+    ranked = sorted(ratios)
+    near = sum(abs(ratio - 1) <= CLOSE for ratio in ranked) / len(ranked)
+    spread = f"{ranked[len(ranked) // 10]:.2f} to {ranked[-1 - len(ranked) // 10]:.2f}"
+    return f"{name:34} {len(ranked):4} {statistics.median(ranked):7.3f} {near:6.0%}   {spread}"
 
 
 def laid_out(starts: Iterable[Start], unknown: Counter[str]) -> list[tuple[Start, LoadedLayout]]:
     """The starts that the catalogues know, and in `unknown` why the others are not laid out."""
-    found: list[tuple[Start, LoadedLayout]] = []
+    layouts: list[tuple[Start, LoadedLayout]] = []
     for start in starts:
         try:
-            found.append((start, layout_of(start)))
+            layouts.append((start, layout_of(start)))
         except InputError as error:
             unknown[str(error).split(";")[0]] += 1
-    return found
+    return layouts
 
 
 def report(starts: Iterable[Start], worst: int, *, is_left_out: bool) -> None:
@@ -271,11 +272,11 @@ def report(starts: Iterable[Start], worst: int, *, is_left_out: bool) -> None:
     layouts = laid_out(starts, unknown)
     left_out = LeftOut(layouts)
     for start, layout in layouts:
-        said = predicted(layout, left_out.use(start, layout) if is_left_out else layout.setting.memory_use)
+        expected = predicted(layout, left_out.use(start, layout) if is_left_out else layout.setting.memory_use)
         for quantity in QUANTITIES:
             if quantity not in start.logged:
                 continue
-            ratio = said[quantity] / start.logged[quantity]
+            ratio = expected[quantity] / start.logged[quantity]
             for kind in ("all", *kinds_of(start, layout)):
                 ratios[quantity][kind].append(ratio)
             if quantity == "kv_tokens":
@@ -285,7 +286,7 @@ def report(starts: Iterable[Start], worst: int, *, is_left_out: bool) -> None:
         for kind in sorted(by_kind, key=lambda name: (name != "all", name)):
             print(summary(kind, by_kind[kind]))
         print()
-    listed.sort(key=lambda one: -abs(one[0] - 1))
+    listed.sort(key=lambda entry: -abs(entry[0] - 1))
     print("furthest off (KV tokens)", *(line for _, line in listed[:worst]), sep="\n")
     print(f"\nnot predicted: {sum(unknown.values())} starts", *unknown, sep="\n  ")
 

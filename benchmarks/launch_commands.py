@@ -46,23 +46,23 @@ def main() -> None:
     for row in rows:
         print(row["source"])
         try:
-            found = imported(row)
+            result = imported(row)
         except InputError as error:
             refused += 1
             print(f"  not imported: {error}")
             continue
-        valid += found.valid
-        unknown += bool(found.not_understood)
-        plan, figures = found.plan, found.estimate
+        valid += result.valid
+        unknown += bool(result.not_understood)
+        plan, figures = result.plan, result.estimate
         times = "not estimated" if figures is None else (
             f"TTFT {figures.latency.ttft_ms:,.0f} ms, TPOT {figures.latency.tpot_ms:.1f} ms"
         )  # fmt: skip
-        rules = sorted({one.rule for one in found.findings if one.severity == "error"})
+        rules = sorted({finding.rule for finding in result.findings if finding.severity == "error"})
         print(f"  {describe(plan.strategy)} of {plan.model.name}, {plan.strategy.gpu_count} GPUs: {times}")
         if rules:
             print(f"  breaks {', '.join(rules)}")
-        if found.not_understood or found.unplanned:
-            print(f"  not understood: {', '.join((*found.not_understood, *found.unplanned))}")
+        if result.not_understood or result.unplanned:
+            print(f"  not understood: {', '.join((*result.not_understood, *result.unplanned))}")
     print(
         f"{len(rows)} deployments: {len(rows) - refused} imported, {valid} valid on H200; {unknown} with unknown flags"
     )

@@ -75,12 +75,12 @@ class Case(Struct, frozen=True):
     unknown: str | None
 
     def key(self, strategy: Strategy) -> tuple[int, ...]:
-        """What tells layouts apart here."""
+        """The key by which layouts are told apart here."""
         sides = (self.side_key(phase, phase.replicas) for phase in (strategy.prefill, strategy.decode))
         return (strategy.dp if self.counts else 1, *chain.from_iterable(sides))
 
     def side_key(self, phase: PhaseStrategy, replicas: int | None) -> tuple[int, ...]:
-        """What tells layouts of one phase apart."""
+        """The key by which layouts of one phase are told apart."""
         names = [*DEGREES, *(() if self.request.architecture.is_moe else ("tp_ffn",))]
         return (*(getattr(phase, name) or 1 for name in names), replicas or 1 if self.counts else 1)
 
@@ -100,7 +100,7 @@ class Found(Struct, frozen=True):
 
     @property
     def is_found(self) -> bool:
-        """Whether that counts."""
+        """Whether the layout counts as found."""
         return self.on_front or (self.rank is not None and self.rank <= LEADING)
 
 
@@ -159,7 +159,7 @@ def judged(case: Case) -> Iterator[Found]:
         for objective in OBJECTIVES:
             update = {"objective": objective, "concurrency": concurrency}
             workload = case.request.workload.model_copy(update=update)
-            yield _found(case, replace(case.request, workload=workload), setting.with_workload(workload))
+            yield _outcome(case, replace(case.request, workload=workload), setting.with_workload(workload))
 
 
 def _apart(case: Case, concurrency: int) -> Found:
@@ -172,9 +172,9 @@ def _apart(case: Case, concurrency: int) -> Found:
 
 def _side(case: Case, phase: Phase, concurrency: int) -> tuple[int | None, str]:
     """The rank of one phase among all that its devices could do, by the time of all prompts or of a step, and why."""
-    own: PhaseStrategy = getattr(case.strategy, phase)
+    side: PhaseStrategy = getattr(case.strategy, phase)
     hardware = case.request.hardware
-    gpus = (own.replicas or 1) * own.pp * stage_width(own)
+    gpus = (side.replicas or 1) * side.pp * stage_width(side)
     hardware = hardware.model_copy(update={"nodes": -(-gpus // hardware.gpus_per_node)})
     facts = facts_of(hardware, case.request.facts.accelerator)
     workload = case.request.workload.model_copy(update={"concurrency": concurrency})
@@ -187,54 +187,56 @@ def _side(case: Case, phase: Phase, concurrency: int) -> tuple[int | None, str]:
         degrees = screen.options[int(rows.replica[row])].degrees(phase)
         key = case.side_key(degrees, int(rows.replicas[row]))
         best[key] = min(best.get(key, (True, math.inf)), (bool(rows.warnings[row]), float(seconds[row])))
-    found = best.get(case.side_key(own, own.replicas))
-    if found is None:
+    entry = best.get(case.side_key(side, side.replicas))
+    if entry is None:
         return None, f"{phase}: not feasible"
-    warned, took = found
-    ahead = sum(one < warned or (one == warned and s * (1 + TIE_SHARE) < took) for one, s in best.values())
+    warned, took = entry
+    ahead = sum(warns < warned or (warns == warned and s * (1 + TIE_SHARE) < took) for warns, s in best.values())
     least = min(s for _, s in best.values())
     return 1 + ahead, f"{phase} rank {1 + ahead} of {len(best)} on {gpus}, {took / least - 1.0:+.1%} by time"
 
 
-def _found(case: Case, request: SearchRequest, setting: Setting) -> Found:
+def _outcome(case: Case, request: SearchRequest, setting: Setting) -> Found:
     result, workload = search_anew(request, setting), request.workload
-    feasible = [one for one in result.candidates if one.feasible]
+    feasible = [candidate for candidate in result.candidates if candidate.feasible]
     front = (result.candidates[place].strategy for place in result.pareto)
-    same = [one for one in feasible if case.is_same(one.strategy)]
+    same = [candidate for candidate in feasible if case.is_same(candidate.strategy)]
     try:
-        own = same[0] if same else candidate_at(request, setting, case.strategy, workload.concurrency)
+        published = same[0] if same else candidate_at(request, setting, case.strategy, workload.concurrency)
     except InputError as error:
         return Found(workload.objective, workload.concurrency, None, False, str(error))
     on_front = any(case.is_same(strategy) for strategy in front)
-    if not own.feasible:
-        return Found(workload.objective, workload.concurrency, None, on_front, "; ".join(own.why_not))
-    ahead = {case.key(one.strategy) for one in feasible if leads(one, own, workload.objective)}
-    return Found(workload.objective, workload.concurrency, 1 + len(ahead), on_front, remark(own, result.best, workload))
+    if not published.feasible:
+        return Found(workload.objective, workload.concurrency, None, on_front, "; ".join(published.why_not))
+    ahead = {case.key(candidate.strategy) for candidate in feasible if leads(candidate, published, workload.objective)}
+    return Found(
+        workload.objective, workload.concurrency, 1 + len(ahead), on_front, remark(published, result.best, workload)
+    )
 
 
-def leads(one: Candidate, other: Candidate, objective: Objective) -> bool:
-    """Whether `one` is better than `other` by more than a tie; what no rule warns of leads what one warns of."""
-    if bool(one.warnings) != bool(other.warnings):
-        return not one.warnings
-    return worth(one, objective) * (1 + TIE_SHARE) < worth(other, objective)
+def leads(candidate: Candidate, other: Candidate, objective: Objective) -> bool:
+    """Whether `candidate` is better than `other` by more than a tie, or has no warnings where `other` has some."""
+    if bool(candidate.warnings) != bool(other.warnings):
+        return not candidate.warnings
+    return worth(candidate, objective) * (1 + TIE_SHARE) < worth(other, objective)
 
 
-def remark(own: Candidate, best: Candidate | None, workload: WorkloadBlock) -> str:
-    """How a layout does against the best one."""
+def remark(published: Candidate, best: Candidate | None, workload: WorkloadBlock) -> str:
+    """How far a layout is behind the best one."""
     if best is None:
         return "nothing is feasible"
-    behind = worth(own, workload.objective) / worth(best, workload.objective) - 1.0
-    warned = f", warned of by {', '.join(own.warnings)}" if own.warnings else ""
+    behind = worth(published, workload.objective) / worth(best, workload.objective) - 1.0
+    warned = f", warned of by {', '.join(published.warnings)}" if published.warnings else ""
     return f"{behind:+.1%} by {workload.objective}{warned}; best {describe(best.strategy)} on {best.gpus}"
 
 
-def verdict(found: list[Found]) -> str:
-    """The best that can be said of a layout."""
-    ranks = [one.rank for one in found if one.rank is not None]
+def verdict(outcomes: list[Found]) -> str:
+    """The best outcome of a layout, in words."""
+    ranks = [outcome.rank for outcome in outcomes if outcome.rank is not None]
     least = min(ranks, default=None)
     if least is not None and least <= LEADING:
         return "first" if least == 1 else f"{least}. of all"
-    if any(one.on_front for one in found):
+    if any(outcome.on_front for outcome in outcomes):
         return "on the front"
     return "not feasible" if least is None else f"rank {least}"
 
@@ -245,23 +247,26 @@ def main() -> None:
     parser.add_argument("--only", default="", help="layouts with this in their name")
     only = parser.parse_args().only
     verdicts: list[bool] = []
-    for case in (one for one in cases() if only in one.name):
+    for case in (case for case in cases() if only in case.name):
         if case.unknown is not None:
             print(f"  {'-':12} {case.name}: {case.unknown}")
             continue
         start = time.perf_counter()
         try:
-            found = list(judged(case))
+            outcomes = list(judged(case))
         except MissingFieldError as error:
             print(f"  {'-':12} {case.name}: {error}")
             continue
-        good = any(one.is_found for one in found)
+        good = any(outcome.is_found for outcome in outcomes)
         verdicts.append(good)
-        print(f"  {verdict(found):12} {case.name} ({time.perf_counter() - start:.1f} s)")
-        for one in [one for one in found if one.is_found][:1] or found:
-            place = f"rank {one.rank}" if one.rank is not None else "not feasible"
-            front = ", on the front" if one.on_front else ""
-            print(f"      {one.objective:10} at {one.concurrency:6,}: {place}{front}; {one.remark}", flush=True)
+        print(f"  {verdict(outcomes):12} {case.name} ({time.perf_counter() - start:.1f} s)")
+        for outcome in [outcome for outcome in outcomes if outcome.is_found][:1] or outcomes:
+            place = f"rank {outcome.rank}" if outcome.rank is not None else "not feasible"
+            front = ", on the front" if outcome.on_front else ""
+            print(
+                f"      {outcome.objective:10} at {outcome.concurrency:6,}: {place}{front}; {outcome.remark}",
+                flush=True,
+            )
     if verdicts:
         share = sum(verdicts) / len(verdicts)
         print(f"{sum(verdicts)} of {len(verdicts)} layouts: first three or on the front ({share:.0%})")

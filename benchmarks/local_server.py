@@ -47,19 +47,19 @@ _RUN = "from shardwright.agent.cli.app import run; raise SystemExit(run())"
 
 @contextmanager
 def server(python: str, model: Path, context: int, options: Sequence[str]) -> Iterator[str]:
-    """A server of `model`; its base URL.
+    """Start a server of `model` and yield its base URL.
 
     Raises:
         SystemExit: it does not answer within a minute.
     """
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = found.getsockname()[1]
-    own = ["--model", str(model), "--n_ctx", str(context), "--host", "127.0.0.1", "--port", str(port)]
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    basics = ["--model", str(model), "--n_ctx", str(context), "--host", "127.0.0.1", "--port", str(port)]
     log = model.with_suffix(f".{port}.log")
     with log.open("wb") as out:
         running = subprocess.Popen(
-            [python, "-m", "llama_cpp.server", *own, "--n_threads", "1", *options], stdout=out, stderr=out
+            [python, "-m", "llama_cpp.server", *basics, "--n_threads", "1", *options], stdout=out, stderr=out
         )
     url = f"http://127.0.0.1:{port}/v1"
     try:
@@ -109,7 +109,7 @@ class GrammarClient:
         self._asked += 1
         assert request.answer is not None
         body = {
-            "messages": [{"role": one.role, "content": one.content} for one in request.messages],
+            "messages": [{"role": message.role, "content": message.content} for message in request.messages],
             "max_tokens": request.max_output_tokens,
             "temperature": 1.0,
             "seed": self._asked,
@@ -119,10 +119,10 @@ class GrammarClient:
         posted = urllib.request.Request(f"{self._url}/chat/completions", data, kind)
         try:
             with urllib.request.urlopen(posted, timeout=max(0.1, deadline.left_s())) as answer:
-                found = json.load(answer)
+                reply = json.load(answer)
         except OSError as error:
             raise EndpointError("timeout", str(error), 1) from None
-        choice, usage = found["choices"][0], found["usage"]
+        choice, usage = reply["choices"][0], reply["usage"]
         return Reply(
             text=choice["message"]["content"],
             finish=choice["finish_reason"],
@@ -160,7 +160,7 @@ def ask(url: str, mode: str, seconds: float, transcript: Path) -> Iterator[str]:
 
 
 def seen(path: Path) -> Iterator[str]:
-    """What the model's answers were, in counts."""
+    """Counts of what the model's answers were."""
     transcript = read_transcript(path)
     ended: Counter[str] = Counter()
     for step in transcript.steps:

@@ -104,10 +104,10 @@ def searched(rng: random.Random) -> object:
 
 def planned(rng: random.Random) -> object:
     """A plan for a request in words."""
-    said = load(rng)
+    asked = load(rng)
     return shardwright.plan(
-        f"Serve {rng.choice(NAMED)} on {rng.randint(1, 8)} H100, {said['input_tokens']} in / "
-        f"{said['output_tokens']} out, {said['concurrency']} at once"
+        f"Serve {rng.choice(NAMED)} on {rng.randint(1, 8)} H100, {asked['input_tokens']} in / "
+        f"{asked['output_tokens']} out, {asked['concurrency']} at once"
     )
 
 
@@ -135,10 +135,10 @@ CALLS: tuple[tuple[int, Callable[[random.Random], object]], ...] = (
 
 
 def call(rng: random.Random) -> None:
-    """One call; what the input deserves is no fault of the call."""
-    made = rng.choices([one for _, one in CALLS], [weight for weight, _ in CALLS])[0]
+    """Make one call; an error that its input deserves is ignored."""
+    chosen = rng.choices([work for _, work in CALLS], [weight for weight, _ in CALLS])[0]
     with contextlib.suppress(shardwright.ShardwrightError):
-        made(rng)
+        chosen(rng)
 
 
 def resident_mib() -> float:
@@ -153,15 +153,15 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=500)
     parser.add_argument("--seed", type=int, default=1)
     options = parser.parse_args()
-    rng, started, held = random.Random(options.seed), time.perf_counter(), [resident_mib()]
+    rng, started, resident = random.Random(options.seed), time.perf_counter(), [resident_mib()]
     for number in range(1, options.calls + 1):
         call(rng)
         if number % options.every == 0:
-            held.append(resident_mib())
-            print(f"{number:7,} calls {held[-1]:8.1f} MiB {time.perf_counter() - started:8.1f} s", flush=True)
-    warm = held[max(1, len(held) // 4)] if len(held) > 1 else held[0]
+            resident.append(resident_mib())
+            print(f"{number:7,} calls {resident[-1]:8.1f} MiB {time.perf_counter() - started:8.1f} s", flush=True)
+    warm = resident[max(1, len(resident) // 4)] if len(resident) > 1 else resident[0]
     most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / MIB
-    print(f"from a quarter of the calls to the end {held[-1] - warm:+.1f} MiB; {most:.1f} MiB at most")
+    print(f"from a quarter of the calls to the end {resident[-1] - warm:+.1f} MiB; {most:.1f} MiB at most")
 
 
 if __name__ == "__main__":

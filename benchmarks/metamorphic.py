@@ -29,7 +29,7 @@ _TIGHTER = 0.8
 
 
 def cost(plan: Candidate, objective: Objective) -> float:
-    """What the objective is to make small, of a plan that has figures."""
+    """What the objective wants small, of a plan that has figures."""
     if objective == "latency":
         return plan.end_to_end_ms or 0.0
     rate = plan.output_tokens_per_s or 0.0
@@ -64,9 +64,9 @@ def faults_of(question: Question) -> list[str]:
     if more is None or cost(more, objective) > least + margin:
         faults.append(f"twice the nodes: {least:.6g} before, {more and cost(more, objective)} now")
     tighter = under_tighter_limit(request, best)
-    left = None if tighter is None else search(tighter).best
-    if left is not None and cost(left, objective) < least - margin:
-        faults.append(f"a tighter limit: {least:.6g} before, {cost(left, objective):.6g} now")
+    tightened = None if tighter is None else search(tighter).best
+    if tightened is not None and cost(tightened, objective) < least - margin:
+        faults.append(f"a tighter limit: {least:.6g} before, {cost(tightened, objective):.6g} now")
     return faults
 
 

@@ -41,18 +41,18 @@ class Run(Struct, frozen=True):
     @property
     def is_good(self) -> bool:
         """Whether the plan is no worse than the built-in one, and a slip took one further turn at most."""
-        found, spent = self.finished.result, self.finished.ending.spent
-        assert found.plan is not None
-        assert found.estimate is not None
-        return not self.question.against(found.plan, found.estimate).is_behind and spent.turns <= 2
+        result, spent = self.finished.result, self.finished.ending.spent
+        assert result.plan is not None
+        assert result.estimate is not None
+        return not self.question.against(result.plan, result.estimate).is_behind and spent.turns <= 2
 
     @property
     def row(self) -> str:
-        """What is printed of it."""
-        ending, found = self.finished.ending, self.finished.result
-        assert found.plan is not None
-        assert found.estimate is not None
-        beside = self.question.against(found.plan, found.estimate)
+        """Its line of the table."""
+        ending, result = self.finished.ending, self.finished.result
+        assert result.plan is not None
+        assert result.estimate is not None
+        beside = self.question.against(result.plan, result.estimate)
         return (
             f"{self.request:10}{self.persona:24}{ending.status:24}{ending.origin:16}{ending.spent.turns:5}"
             f"{ending.spent.corrections:6}{ending.spent.input_tokens:10,}  {beside.words}"
@@ -68,25 +68,25 @@ def personas(question: Question) -> dict[str, ModelClient]:
 
 def runs() -> list[Run]:
     """Every persona on every request."""
-    made: list[Run] = []
+    results: list[Run] = []
     for name, text in REQUESTS.items():
         question = ask(intent_of(text))
         if not isinstance(question, Question):
             raise SystemExit(f"{text}: no plan exists")
         for persona, client in personas(question).items():
             planner = ModelPlanner(client, AgentOptions(mode="tools", reader="rules"))
-            made.append(Run(name, persona, question, planner.run_question(question, text)))
-    return made
+            results.append(Run(name, persona, question, planner.run_question(question, text)))
+    return results
 
 
 def main() -> int:
     """Print the table."""
     titles = f"{'request':10}{'persona':24}{'how it ended':24}{'plan from':16}{'turns':>5}{'corr.':>6}{'tokens in':>10}"
     print(f"{titles}  the returned plan against the built-in one")
-    made = runs()
-    for one in made:
-        print(one.row)
-    return 0 if all(one.is_good for one in made) else 1
+    results = runs()
+    for run in results:
+        print(run.row)
+    return 0 if all(run.is_good for run in results) else 1
 
 
 if __name__ == "__main__":

@@ -70,9 +70,9 @@ def main() -> int:
             shares.append(mark.value or 0.0)
             if arguments.show and not mark.passed:
                 print(f"  {case['id']}: {mark.why}")
-        told = ", ".join(f"{counts[name]} {name}" for name in ("right", "silently wrong", "asked"))
+        text = ", ".join(f"{counts[name]} {name}" for name in ("right", "silently wrong", "asked"))
         facts = sum(shares) / max(1, len(shares))
-        print(f"{arguments.cases.name}, {who}: {told} of {len(cases)}; {facts:.1%} of facts right, request by request")
+        print(f"{arguments.cases.name}, {who}: {text} of {len(cases)}; {facts:.1%} of facts right, request by request")
     if missing:
         print(f"{missing} cases have no recorded answer that can be read: the rules read them alone")
     return int(missing > 0)

@@ -48,16 +48,16 @@ class Choice(Struct, frozen=True):
 
     def loss(self, layout: Layout) -> float:
         """What `layout` loses against the best one, as a share."""
-        measured = [one.measured for one in self.layouts]
+        measured = [option.measured for option in self.layouts]
         if LARGER_IS_BETTER[self.family]:
             return 1.0 - layout.measured / max(measured)
         return 1.0 - min(measured) / layout.measured
 
     def regret(self, figure: str) -> float:
         """The loss of the layout that `figure` says is the best; of several alike the mean."""
-        figures = [getattr(one, figure) for one in self.layouts]
+        figures = [getattr(option, figure) for option in self.layouts]
         best = max(figures) if LARGER_IS_BETTER[self.family] else min(figures)
-        return statistics.fmean(self.loss(one) for one in self.layouts if getattr(one, figure) == best)
+        return statistics.fmean(self.loss(option) for option in self.layouts if getattr(option, figure) == best)
 
     @property
     def blind(self) -> float:
@@ -73,7 +73,7 @@ def layout_name(row: MeasuredRow) -> str:
 
 
 def shared(row: MeasuredRow, *, same_number: bool) -> Key:
-    """What all layouts of a choice have alike."""
+    """The key that all layouts of a choice share."""
     software = (row.source, row.framework, row.framework_version)
     model = (row.model, row.weights, row.kv_cache, row.gpu, str(row.gpus) if same_number else "any")
     return (*software, *model, f"{row.input_tokens}/{row.output_tokens}", row.load, row.metric, row.statistic)
@@ -81,12 +81,12 @@ def shared(row: MeasuredRow, *, same_number: bool) -> Key:
 
 def choices(rows: Sequence[MeasuredRow], *, same_number: bool) -> Iterator[tuple[Key, dict[str, list[MeasuredRow]]]]:
     """The rows of each choice by layout, where there are two layouts or more."""
-    found: dict[Key, dict[str, list[MeasuredRow]]] = {}
+    by_choice: dict[Key, dict[str, list[MeasuredRow]]] = {}
     for row in rows:
         if family_of(row) in LARGER_IS_BETTER and row.gpus is not None:
-            layouts = found.setdefault(shared(row, same_number=same_number), {})
+            layouts = by_choice.setdefault(shared(row, same_number=same_number), {})
             layouts.setdefault(layout_name(row), []).append(row)
-    yield from ((key, layouts) for key, layouts in found.items() if len(layouts) > 1)
+    yield from ((key, layouts) for key, layouts in by_choice.items() if len(layouts) > 1)
 
 
 class Predictions:
@@ -131,30 +131,32 @@ def modelled(rows: Sequence[MeasuredRow], predictions: Predictions, *, same_numb
         family = family_of(next(iter(layouts.values()))[0]) or ""
         # A rate of the whole deployment says nothing of layouts of different sizes.
         per_gpu = family == "throughput" and not same_number and not key[-2].endswith("per_gpu")
-        found = [predictions.layout(name, members, per_gpu=per_gpu) for name, members in layouts.items()]
-        known = tuple(one for one in found if one is not None)
+        every_layout = [predictions.layout(name, members, per_gpu=per_gpu) for name, members in layouts.items()]
+        known = tuple(layout for layout in every_layout if layout is not None)
         if len(known) > 1:
             yield Choice(key, family, known)
 
 
-def print_table(title: str, found: Sequence[Choice], worst: int) -> None:
+def print_table(title: str, listed: Sequence[Choice], worst: int) -> None:
     """Regrets by metric, then the largest ones."""
-    print(f"{title}: {len(found)} choices")
+    print(f"{title}: {len(listed)} choices")
     print(f"  {'chosen by':12} {'choices':>8} {'median':>8} {'p90':>8} {'best one':>9} {'roofline':>19} {'blind':>8}")
     for family in (*LARGER_IS_BETTER, "all"):
-        chosen = [one for one in found if family in (one.family, "all")]
+        chosen = [case for case in listed if family in (case.family, "all")]
         if not chosen:
             continue
-        regrets, beside = ([one.regret(name) for one in chosen] for name in ("predicted", "roofline"))
+        regrets, beside = ([case.regret(name) for case in chosen] for name in ("predicted", "roofline"))
         right = sum(regret <= 0.0 for regret in regrets) / len(regrets)
-        own = f"{statistics.median(regrets):8.1%} {quantile(regrets, 0.9):8.1%} {right:9.0%}"
+        model = f"{statistics.median(regrets):8.1%} {quantile(regrets, 0.9):8.1%} {right:9.0%}"
         roofline = f"{statistics.median(beside):8.1%} p90{quantile(beside, 0.9):7.1%}"
-        print(f"  {family:12} {len(chosen):8} {own} {roofline} {statistics.median(one.blind for one in chosen):8.1%}")
-    for one in sorted(found, key=lambda one: -one.regret("predicted"))[:worst]:
-        best = min(one.layouts, key=one.loss)
-        figures = [layout.predicted for layout in one.layouts]
-        picked = one.layouts[figures.index(max(figures) if LARGER_IS_BETTER[one.family] else min(figures))]
-        print(f"    {one.regret('predicted'):6.1%}  {picked.name} for {best.name}: {' '.join(filter(None, one.key))}")
+        print(
+            f"  {family:12} {len(chosen):8} {model} {roofline} {statistics.median(case.blind for case in chosen):8.1%}"
+        )
+    for case in sorted(listed, key=lambda case: -case.regret("predicted"))[:worst]:
+        best = min(case.layouts, key=case.loss)
+        figures = [layout.predicted for layout in case.layouts]
+        picked = case.layouts[figures.index(max(figures) if LARGER_IS_BETTER[case.family] else min(figures))]
+        print(f"    {case.regret('predicted'):6.1%}  {picked.name} for {best.name}: {' '.join(filter(None, case.key))}")
 
 
 def main() -> None:

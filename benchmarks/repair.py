@@ -33,7 +33,7 @@ from shardwright.tools.validate import validate
 
 
 class Repair(Struct, frozen=True):
-    """One repair: what came of it, in how many rounds and seconds, and whether what it says of itself is so."""
+    """One repair: its result, its seconds, and whether the claims of the result hold."""
 
     result: FixResult
     seconds: float
@@ -41,7 +41,7 @@ class Repair(Struct, frozen=True):
 
 
 def repaired(document: dict[str, Any] | str, request: PlanDefaults | None = None) -> Repair:
-    """Repair `document` and check the result's own word."""
+    """Repair `document` and check the claims of the result."""
     start = time.perf_counter()
     result = autofix(document, request=request)
     seconds = time.perf_counter() - start
@@ -59,28 +59,28 @@ def single() -> Iterator[bool]:
     """Every row of the tables by itself."""
     for kind, rows in (("local", [row for row in ROWS if is_local(row)]),
                        ("others", [row for row in ROWS if not is_local(row)])):  # fmt: skip
-        kept: list[float] = []
+        kept_shares: list[float] = []
         times: list[float] = []
         moved: Counter[str] = Counter()
         distances: list[float] = []
         invalid: list[str] = []
         for row in rows:
             document = apply(row.example)
-            one = repaired(document)
-            times.append(one.seconds)
-            yield one.is_right
-            result = one.result
+            repair = repaired(document)
+            times.append(repair.seconds)
+            yield repair.is_right
+            result = repair.result
             if find_rule(row.rule).severity == "error" and not result.valid:
                 why = result.infeasible.rule if result.infeasible is not None else "; ".join(result.unfixed)[:60]
                 invalid.append(f"{row}: {why}")
             if result.replanned is not None:
                 distances.append(result.replanned.distance)
-            kept.append(share_kept(row, document, result))
+            kept_shares.append(share_kept(row, document, result))
             if kind == "local" and (result.document or {}).get("strategy") != document["strategy"]:
                 moved["declared by the row itself" if touches_strategy(row) else str(row)] += 1
         print(f"single corruptions, {kind}: {len(rows)} rows, {len(rows) - len(invalid)} valid; {spread(times, ' s')}")
-        print(f"  untouched nodes kept byte for byte: at least 95% in {sum(share >= 0.95 for share in kept)}, "
-              f"median {statistics.median(kept):.1%}, least {min(kept):.1%}")  # fmt: skip
+        print(f"  untouched nodes kept byte for byte: at least 95% in {sum(share >= 0.95 for share in kept_shares)}, "
+              f"median {statistics.median(kept_shares):.1%}, least {min(kept_shares):.1%}")  # fmt: skip
         if distances:
             print(f"  re-planned {len(distances)}, distance {spread(distances)}")
         for name, times_moved in moved.items():
@@ -90,11 +90,11 @@ def single() -> Iterator[bool]:
 
 
 def share_kept(row: Corruption, document: dict[str, Any], result: FixResult) -> float:
-    """Of the nodes that neither the row nor a finding touches, those that are as the author wrote them."""
-    named = {name for found in validate(document).violations for name in found.nodes}
-    own = {name: node for name, node in untouched(row, document).items() if name not in named}
+    """The share of nodes, touched by neither the row nor a violation, that are as the author wrote them."""
+    named = {name for violation in validate(document).violations for name in violation.nodes}
+    intact = {name: node for name, node in untouched(row, document).items() if name not in named}
     after = {node["id"]: node for node in (result.document or {}).get("nodes", ())}
-    return sum(after.get(name) == node for name, node in own.items()) / len(own) if own else 1.0
+    return sum(after.get(name) == node for name, node in intact.items()) / len(intact) if intact else 1.0
 
 
 def piles(count: int, seed: int) -> Iterator[bool]:
@@ -103,25 +103,27 @@ def piles(count: int, seed: int) -> Iterator[bool]:
     rounds: list[float] = []
     ended: Counter[str] = Counter()
     for number in range(seed, seed + count):
-        one = repaired(piled(number))
-        times.append(one.seconds)
-        rounds.append(one.result.rounds)
-        ended["valid" if one.result.valid else "none exists" if one.result.infeasible else f"open (seed {number})"] += 1
-        yield one.is_right
+        repair = repaired(piled(number))
+        times.append(repair.seconds)
+        rounds.append(repair.result.rounds)
+        ended[
+            "valid" if repair.result.valid else "none exists" if repair.result.infeasible else f"open (seed {number})"
+        ] += 1
+        yield repair.is_right
     print(f"piled corruptions: {count} plans, {dict(ended)}; rounds {spread(rounds)}; {spread(times, ' s')}")
 
 
 def foreign() -> Iterator[bool]:
-    """Proposals of those who do not know the format; `foreign.py` says of each what was read, kept and changed."""
+    """Proposals by authors who do not know the format; `foreign.py` shows what was read, kept and changed of each."""
     totals: Counter[str] = Counter()
     for proposal in proposals():
         misread = differences(read_proposal(proposal.text), proposal.expected)
-        one = repaired(proposal.text, DEFAULTS)
-        yield one.is_right
+        repair = repaired(proposal.text, DEFAULTS)
+        yield repair.is_right
         totals["read"] += not misread
-        totals["valid"] += one.result.valid
-        if misread or not one.result.valid:
-            print(f"  {proposal.name}: {'; '.join(misread) or 'read as said'}; {strategy_text(one.result)}")
+        totals["valid"] += repair.result.valid
+        if misread or not repair.result.valid:
+            print(f"  {proposal.name}: {'; '.join(misread) or 'read as said'}; {strategy_text(repair.result)}")
     print(f"foreign proposals: {len(proposals())}, read as said {totals['read']}, valid {totals['valid']}")
 
 
@@ -142,7 +144,7 @@ def orders() -> Iterator[bool]:
 
 
 def main() -> int:
-    """Print the tables; 1 where a repair's own word does not hold."""
+    """Print the tables; 1 where the claims of a repair do not hold."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--piled", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=10_000)

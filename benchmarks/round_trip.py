@@ -46,21 +46,21 @@ def plans() -> Iterator[tuple[str, Plan]]:
     for (model, hardware), way in product(DEPLOYMENTS, WAYS):
         asked: dict[str, Any] = {"input_tokens": 2048, "output_tokens": 256, "concurrency": 32, **way}
         try:
-            found = shardwright.plan(model=model, hardware=hardware, objective="throughput", **asked).plan
+            planned = shardwright.plan(model=model, hardware=hardware, objective="throughput", **asked).plan
         except InputError as error:
             print(f"{model} on {hardware}, {way}: {error}")
             continue
-        if found is not None:
-            yield way["engine"], found
+        if planned is not None:
+            yield way["engine"], planned
 
 
 def comes_back(plan: Plan, target: str) -> str:
     """What a target makes of a plan: `same`, `refused`, or what is wrong."""
-    found = shardwright.export(plan, target)
-    if found.text is None:
+    exported = shardwright.export(plan, target)
+    if exported.text is None:
         return "refused"
     try:
-        back = shardwright.import_plan(found.text)
+        back = shardwright.import_plan(exported.text)
     except InputError as error:
         return f"not read: {error}"
     return "same" if content_hash(back.plan) == content_hash(plan) else "another"

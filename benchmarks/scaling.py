@@ -90,8 +90,8 @@ def _what(row: MeasuredRow) -> tuple[object, ...]:
 
 
 def _degree(row: MeasuredRow, name: str) -> int:
-    found = getattr(row, name)
-    return 1 if found is None else found.decode
+    degree = getattr(row, name)
+    return 1 if degree is None else degree.decode
 
 
 Compare = Callable[[list[MeasuredRow]], Iterator[tuple[str, MeasuredRow, MeasuredRow]]]
@@ -175,7 +175,7 @@ def main() -> int:
     for label in sorted(cells):
         print(_line(label, cells[label]))
     if arguments.rows:
-        for pair in sorted(pairs, key=lambda one: (one.name, one.engine, one.about)):
+        for pair in sorted(pairs, key=lambda pair: (pair.name, pair.engine, pair.about)):
             print(
                 f"{pair.name:14} {pair.engine:10} {pair.measured:6.2f} {pair.predicted:6.2f} {pair.error:+7.0%} "
                 f"{pair.about}"

@@ -37,8 +37,8 @@ def as_cut(request: SearchRequest, strategy: Strategy) -> Strategy:
         return strategy
     phases = {phase: getattr(strategy, phase) for phase in PHASES}
     cut = {
-        phase: one.model_copy(update={"stage_layers": own_cut(JUDGED[engine].default_cut(layers, one.pp))})
-        for phase, one in phases.items()
+        phase: degrees.model_copy(update={"stage_layers": own_cut(JUDGED[engine].default_cut(layers, degrees.pp))})
+        for phase, degrees in phases.items()
     }
     return strategy.model_copy(update=cut)
 
@@ -47,7 +47,7 @@ def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[
     """Regret, strategies, simulated loads and (TTFT, TPOT, cost) ratios; `None` where the space is too large."""
     # With an open number of requests there is no one load to compare at.
     request = replace(asked.search, concurrency_open=False)
-    space = [as_cut(request, one) for one in islice(strategies(request.space), most + 1)]
+    space = [as_cut(request, strategy) for strategy in islice(strategies(request.space), most + 1)]
     if len(space) > most:
         return None
     setting, objective = base_setting(request), request.workload.objective
@@ -61,19 +61,23 @@ def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[
     ratios = []
     screen = Screen(request, setting)
     rows = screen.rows
-    by_strategy = {one.strategy: one for one in every if one.ttft_ms is not None}
+    by_strategy = {candidate.strategy: candidate for candidate in every if candidate.ttft_ms is not None}
     for row in range(len(rows)):
-        one = by_strategy.get(screen.strategy(rows, row))
-        if one is not None and one.tpot_ms and one.ttft_ms:
-            cost = worth(one, objective) / float(rows.cost[row])
+        candidate = by_strategy.get(screen.strategy(rows, row))
+        if candidate is not None and candidate.tpot_ms and candidate.ttft_ms:
+            cost = worth(candidate, objective) / float(rows.cost[row])
             ratios.append(
-                (one.ttft_ms / float(rows.ttft_s[row]) / 1e3, one.tpot_ms / float(rows.tpot_s[row]) / 1e3, cost)
+                (
+                    candidate.ttft_ms / float(rows.ttft_s[row]) / 1e3,
+                    candidate.tpot_ms / float(rows.tpot_s[row]) / 1e3,
+                    cost,
+                )
             )
-    good = [one for one in every if one.feasible]
+    good = [candidate for candidate in every if candidate.feasible]
     if not good:
         return (0.0 if result.best is None else None), len(space), result.simulated, ratios
-    clean = [one for one in good if not one.warnings] or good
-    least = min(worth(one, objective) for one in clean)
+    clean = [candidate for candidate in good if not candidate.warnings] or good
+    least = min(worth(candidate, objective) for candidate in clean)
     if result.best is None:
         return float("inf"), len(space), result.simulated, ratios
     return worth(result.best, objective) / least - 1.0, len(space), result.simulated, ratios
@@ -91,10 +95,10 @@ def main() -> None:
     spaces = simulated = 0
     start = time.monotonic()
     for asked in drawn_questions(seed=arguments.seed, most_gpus=16):
-        found = regret_of(asked, arguments.most)
-        if found is None:
+        result = regret_of(asked, arguments.most)
+        if result is None:
             continue
-        regret, space, loads, errors = found
+        regret, space, loads, errors = result
         spaces, simulated = spaces + space, simulated + loads
         regrets.append(0.0 if regret is None else regret)
         ratios.extend(errors)

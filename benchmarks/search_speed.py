@@ -55,7 +55,7 @@ def asked(words: str) -> SearchRequest:
     )
 
 
-def one(words: str, start: float) -> dict[str, float]:
+def measured(words: str, start: float) -> dict[str, float]:
     """Seconds and counts of one question; `start` is when the process began."""
     from shardwright.tools.search.search import search_anew
 
@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--question", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.question:
-        print(json.dumps(one(QUESTIONS[arguments.question], start)))
+        print(json.dumps(measured(QUESTIONS[arguments.question], start)))
         return
     if not arguments.profile:
         columns = f"{'cold':>8} {'warm':>8} {'core':>8} {'strategies':>12} {'evaluated':>11} {'strategies/s':>13}"
@@ -110,10 +110,10 @@ def main() -> None:
             continue
         command = [sys.executable, __file__, "--question", name]
         done = subprocess.run(command, env={**os.environ, **ONE_CORE}, stdout=subprocess.PIPE, text=True, check=True)
-        found = json.loads(done.stdout)
+        row = json.loads(done.stdout)
         print(
-            f"{name:30} {found['cold']:6.2f} s {found['warm']:6.2f} s {found['busy']:6.2f} s {found['legal']:12,} "
-            f"{found['evaluated']:11,} {found['legal'] / found['busy']:13,.0f} {found['front']:5}",
+            f"{name:30} {row['cold']:6.2f} s {row['warm']:6.2f} s {row['busy']:6.2f} s {row['legal']:12,} "
+            f"{row['evaluated']:11,} {row['legal'] / row['busy']:13,.0f} {row['front']:5}",
             flush=True,
         )
 

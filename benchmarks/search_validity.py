@@ -42,15 +42,15 @@ def main() -> int:
             refused[str(error)] += 1
             continue
         searches += 1
-        for one in feasible_ones(result, draw, OF_EACH):
-            found = broken_rules(asked, one)
+        for candidate in feasible_ones(result, draw, OF_EACH):
+            broken = broken_rules(asked, candidate)
             checked += 1
             models.add(asked.entry.name)
-            if found:
+            if broken:
                 failed += 1
-                rules.update({message.partition(":")[0] for message in found})
+                rules.update({message.partition(":")[0] for message in broken})
                 if failed <= SHOWN:
-                    print(f"{asked.name}: {one.strategy} at {one.concurrency}: {found[0]}", flush=True)
+                    print(f"{asked.name}: {candidate.strategy} at {candidate.concurrency}: {broken[0]}", flush=True)
         if checked >= arguments.count:
             break
     seconds = time.perf_counter() - start

@@ -27,7 +27,7 @@ _MEMORY = re.compile(r"^process_resident_memory_bytes (\S+)$", re.MULTILINE)
 
 
 class Round(Struct, frozen=True):
-    """What one round came to: seconds of requests by what was asked, those that failed, memory after it."""
+    """One round: seconds of requests by kind, those that failed, and memory after it."""
 
     seconds: dict[str, list[float]]
     failed: list[str]
@@ -35,8 +35,8 @@ class Round(Struct, frozen=True):
 
     def at(self, asked: str, share: float) -> float:
         """The quantile of the seconds of one kind of request."""
-        found = sorted(self.seconds[asked])
-        return found[min(len(found) - 1, int(share * len(found)))]
+        ranked = sorted(self.seconds[asked])
+        return ranked[min(len(ranked) - 1, int(share * len(ranked)))]
 
 
 def load(url: str, *, validates: int, plans: int, rounds: int) -> list[Round]:
@@ -62,23 +62,23 @@ async def _round(url: str, asked: Sequence[tuple[str, dict[str, Any]]]) -> Round
                 failed.append(f"{name}: {type(error).__name__} {error}")
             seconds[name].append(time.monotonic() - begin)
 
-        await asyncio.gather(*(ask(*one) for one in asked))
+        await asyncio.gather(*(ask(*call) for call in asked))
         memory = _MEMORY.search((await client.get("metrics")).text)
     return Round(seconds, failed, float(memory[1]) if memory else 0.0)
 
 
 @contextmanager
 def started() -> Iterator[str]:
-    """A server of its own; where it is."""
+    """Start a server and yield its URL."""
     command = [sys.executable, "-m", "shardwright", "serve", "--port", "0", "--quiet"]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         try:
             line = process.stderr.readline()
-            found = re.search(r"http://\S+", line)
-            if found is None:
+            match = re.search(r"http://\S+", line)
+            if match is None:
                 raise SystemExit(f"the server did not start: {line}")
-            yield found[0]
+            yield match[0]
         finally:
             process.terminate()
 
@@ -93,19 +93,19 @@ def main() -> int:
     options = parser.parse_args()
     counts = {"validates": options.validates, "plans": options.plans, "rounds": options.rounds}
     if options.url:
-        found = load(options.url.rstrip("/") + "/", **counts)
+        results = load(options.url.rstrip("/") + "/", **counts)
     else:
         with started() as url:
-            found = load(url, **counts)
+            results = load(url, **counts)
     print(f"{'round':>5} {'asked':<9} {'count':>5} {'failed':>6} {'p50 s':>7} {'p99 s':>7} {'memory MiB':>10}")
-    for place, one in enumerate(found, 1):
-        for name, times in one.seconds.items():
-            failed = sum(line.startswith(name) for line in one.failed)
-            figures = f"{one.at(name, 0.5):>7.2f} {one.at(name, 0.99):>7.2f} {one.memory_bytes / 2**20:>10.0f}"
+    for place, result in enumerate(results, 1):
+        for name, times in result.seconds.items():
+            failed = sum(line.startswith(name) for line in result.failed)
+            figures = f"{result.at(name, 0.5):>7.2f} {result.at(name, 0.99):>7.2f} {result.memory_bytes / 2**20:>10.0f}"
             print(f"{place:>5} {name:<9} {len(times):>5} {failed:>6} {figures}")
-    for line in sorted({line for one in found for line in one.failed})[:10]:
+    for line in sorted({line for result in results for line in result.failed})[:10]:
         print(line)
-    return int(any(one.failed for one in found))
+    return int(any(result.failed for result in results))
 
 
 if __name__ == "__main__":

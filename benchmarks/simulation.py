@@ -59,14 +59,16 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=3)
     asked = parser.parse_args()
     print(f"{asked.requests:,} requests on {asked.replicas} replicas, best of {max(1, asked.runs)}")
-    offloaded = [(f"{name}, host", one, HOST) for name, one in loads() if one is not None and one.turns]
-    for name, prefixes, policy in (*((name, one, POLICY) for name, one in loads()), *offloaded):
+    offloaded = [
+        (f"{name}, host", prefixes, HOST) for name, prefixes in loads() if prefixes is not None and prefixes.turns
+    ]
+    for name, prefixes, policy in (*((name, prefixes, POLICY) for name, prefixes in loads()), *offloaded):
         for is_open in (True, False):
-            found = [
+            timings = [
                 timed(prefixes, asked.requests, asked.replicas, policy, is_open=is_open)
                 for _ in range(max(1, asked.runs))
             ]
-            seconds, times = min(found, key=lambda one: one[0])
+            seconds, times = min(timings, key=lambda timing: timing[0])
             arrive = "at a rate" if is_open else "users"
             hits = "" if times.prefix_hit_share is None else f", found {times.prefix_hit_share:.1%}"
             hits += f", {times.host_hit_share:.1%} in host memory" if policy.host_memory else ""

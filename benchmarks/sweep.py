@@ -76,8 +76,8 @@ def tally(table: Path) -> str:
     """How many cases have a plan, how many have none by which rule, how many could not be evaluated."""
     with table.open(newline="", encoding="utf-8") as stream:
         rows = list(csv.DictReader(stream))
-    found = Counter("error" if row["error"] else "plan" if row["feasible"] == "true" else row["rule"] for row in rows)
-    return ", ".join(f"{what} {count:,}" for what, count in found.most_common())
+    counts = Counter("error" if row["error"] else "plan" if row["feasible"] == "true" else row["rule"] for row in rows)
+    return ", ".join(f"{what} {count:,}" for what, count in counts.most_common())
 
 
 def main() -> None:
@@ -89,17 +89,19 @@ def main() -> None:
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2], help="numbers of local processes")
     parser.add_argument("--ray", metavar="ADDRESS", help="also on this Ray cluster; 'local' starts one")
     parser.add_argument("--folder", type=Path, help="keep the file and the tables here")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = given.folder or Path(temporary)
+        folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         asked = folder / "sweep.json"
-        asked.write_text(sweep_file(given.models, given.clusters, given.workloads), encoding="utf-8")
-        ways = {f"{count} process(es)": ["--jobs", str(count)] for count in given.cores}
-        if given.ray:
-            ways[f"Ray at {given.ray}"] = ["--ray", given.ray]
+        asked.write_text(sweep_file(arguments.models, arguments.clusters, arguments.workloads), encoding="utf-8")
+        ways = {f"{count} process(es)": ["--jobs", str(count)] for count in arguments.cores}
+        if arguments.ray:
+            ways[f"Ray at {arguments.ray}"] = ["--ray", arguments.ray]
         digests: dict[str, str] = {}
-        print(f"{given.models} models x {given.clusters} clusters x {given.workloads} workloads", flush=True)
+        print(
+            f"{arguments.models} models x {arguments.clusters} clusters x {arguments.workloads} workloads", flush=True
+        )
         for place, (name, options) in enumerate(ways.items()):
             table = folder / f"table-{place}.csv"
             seconds = run_s([str(asked), "-o", str(table), *options])

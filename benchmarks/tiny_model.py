@@ -36,13 +36,13 @@ def tensors(vocabulary_size: int, rng: np.random.Generator) -> dict[str, np.ndar
 
     kv_width = WIDTH // HEADS * KV_HEADS
     ones = np.ones(WIDTH, dtype=np.float32)
-    found = {
+    weights = {
         "token_embd.weight": drawn(vocabulary_size, WIDTH),
         "output_norm.weight": ones,
         "output.weight": drawn(vocabulary_size, WIDTH),
     }
     for layer in range(LAYERS):
-        found |= {
+        weights |= {
             f"blk.{layer}.attn_norm.weight": ones,
             f"blk.{layer}.attn_q.weight": drawn(WIDTH, WIDTH),
             f"blk.{layer}.attn_k.weight": drawn(kv_width, WIDTH),
@@ -53,7 +53,7 @@ def tensors(vocabulary_size: int, rng: np.random.Generator) -> dict[str, np.ndar
             f"blk.{layer}.ffn_up.weight": drawn(FFN, WIDTH),
             f"blk.{layer}.ffn_down.weight": drawn(WIDTH, FFN),
         }
-    return found
+    return weights
 
 
 def write_model(path: Path, context_tokens: int, seed: int) -> None:

@@ -117,13 +117,13 @@ def main() -> int:
             print(f"{unit.place.source} #{unit.place.ordinal}: {unit.text}")
         return 0
     listed = {entry.place for entry in read_traceability()}
-    found = {unit.place: unit.text for unit in units}
-    for place in sorted(set(found) - listed):
-        print(f"not in the table: {place.source} #{place.ordinal}: {found[place]}")
-    for place in sorted(listed - set(found)):
+    texts = {unit.place: unit.text for unit in units}
+    for place in sorted(set(texts) - listed):
+        print(f"not in the table: {place.source} #{place.ordinal}: {texts[place]}")
+    for place in sorted(listed - set(texts)):
         print(f"not in the documents: {place.source} #{place.ordinal}")
-    print(f"{len(found)} normative sentences, {len(listed)} entries")
-    return 0 if set(found) == listed else 1
+    print(f"{len(texts)} normative sentences, {len(listed)} entries")
+    return 0 if set(texts) == listed else 1
 
 
 if __name__ == "__main__":

@@ -86,18 +86,18 @@ def compare(name: str, trace: Trace) -> None:
     asked: dict[str, Any] = {"model": "llama-3.1-70b", "hardware": "2x8:h100-sxm", "objective": "latency"}
     limits: dict[str, Any] = {"ttft_ms": _LIMIT[name], "ttft_statistic": "p99"}
     begun = process_time()
-    found = search(**asked, **limits, trace=trace)
+    searched = search(**asked, **limits, trace=trace)
     print(f"{name}: {trace.describe()}\n  searched in {process_time() - begun:.1f} s")
     prompt, answer = (max(1, round(mean)) for mean in trace.lengths.spread(1, 1).means)
     rate = trace.planned_rate_per_s
     if rate is None:
         return
     by_means = plan(**asked, **limits, input_tokens=prompt, output_tokens=answer, request_rate=rate)
-    best = found.candidates[0]
+    best = searched.candidates[0]
     print(f"  for the trace: {_layout(best.strategy)}; {best.limited_ms}; holds: {best.feasible}")
     if by_means.plan is not None:
-        told, real = estimate(by_means.plan), estimate(by_means.plan, trace=trace)
-        shown = (figures.latency.percentiles.ttft_ms.p99 for figures in (told, real))
+        expected, real = estimate(by_means.plan), estimate(by_means.plan, trace=trace)
+        shown = (figures.latency.percentiles.ttft_ms.p99 for figures in (expected, real))
         print(f"  for its means: {_layout(by_means.plan.strategy)}")
         print("  its TTFT p99: {:,.0f} ms by the means, {:,.0f} ms under the trace".format(*shown))
 

@@ -101,8 +101,8 @@ def unrolled(document: dict[str, Any]) -> dict[str, Any]:
             nodes.append(node)
             continue
         for layer in range(spans[block][0], spans[block][1] + 1):
-            own = {"layers": [layer, layer]} if node["id"] == block else {}
-            nodes.append({**node, "id": at(node["id"], layer), "parent": at(node["parent"], layer), **own})
+            span = {"layers": [layer, layer]} if node["id"] == block else {}
+            nodes.append({**node, "id": at(node["id"], layer), "parent": at(node["parent"], layer), **span})
     edges: list[dict[str, Any]] = []
     for edge in document["edges"]:
         source, target = block_of.get(edge["source"]), block_of.get(edge["target"])

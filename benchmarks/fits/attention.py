@@ -39,10 +39,10 @@ def fit_attention_prefill(folder: Path) -> FittedAccelerators:
     table = read_table(folder / "attn_prefill.csv")
     # A stack that was timed with 8-bit queries on an 8-bit cache serves that way.
     eight_bit = {(row["gpu"], row["src"]) for row in table.rows if row["q_dtype"] == "fp8"}
-    kept = table.where(
+    usable = table.where(
         lambda row: row["kv_dtype"] == "bf16" or (row["q_dtype"] == "fp8") == ((row["gpu"], row["src"]) in eight_bit)
     )
-    return fit_tables(PREFILL, _tables(kept, "attention_prefill", "seq"))
+    return fit_tables(PREFILL, _tables(usable, "attention_prefill", "seq"))
 
 
 def fit_attention_decode(folder: Path) -> FittedAccelerators:
@@ -64,15 +64,15 @@ def _one_decode_kernel(row: Row) -> bool:
 
 
 def _tables(table: Table, kind: KernelKind, length: str) -> list[MeasuredTable]:
-    found: list[MeasuredTable] = []
-    kept = table.where(lambda row: row["src"] != HOST_TIMED or float(row["us"]) >= LONG_US)
-    for (gpu, src, kv), rows in kept.groups("gpu", "src", "kv_dtype").items():
+    tables: list[MeasuredTable] = []
+    usable = table.where(lambda row: row["src"] != HOST_TIMED or float(row["us"]) >= LONG_US)
+    for (gpu, src, kv), rows in usable.groups("gpu", "src", "kv_dtype").items():
         host_timed = src == HOST_TIMED
         subject = Subject(kind, kv, src, framework="flashinfer" if host_timed else None)
         measured = Measured(chip_named(gpu), attention_shape(rows, length), rows.numbers("us") * 1e-6,
                             rows.shape_keys(*_SHAPE, length))  # fmt: skip
-        found.append(MeasuredTable(gpu, subject, measured, _fixed(kind, rows, host_timed), host_timed))
-    return found
+        tables.append(MeasuredTable(gpu, subject, measured, _fixed(kind, rows, host_timed), host_timed))
+    return tables
 
 
 def _fixed(kind: KernelKind, rows: Table, host_timed: bool) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What comes of the fits of one kernel together: checks of carrying constants to another accelerator, and medians.
+"""Checks of carrying the fitted constants of a kernel to another accelerator, and medians over accelerators.
 
 A check predicts the rows of one accelerator with the constants that would stand in, were they not measured there.
 """
@@ -29,7 +29,7 @@ Constants = TypeVar("Constants")
 
 
 class FittedAccelerators(Struct, frozen=True):
-    """What a fit of one kernel gives: entries and carry-over checks, by accelerator id of the catalogue."""
+    """The result of fitting one kernel: entries and carry-over checks, by accelerator id of the catalogue."""
 
     entries: dict[str, list[KernelEntry]]
     carry_checks: dict[str, list[CarryCheck]]
@@ -70,31 +70,33 @@ def carry_checks(
 
 def _pooled_check(kernel: KernelKind, tables: dict[tuple[str, str, str], Benchmarked[Any]]) -> CarryCheck | None:
     """How well the medians over the other accelerators predict each table, as medians over the tables."""
-    found: list[Errors] = []
+    table_errors: list[Errors] = []
     for (accelerator, _, variant), table in tables.items():
-        others = [one.fitted.constants for key, one in tables.items() if key[2] == variant and key[0] != accelerator]
+        others = [
+            other.fitted.constants for key, other in tables.items() if key[2] == variant and key[0] != accelerator
+        ]
         if others:
-            values = [asdict(one) for one in others]
-            middle = {name: float(np.median([one[name] for one in values])) for name in values[0]}
+            values = [asdict(constants) for constants in others]
+            middle = {name: float(np.median([constants[name] for constants in values])) for name in values[0]}
             predicted = table.predict(type(others[0])(**middle), np.arange(len(table.measured_s)))
-            found.append(errors(predicted, table.measured_s))
-    if not found:
+            table_errors.append(errors(predicted, table.measured_s))
+    if not table_errors:
         return None
     return CarryCheck(
         kernel=kernel,
         variant="all",
         framework=POOLED,
         source=POOLED,
-        rows=sum(one.rows for one in found),
-        median_pct=round(float(np.median([one.median_pct for one in found])), 1),
-        p90_pct=round(float(np.median([one.p90_pct for one in found])), 1),
+        rows=sum(error.rows for error in table_errors),
+        median_pct=round(float(np.median([error.median_pct for error in table_errors])), 1),
+        p90_pct=round(float(np.median([error.p90_pct for error in table_errors])), 1),
     )
 
 
 def carry_source(
     accelerator: str, framework: str, variant: str, tables: dict[tuple[str, str, str], Benchmarked[Any]]
 ) -> tuple[str, str, str] | None:
-    """The table that would stand in for one of an accelerator, were that not measured; None: none would."""
+    """The table that would stand in for one of an accelerator, were that not measured; `None` if there is none."""
     for relative in relatives_of(find_accelerator(accelerator)):
         for stack in (framework, *FRAMEWORKS):
             if (relative, stack, variant) in tables:
@@ -108,25 +110,25 @@ def pooled(entries: dict[str, list[KernelEntry]]) -> list[KernelEntry]:
     The profile of last resort, for a chip without a measured relative; its error is that of no chip and is left out.
     """
     groups: dict[tuple[Any, ...], list[KernelEntry]] = defaultdict(list)
-    for found in entries.values():
-        for one in found:
-            groups[one.kernel, one.variant, one.ranks or 0, one.nodes or 0].append(one)
+    for measured in entries.values():
+        for entry in measured:
+            groups[entry.kernel, entry.variant, entry.ranks or 0, entry.nodes or 0].append(entry)
     return [_median_entry(groups[key]) for key in sorted(groups)]
 
 
 def _median_entry(group: list[KernelEntry]) -> KernelEntry:
-    constants = {name: float(np.median([one.constants[name] for one in group])) for name in group[0].constants}
+    constants = {name: float(np.median([entry.constants[name] for entry in group])) for name in group[0].constants}
     return group[0].model_copy(
         update={
             "framework": POOLED,
             "version": "",
             "constants": {name: float(f"{value:.4g}") for name, value in constants.items()},
-            "rows": sum(one.rows for one in group),
+            "rows": sum(entry.rows for entry in group),
             "held_back_rows": 0,
             "held_back_median_pct": None,
             "held_back_p90_pct": None,
-            "source": "; ".join(sorted({one.source for one in group})),
-            "licence": ", ".join(sorted({one.licence for one in group})),
+            "source": "; ".join(sorted({entry.source for entry in group})),
+            "licence": ", ".join(sorted({entry.licence for entry in group})),
             "note": f"median over {len(group)} measured tables",
         }
     )

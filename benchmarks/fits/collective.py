@@ -34,7 +34,7 @@ _GRAPH = "_custom_graph"
 
 
 def _variant(row: dict[str, str]) -> str | None:
-    """What a row is about in the words of profiles; None where it is not used."""
+    """The profile's name of a row's operation; `None` where the row is not used."""
     name = _operation(row)
     if name is None or row["gpu"] != _STAGED_HOST:
         return name
@@ -84,11 +84,11 @@ def fit_collective(directory: Path) -> FittedAccelerators:
         accelerator, chip = ACCELERATORS[gpu], chip_named(gpu)
         framework = impl.removesuffix(_GRAPH)
         for variant in sorted({_variant(row) or "" for row in rows.rows}):
-            found = _fit_curve(rows.where(lambda row, it=variant: _variant(row) == it), variant, chip)
+            curve = _fit_curve(rows.where(lambda row, it=variant: _variant(row) == it), variant, chip)
             subject = Subject("collective", variant, src, int(ranks), int(nodes), framework=framework)
-            entries.setdefault(accelerator, []).append(entry_of(subject, found.fitted))
-            benchmarked[accelerator, framework, f"{variant}/{ranks}"] = found
+            entries.setdefault(accelerator, []).append(entry_of(subject, curve.fitted))
+            benchmarked[accelerator, framework, f"{variant}/{ranks}"] = curve
     checks = carry_checks("collective", benchmarked)
     # Medians over kinds of link would be of neither.
-    entries[POOLED] = pooled({name: found for name, found in entries.items() if name not in _PCIE})
+    entries[POOLED] = pooled({name: members for name, members in entries.items() if name not in _PCIE})
     return FittedAccelerators(entries, checks)

@@ -34,8 +34,8 @@ class _Judged(Struct, frozen=True):
 
     @property
     def is_inside(self) -> bool:
-        found = self.range
-        return found is not None and math.log(found.low) <= self.miss.log_ratio <= math.log(found.high)
+        bounds = self.range
+        return bounds is not None and math.log(bounds.low) <= self.miss.log_ratio <= math.log(bounds.high)
 
 
 def coverage(misses: Sequence[Miss]) -> tuple[Coverage, ...]:
@@ -58,20 +58,20 @@ def _left_out(misses: Sequence[Miss]) -> Iterator[_Judged]:
 
     for miss in misses:
         ranges = (without(cell, miss.pair) for cell in miss.cell.and_coarser())
-        yield _Judged(miss, next((one for one in ranges if one is not None), None))
+        yield _Judged(miss, next((error_range for error_range in ranges if error_range is not None), None))
 
 
 def _coverage(name: str, judged: Sequence[_Judged]) -> Coverage:
-    with_range = [one for one in judged if one.range is not None]
+    with_range = [row for row in judged if row.range is not None]
     pairs: defaultdict[str, list[bool]] = defaultdict(list)
-    for one in with_range:
-        pairs[one.miss.pair].append(one.is_inside)
-    widths = [one.range.high / one.range.low for one in with_range if one.range is not None]
+    for row in with_range:
+        pairs[row.miss.pair].append(row.is_inside)
+    widths = [row.range.high / row.range.low for row in with_range if row.range is not None]
     return Coverage(
         name=name,
         rows=len(judged),
-        pairs=len({one.miss.pair for one in judged}),
-        inside_pct=100 * float(np.mean([one.is_inside for one in with_range] or [math.nan])),
+        pairs=len({row.miss.pair for row in judged}),
+        inside_pct=100 * float(np.mean([row.is_inside for row in with_range] or [math.nan])),
         inside_by_pair_pct=100 * float(np.mean([np.mean(inside) for inside in pairs.values()] or [math.nan])),
         width=float(np.median(widths or [math.nan])),
         rangeless=len(judged) - len(with_range),

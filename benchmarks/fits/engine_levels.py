@@ -38,7 +38,9 @@ class Levels(Struct, frozen=True):
         for wanted in (key, (key[0], key[1], POOLED)):
             if wanted in self.fitted:
                 return self.fitted[wanted]
-        same = [found for (engine, _, class_), found in self.fitted.items() if (engine, class_) == (key[0], POOLED)]
+        same = [
+            constants for (engine, _, class_), constants in self.fitted.items() if (engine, class_) == (key[0], POOLED)
+        ]
         return same[0] if same else self.everything
 
 
@@ -52,19 +54,19 @@ def fit_levels(cases: Sequence[Case], note: Callable[[str], None] | None = None)
         by_class[key].append(case)
     everything = fit(thinned(cases, 1), prior(), _SLACK["all"])
     fitted: dict[Key, Fitted] = {}
-    for (engine, generation), own in sorted(by_engine.items()):
-        pooled = fit(thinned(own, 3), expected(everything, engine, generation), _SLACK["engine"])
+    for (engine, generation), members in sorted(by_engine.items()):
+        pooled = fit(thinned(members, 3), expected(everything, engine, generation), _SLACK["engine"])
         fitted[(engine, generation, POOLED)] = pooled
-        classes = {key: found for key, found in by_class.items() if key[:2] == (engine, generation)}
-        for key, found in sorted(classes.items()):
-            fitted[key] = fit(thinned(found, 6), pooled, _SLACK["class"])
+        classes = {key: class_cases for key, class_cases in by_class.items() if key[:2] == (engine, generation)}
+        for key, class_cases in sorted(classes.items()):
+            fitted[key] = fit(thinned(class_cases, 6), pooled, _SLACK["class"])
             if note is not None:
-                note(f"{' '.join(key)}: {len(found)} cases")
+                note(f"{' '.join(key)}: {len(class_cases)} cases")
     return Levels(everything, fitted)
 
 
 def expected(everything: Fitted, engine: str, generation: str) -> Fitted:
-    """What an engine is expected to take before its own results: that of all, with the time of its host's language."""
+    """The constants expected of an engine before its own results: those of all, with the host time of its language."""
     if (engine, generation) not in _PYTHON_HOSTS:
         return everything
     logs = dict(zip(NAMES, everything.logs, strict=True)) | {"host_sequence_us": math.log(_PYTHON_HOST_SEQUENCE_US)}
@@ -76,11 +78,11 @@ def thinned(cases: Sequence[Case], most: int) -> list[Case]:
     groups: defaultdict[str, list[Case]] = defaultdict(list)
     for case in cases:
         groups[case.about.group].append(case)
-    kept: list[Case] = []
+    chosen: list[Case] = []
     for group in groups.values():
         count = min(most, len(group))
-        kept.extend(group[round(place * (len(group) - 1) / max(1, count - 1))] for place in range(count))
-    return kept
+        chosen.extend(group[round(place * (len(group) - 1) / max(1, count - 1))] for place in range(count))
+    return chosen
 
 
 def folds_of(cases: Sequence[Case], folds: int) -> dict[str, int]:
@@ -92,13 +94,16 @@ def folds_of(cases: Sequence[Case], folds: int) -> dict[str, int]:
     measured: defaultdict[str, set[Key]] = defaultdict(set)
     for case in cases:
         measured[case.about.pair].add(case.wanted)
-    held: defaultdict[Key, list[int]] = defaultdict(lambda: [0] * folds)
-    found: dict[str, int] = {}
+    counts: defaultdict[Key, list[int]] = defaultdict(lambda: [0] * folds)
+    fold_of_pair: dict[str, int] = {}
     # Those of most engines first, for they leave the least choice.
-    for pair in sorted(measured, key=lambda one: (-len(measured[one]), one)):
-        loads = [[held[key][fold] for key in sorted(measured[pair])] for fold in range(folds)]
-        fold = min(range(folds), key=lambda one: (max(loads[one]), sum(loads[one]), list(found.values()).count(one)))
-        found[pair] = fold
+    for pair in sorted(measured, key=lambda pair: (-len(measured[pair]), pair)):
+        loads = [[counts[key][fold] for key in sorted(measured[pair])] for fold in range(folds)]
+        fold = min(
+            range(folds),
+            key=lambda option: (max(loads[option]), sum(loads[option]), list(fold_of_pair.values()).count(option)),
+        )
+        fold_of_pair[pair] = fold
         for key in measured[pair]:
-            held[key][fold] += 1
-    return found
+            counts[key][fold] += 1
+    return fold_of_pair

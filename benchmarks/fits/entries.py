@@ -1,4 +1,4 @@
-"""What the entry of a data file is of, and the entry that comes of a fit."""
+"""The subject of an entry of a data file, and the entry that holds a fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIT_DATE = date(2026, 11, 21)
 
 
 class Subject(Struct, frozen=True):
-    """What an entry is of; `src` is the tables' column of that name."""
+    """What an entry is about; `src` is the tables' column of that name."""
 
     kernel: KernelKind
     variant: str
@@ -31,7 +31,7 @@ class Subject(Struct, frozen=True):
 
 
 def entry_of(subject: Subject, fitted: Fitted[Any]) -> KernelEntry:
-    """The entry of a data file for what was fitted."""
+    """The entry of a data file that holds `fitted`."""
     source = source_of(subject.src)
     framework, version = stack_of(subject.src)
     measured = fitted.held_back.rows > 0

@@ -102,16 +102,16 @@ def fit_exchange(directory: Path) -> FittedAccelerators:
         shared = gpu == "h100-or-h200"
         if shared and nodes == 1:
             continue
-        found = _fit_curve(table, phase, chip_named(_SHARED[0] if shared else gpu), nodes)
+        curve = _fit_curve(table, phase, chip_named(_SHARED[0] if shared else gpu), nodes)
         # TensorRT-LLM has one kernel for both modes.
         modes = (False, True) if impl == _TWO_SIDED else (mode == "low_latency",)
         for accelerator in _SHARED if shared else (ACCELERATORS[gpu],):
             for low_latency in modes:
                 variant = variant_of(phase, low_latency=low_latency, network=nodes > 1)
                 subject = Subject("exchange", variant, src, int(ranks), nodes, framework=framework)
-                entries.setdefault(accelerator, []).append(entry_of(subject, found.fitted))
+                entries.setdefault(accelerator, []).append(entry_of(subject, curve.fitted))
             if not shared:
-                benchmarked[accelerator, framework, f"{phase}/{mode}/{ranks}"] = found
+                benchmarked[accelerator, framework, f"{phase}/{mode}/{ranks}"] = curve
     checks = carry_checks("exchange", benchmarked)
     entries[POOLED] = pooled(entries)
     return FittedAccelerators(entries, checks)

@@ -57,7 +57,7 @@ class _Quantisation(Struct, frozen=True):
 
 def _quantisations(table: Table) -> dict[str, _Quantisation]:
     """By the tables' name of the GPU: floor of few rows, slope of many."""
-    found: dict[str, _Quantisation] = {}
+    by_gpu: dict[str, _Quantisation] = {}
     for (gpu,), rows in table.groups("gpu").items():
         launch, slope = 0.0, 0.0
         for part in rows.groups("op").values():
@@ -66,10 +66,10 @@ def _quantisations(table: Table) -> dict[str, _Quantisation]:
             large = size >= 2**26
             launch += floor
             slope += float(np.median(np.maximum(us[large] - floor, 0.0) / size[large]))
-        found[gpu] = _Quantisation(launch, slope)
+        by_gpu[gpu] = _Quantisation(launch, slope)
     for cousin in ("gb200", "b300-sxm", "gb300", "rtx-pro-6000"):
-        found[cousin] = found["b200-sxm"]
-    return found
+        by_gpu[cousin] = by_gpu["b200-sxm"]
+    return by_gpu
 
 
 def _usable(row: Row) -> bool:

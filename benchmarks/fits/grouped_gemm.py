@@ -49,7 +49,7 @@ def fit_grouped_gemm(folder: Path) -> FittedAccelerators:
     Raises:
         InputError: a table is not there or not readable.
     """
-    whole = fit_tables(FORM, [_tuned(one) for one in measured_tables(read_table(folder / _FILE))])
+    whole = fit_tables(FORM, [_tuned(table) for table in measured_tables(read_table(folder / _FILE))])
     matmuls = fit_grouped_matmuls(folder, whole)
     return FittedAccelerators(whole.entries | matmuls.entries, whole.carry_checks | matmuls.carry_checks)
 
@@ -57,20 +57,20 @@ def fit_grouped_gemm(folder: Path) -> FittedAccelerators:
 def new_model_errors(table: MeasuredTable) -> dict[str, Errors]:
     """How far each model of `table` is off where the constants were fitted on the other models alone."""
     models = np.array([shape.rsplit("/tp", 1)[0] for shape in table.rows.shapes])
-    found: dict[str, Errors] = {}
+    by_model: dict[str, Errors] = {}
     for model in sorted(set(models)):
-        others, own = np.flatnonzero(models != model), np.flatnonzero(models == model)
+        others, left_out = np.flatnonzero(models != model), np.flatnonzero(models == model)
         if len(others) < len(fields(FORM.warm)) * 2:
             continue
         constants = fit_warm(FORM, _at(table, others)).fitted.constants
-        rows = _at(table, own).rows
-        found[str(model)] = errors(FORM.seconds(constants, rows.chip, rows.kernel), rows.seconds)
-    return found
+        rows = _at(table, left_out).rows
+        by_model[str(model)] = errors(FORM.seconds(constants, rows.chip, rows.kernel), rows.seconds)
+    return by_model
 
 
 def measured_tables(table: Table) -> list[MeasuredTable]:
     """The rows to fit, by accelerator, source and format; a shape's word is its model, then its tp, ep and tokens."""
-    found: list[MeasuredTable] = []
+    tables: list[MeasuredTable] = []
     for (gpu, src, dtype), rows in table.where(_usable).groups("gpu", "src", "dtype").items():
         best = _fastest_kernels(rows)
         if len(best) < _LEAST_ROWS:
@@ -79,8 +79,8 @@ def measured_tables(table: Table) -> list[MeasuredTable]:
         if len(set(cells)) < _LEAST_CELLS:
             cells = [f"{cell}/{row['tokens']}" for cell, row in zip(cells, best.rows, strict=True)]
         measured = Measured(chip_named(gpu), _shapes(best), best.numbers("us") * 1e-6, cells)
-        found.append(MeasuredTable(gpu, Subject("grouped_gemm", format_of(dtype)[0], src), measured))
-    return found
+        tables.append(MeasuredTable(gpu, Subject("grouped_gemm", format_of(dtype)[0], src), measured))
+    return tables
 
 
 def _usable(row: Row) -> bool:
@@ -99,19 +99,19 @@ def _tuned(table: MeasuredTable) -> MeasuredTable:
     """TensorRT-LLM falls back to slow tactics in some (model, tp, ep) cells: those far slower than a fit go."""
     if not table.subject.src.startswith("trtllm") or len(table.rows.seconds) < _ENOUGH_ROWS:
         return table
-    kept, dropped = table, 0
+    remaining, dropped = table, 0
     for _ in range(_PASSES):
-        constants = fit_warm(FORM, kept).fitted.constants
-        slow = kept.rows.seconds / FORM.seconds(constants, kept.rows.chip, kept.rows.kernel)
-        cells = np.array(["/".join(shape.split("/")[:3]) for shape in kept.rows.shapes])
+        constants = fit_warm(FORM, remaining).fitted.constants
+        slow = remaining.rows.seconds / FORM.seconds(constants, remaining.rows.chip, remaining.rows.kernel)
+        cells = np.array(["/".join(shape.split("/")[:3]) for shape in remaining.rows.shapes])
         untuned = [cell for cell in sorted(set(cells)) if np.median(slow[cells == cell]) > _UNTUNED]
         if not untuned:
             break
         dropped += len(untuned)
-        kept = _at(kept, np.flatnonzero(~np.isin(cells, untuned)))
+        remaining = _at(remaining, np.flatnonzero(~np.isin(cells, untuned)))
     if dropped:
         note = f"{dropped} cells of one model, tp and ep left out: slower than a fit by more than {_UNTUNED:g}"
-        return replace(kept, subject=replace(table.subject, note=note))
+        return replace(remaining, subject=replace(table.subject, note=note))
     return table
 
 

@@ -74,17 +74,17 @@ def fit_grouped_matmuls(folder: Path, whole: FittedAccelerators) -> FittedAccele
 
 def _other_formats(measured: KernelEntry, relatives: Iterable[KernelEntry]) -> list[KernelEntry]:
     """Entries of formats that nobody measured: the matmuls in the shares measured, the rest as the relative."""
-    found: list[KernelEntry] = []
+    entries: list[KernelEntry] = []
     for variant in _OTHER_FORMATS:
-        alike = {one.framework: one for one in relatives if one.variant == variant}
+        alike = {relative.framework: relative for relative in relatives if relative.variant == variant}
         best = next((alike[framework] for framework in FRAMEWORKS if framework in alike), None)
         if best is not None:
             around = {name: best.constants[name] for name in _AROUND}
             note = f"matmuls in the shares of {measured.variant}; what is around them as {best.framework} has it"
             update = {"variant": variant, "constants": {**measured.constants, **around}, "note": note}
             unknown = {"rows": 0, "held_back_rows": 0, "held_back_median_pct": None, "held_back_p90_pct": None}
-            found.append(measured.model_copy(update={**update, **unknown}))
-    return found
+            entries.append(measured.model_copy(update={**update, **unknown}))
+    return entries
 
 
 def _usable(row: Row) -> bool:
@@ -93,14 +93,14 @@ def _usable(row: Row) -> bool:
 
 def _relative(accelerator: str, whole: FittedAccelerators) -> tuple[str, KernelEntry]:
     """The nearest relative with an entry for the same format, of the best stack that has one."""
-    found = [
-        (relative, one)
+    matches = [
+        (relative, entry)
         for relative in relatives_of(find_accelerator(accelerator))
         for framework in FRAMEWORKS
-        for one in whole.entries.get(relative, ())
-        if one.variant == _SUBJECT.variant and one.framework == framework
+        for entry in whole.entries.get(relative, ())
+        if entry.variant == _SUBJECT.variant and entry.framework == framework
     ]
-    return found[0]
+    return matches[0]
 
 
 def _matmul_parts(constants: Any, chip: Chip, kernel: GroupedGemm, memory_scale: Number = 1.0) -> tuple[Number, Number]:

@@ -71,9 +71,9 @@ def fit_mla_decode(folder: Path) -> FittedAccelerators:
 
 
 def _tables(table: Table, kind: KernelKind, *, module: bool = False) -> list[MeasuredTable]:
-    found: list[MeasuredTable] = []
-    kept = table.where(lambda row: row["src"] != HOST_TIMED or float(row["us"]) >= LONG_US)
-    for (gpu, src, kv), rows in kept.groups("gpu", "src", "kv_dtype").items():
+    tables: list[MeasuredTable] = []
+    usable = table.where(lambda row: row["src"] != HOST_TIMED or float(row["us"]) >= LONG_US)
+    for (gpu, src, kv), rows in usable.groups("gpu", "src", "kv_dtype").items():
         if len(rows) < _LEAST_ROWS:
             continue
         host_timed = src == HOST_TIMED
@@ -83,8 +83,8 @@ def _tables(table: Table, kind: KernelKind, *, module: bool = False) -> list[Mea
         )
         note = "from the attention module less its shortest context" if module else None
         subject = Subject(kind, kv, src, note=note, framework="flashinfer" if host_timed else None)
-        found.append(MeasuredTable(gpu, subject, measured, ("launch_us",) if host_timed or module else (), host_timed))
-    return found
+        tables.append(MeasuredTable(gpu, subject, measured, ("launch_us",) if host_timed or module else (), host_timed))
+    return tables
 
 
 def _core_of(modules: Table) -> Table:
@@ -93,14 +93,14 @@ def _core_of(modules: Table) -> Table:
     for row in modules.rows:
         groups[tuple(row[name] for name in ("gpu", "src", "kv_dtype", "local_heads", "batch"))].append(row)
     launch_us = MlaDecodeConstants().launch_us
-    found: list[Row] = []
+    grown: list[Row] = []
     for rows in groups.values():
         shortest = min(rows, key=lambda row: float(row["length"]))
         for row in rows:
             growth_us = float(row["us"]) - float(shortest["us"])
             if growth_us >= _LEAST_GROWTH_US:
-                found.append({**row, "us": str(growth_us + launch_us)})
-    return Table(found)
+                grown.append({**row, "us": str(growth_us + launch_us)})
+    return Table(grown)
 
 
 def _shapes(rows: Table, kv: str, kind: KernelKind) -> LatentAttention:

@@ -59,10 +59,10 @@ class Table(Columns, frozen=True):
 
     def groups(self, *columns: str) -> dict[tuple[str, ...], Table]:
         """The rows by the values of `columns`, in sorted order."""
-        found: dict[tuple[str, ...], list[Row]] = defaultdict(list)
+        by_key: dict[tuple[str, ...], list[Row]] = defaultdict(list)
         for row in self.rows:
-            found[tuple(row[name] for name in columns)].append(row)
-        return {key: Table(found[key]) for key in sorted(found)}
+            by_key[tuple(row[name] for name in columns)].append(row)
+        return {key: Table(by_key[key]) for key in sorted(by_key)}
 
     def shape_keys(self, *columns: str) -> list[str]:
         """One word for each row that names its shape: rows with the same word are held back together."""

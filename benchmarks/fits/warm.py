@@ -43,8 +43,8 @@ def warmed(cold: type[Any]) -> type[Any]:
 
 def warm_scale(warmth: L2Warmth, chip: Chip, read_bytes: Number) -> Number:
     """Share of the cold memory time that is left where `read_bytes` are read again and again."""
-    found = 1.0 / (1.0 + (read_bytes / (warmth.l2_share * chip.l2_bytes)) ** warmth.l2_sharpness)
-    return 1.0 - found * (1.0 - 1.0 / warmth.l2_speedup)
+    cached_share = 1.0 / (1.0 + (read_bytes / (warmth.l2_share * chip.l2_bytes)) ** warmth.l2_sharpness)
+    return 1.0 - cached_share * (1.0 - 1.0 / warmth.l2_speedup)
 
 
 class WarmForm(Struct, frozen=True):
@@ -112,21 +112,21 @@ def fit_warm(form: WarmForm, table: MeasuredTable, prior: Any | None = None) -> 
 
 
 def as_cold(form: WarmForm, fitted: Fitted[Any]) -> Fitted[Any]:
-    """What the profile keeps of a fit: the constants of the kernel without those of the benchmark's cache."""
-    kept = {one.name: getattr(fitted.constants, one.name) for one in fields(form.cold)}
-    return Fitted(form.cold(**kept), fitted.rows, fitted.held_back)
+    """A fit without the constants of the benchmark's cache, as the profile keeps it."""
+    constants = {field.name: getattr(fitted.constants, field.name) for field in fields(form.cold)}
+    return Fitted(form.cold(**constants), fitted.rows, fitted.held_back)
 
 
 def fit_tables(form: WarmForm, tables: Sequence[MeasuredTable]) -> FittedAccelerators:
     """An entry for each table, the medians over all, and how well each is predicted by what would stand in for it."""
     benchmarked: dict[tuple[str, str, str], Benchmarked[Any]] = {}
     entries: dict[str, list[KernelEntry]] = {}
-    for one in sorted(tables, key=lambda one: one.like_relative):
-        key = ACCELERATORS[one.gpu], one.subject.framework or stack_of(one.subject.src)[0], one.subject.variant
-        relative = carry_source(*key, benchmarked) if one.like_relative else None
+    for table in sorted(tables, key=lambda table: table.like_relative):
+        key = ACCELERATORS[table.gpu], table.subject.framework or stack_of(table.subject.src)[0], table.subject.variant
+        relative = carry_source(*key, benchmarked) if table.like_relative else None
         prior = None if relative is None else benchmarked[relative].fitted.constants
-        benchmarked[key] = fit_warm(form, one, prior)
-        entries.setdefault(key[0], []).append(entry_of(one.subject, as_cold(form, benchmarked[key].fitted)))
+        benchmarked[key] = fit_warm(form, table, prior)
+        entries.setdefault(key[0], []).append(entry_of(table.subject, as_cold(form, benchmarked[key].fitted)))
     checks = carry_checks(form.kernel, benchmarked)
     entries[POOLED] = pooled(entries)
     return FittedAccelerators(entries, checks)
