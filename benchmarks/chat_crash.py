@@ -87,7 +87,7 @@ def kill_and_resume(folder: Path, after_s: float, *, from_start: bool) -> Round:
     again = [line for line in done.stdout.split(b"\n") if line and not line.startswith(b"> ")]
     lines = [line for line in shown.split(b"\n") if line]
     # What was printed last may have been cut in the middle of a line; all before it is whole.
-    is_kept = all(line == there for line, there in zip(lines[:-1], again, strict=False)) and len(lines) <= len(again)
+    is_kept = all(line == later for line, later in zip(lines[:-1], again, strict=False)) and len(lines) <= len(again)
     is_kept = is_kept and (not lines or again[len(lines) - 1].startswith(lines[-1]))
     return Round(after_s, len(shown), is_kept, done.returncode == 0, b"cut off" in done.stderr)
 

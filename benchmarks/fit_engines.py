@@ -77,11 +77,11 @@ def read_cases(path: Path) -> list[Case]:
         if isinstance(arrivals, Burst):
             # Some waves of a saturated engine tell as much as dozens.
             arrivals = Burst(min(arrivals.requests, MOST_AT_ONCE))
-        plain = Situation(situation.deployment, arrivals, situation.lengths, "ttft_ms")
-        figures[plain][situation.figure].append(row.value)
+        key = Situation(situation.deployment, arrivals, situation.lengths, "ttft_ms")
+        figures[key][situation.figure].append(row.value)
         layout = ",".join(str(degree or "") for degree in (row.tp, row.ep, row.dp, row.pp))
         group = f"{row.source}|{row.model}|{row.gpu}|{layout}"
-        about[plain] = (group, pair_of(situation.deployment), row.tier)
+        about[key] = (group, pair_of(situation.deployment), row.tier)
     cases: list[Case] = []
     settings: Settings = {}
     refused: defaultdict[str, int] = defaultdict(int)

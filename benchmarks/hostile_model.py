@@ -42,11 +42,11 @@ def questions(count: int, seed: int, most_gpus: int) -> list[tuple[str, Question
 def _askable(rows: list[dict[str, str]]) -> Iterator[tuple[str, Question]]:
     for row in rows:
         try:
-            asked = ask(intent_of(row["text"]))
+            question = ask(intent_of(row["text"]))
         except InputError:  # the table has requests that are refused
             continue
-        if isinstance(asked, Question):
-            yield row["id"], asked
+        if isinstance(question, Question):
+            yield row["id"], question
 
 
 def share_lines(title: str, counted: Counter[str]) -> Iterator[str]:
@@ -76,12 +76,12 @@ def main() -> int:
     parser.add_argument("--requests", type=int, default=40, help="how many different requests")
     parser.add_argument("--gpus", type=int, default=64, help="the largest hardware of a request")
     arguments = parser.parse_args()
-    asked = questions(arguments.requests, arguments.seed, arguments.gpus)
+    drawn = questions(arguments.requests, arguments.seed, arguments.gpus)
     runs: list[tuple[str, HostileRun]] = []
     wrong: list[str] = []
     started = time.monotonic()
     for seed in range(arguments.seed, arguments.seed + arguments.runs):
-        request, question = asked[seed % len(asked)]
+        request, question = drawn[seed % len(drawn)]
         try:
             runs.append((request, hostile_run(seed, question)))
         except Exception:  # noqa: BLE001 - that nothing a model says raises is what is looked at
@@ -92,7 +92,7 @@ def main() -> int:
     print("\n".join(share_lines("runs, by how they ended", Counter(ended))))
     print("\n".join(share_lines("proposals", Counter(name for _, run in runs for name in run.verdicts))))
     times = [run.seconds for _, run in runs]
-    print(f"{len(asked)} requests, {time.monotonic() - started:.0f} s; a run takes {statistics.median(times):.2f} s "
+    print(f"{len(drawn)} requests, {time.monotonic() - started:.0f} s; a run takes {statistics.median(times):.2f} s "
           f"of the processor (median), {max(times):.1f} s (longest)")  # fmt: skip
     print(f"{len(wrong)} of {arguments.runs:,} runs went wrong")
     print("\n".join(wrong[:20]))

@@ -190,10 +190,10 @@ def _side(case: Case, phase: Phase, concurrency: int) -> tuple[int | None, str]:
     entry = best.get(case.side_key(side, side.replicas))
     if entry is None:
         return None, f"{phase}: not feasible"
-    warned, took = entry
-    ahead = sum(warns < warned or (warns == warned and s * (1 + TIE_SHARE) < took) for warns, s in best.values())
+    warned, took_s = entry
+    ahead = sum(warns < warned or (warns == warned and s * (1 + TIE_SHARE) < took_s) for warns, s in best.values())
     least = min(s for _, s in best.values())
-    return 1 + ahead, f"{phase} rank {1 + ahead} of {len(best)} on {gpus}, {took / least - 1.0:+.1%} by time"
+    return 1 + ahead, f"{phase} rank {1 + ahead} of {len(best)} on {gpus}, {took_s / least - 1.0:+.1%} by time"
 
 
 def _outcome(case: Case, request: SearchRequest, setting: Setting) -> Found:

@@ -76,9 +76,9 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=100)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--gpus", type=int, default=8)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     tally = Counter[str]()
-    for question in islice(drawn_questions(asked.seed, asked.gpus), asked.count):
+    for question in islice(drawn_questions(arguments.seed, arguments.gpus), arguments.count):
         try:
             faults = faults_of(question)
         except InputError:

@@ -43,25 +43,25 @@ def as_cut(request: SearchRequest, strategy: Strategy) -> Strategy:
     return strategy.model_copy(update=cut)
 
 
-def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[tuple[float, float, float]]] | None:
+def regret_of(question: Question, most: int) -> tuple[float | None, int, int, list[tuple[float, float, float]]] | None:
     """Regret, strategies, simulated loads and (TTFT, TPOT, cost) ratios; `None` where the space is too large."""
     # With an open number of requests there is no one load to compare at.
-    request = replace(asked.search, concurrency_open=False)
+    request = replace(question.search, concurrency_open=False)
     space = [as_cut(request, strategy) for strategy in islice(strategies(request.space), most + 1)]
     if len(space) > most:
         return None
     setting, objective = base_setting(request), request.workload.objective
     result = search_anew(request, setting)
-    every: list[Candidate] = []
+    candidates: list[Candidate] = []
     for strategy in space:
         try:
-            every.append(candidate_at(request, setting, strategy, request.workload.concurrency))
+            candidates.append(candidate_at(request, setting, strategy, request.workload.concurrency))
         except InputError:
             continue
     ratios = []
     screen = Screen(request, setting)
     rows = screen.rows
-    by_strategy = {candidate.strategy: candidate for candidate in every if candidate.ttft_ms is not None}
+    by_strategy = {candidate.strategy: candidate for candidate in candidates if candidate.ttft_ms is not None}
     for row in range(len(rows)):
         candidate = by_strategy.get(screen.strategy(rows, row))
         if candidate is not None and candidate.tpot_ms and candidate.ttft_ms:
@@ -73,10 +73,10 @@ def regret_of(asked: Question, most: int) -> tuple[float | None, int, int, list[
                     cost,
                 )
             )
-    good = [candidate for candidate in every if candidate.feasible]
-    if not good:
+    feasible = [candidate for candidate in candidates if candidate.feasible]
+    if not feasible:
         return (0.0 if result.best is None else None), len(space), result.simulated, ratios
-    clean = [candidate for candidate in good if not candidate.warnings] or good
+    clean = [candidate for candidate in feasible if not candidate.warnings] or feasible
     least = min(worth(candidate, objective) for candidate in clean)
     if result.best is None:
         return float("inf"), len(space), result.simulated, ratios
@@ -94,8 +94,8 @@ def main() -> None:
     ratios: list[tuple[float, float, float]] = []
     spaces = simulated = 0
     start = time.monotonic()
-    for asked in drawn_questions(seed=arguments.seed, most_gpus=16):
-        result = regret_of(asked, arguments.most)
+    for question in drawn_questions(seed=arguments.seed, most_gpus=16):
+        result = regret_of(question, arguments.most)
         if result is None:
             continue
         regret, space, loads, errors = result
@@ -104,7 +104,7 @@ def main() -> None:
         ratios.extend(errors)
         if regret is None or regret > 0.005:
             words = "an answer where there is none" if regret is None else f"regret {regret:.1%}"
-            print(f"{asked.name}: {words} of {space}", flush=True)
+            print(f"{question.name}: {words} of {space}", flush=True)
         if len(regrets) >= arguments.count:
             break
     values = np.array(regrets)

@@ -35,22 +35,22 @@ def main() -> int:
     rules: Counter[str] = Counter()
     refused: Counter[str] = Counter()
     models: set[str] = set()
-    for asked in drawn_questions(arguments.seed, arguments.gpus):
+    for question in drawn_questions(arguments.seed, arguments.gpus):
         try:
-            result = search(asked.search)
+            result = search(question.search)
         except InputError as error:
             refused[str(error)] += 1
             continue
         searches += 1
         for candidate in feasible_ones(result, draw, OF_EACH):
-            broken = broken_rules(asked, candidate)
+            broken = broken_rules(question, candidate)
             checked += 1
-            models.add(asked.entry.name)
+            models.add(question.entry.name)
             if broken:
                 failed += 1
                 rules.update({message.partition(":")[0] for message in broken})
                 if failed <= SHOWN:
-                    print(f"{asked.name}: {candidate.strategy} at {candidate.concurrency}: {broken[0]}", flush=True)
+                    print(f"{question.name}: {candidate.strategy} at {candidate.concurrency}: {broken[0]}", flush=True)
         if checked >= arguments.count:
             break
     seconds = time.perf_counter() - start

@@ -57,16 +57,16 @@ def main() -> None:
     parser.add_argument("--requests", type=int, default=10_000)
     parser.add_argument("--replicas", type=int, default=8)
     parser.add_argument("--runs", type=int, default=3)
-    asked = parser.parse_args()
-    print(f"{asked.requests:,} requests on {asked.replicas} replicas, best of {max(1, asked.runs)}")
+    arguments = parser.parse_args()
+    print(f"{arguments.requests:,} requests on {arguments.replicas} replicas, best of {max(1, arguments.runs)}")
     offloaded = [
         (f"{name}, host", prefixes, HOST) for name, prefixes in loads() if prefixes is not None and prefixes.turns
     ]
     for name, prefixes, policy in (*((name, prefixes, POLICY) for name, prefixes in loads()), *offloaded):
         for is_open in (True, False):
             timings = [
-                timed(prefixes, asked.requests, asked.replicas, policy, is_open=is_open)
-                for _ in range(max(1, asked.runs))
+                timed(prefixes, arguments.requests, arguments.replicas, policy, is_open=is_open)
+                for _ in range(max(1, arguments.runs))
             ]
             seconds, times = min(timings, key=lambda timing: timing[0])
             arrive = "at a rate" if is_open else "users"

@@ -80,18 +80,18 @@ class BestSoFar:
         self.where = ""
         self.left_out: tuple[str, ...] = ()
 
-    def leaves_out(self, what: str) -> bool:
-        """Whether the time is over; `what` (of the current `where`) is then listed as left out."""
+    def leaves_out(self, part: str) -> bool:
+        """Whether the time is over; `part` (of the current `where`) is then listed as left out."""
         if not self.is_over():
             return False
-        words = self.named(what)
+        words = self.named(part)
         if words not in self.left_out:
             self.left_out = (*self.left_out, words)
         return True
 
-    def named(self, what: str) -> str:
-        """`what`, with `where` behind it in brackets if set."""
-        return f"{what} ({self.where})" if self.where else what
+    def named(self, part: str) -> str:
+        """`part`, with `where` behind it in brackets if set."""
+        return f"{part} ({self.where})" if self.where else part
 
 
 _BEST_SO_FAR: ContextVar[BestSoFar | None] = ContextVar("shardwright_best_so_far", default=None)
@@ -135,18 +135,18 @@ def watched(show: Callable[[str], None]) -> Generator[None]:
         _SHOW.reset(token)
 
 
-def doing(what: str) -> None:
-    """Show watchers what is being done: "screening layouts"."""
+def doing(step: str) -> None:
+    """Show watchers the current step: "screening layouts"."""
     show = _SHOW.get()
     if show is not None:
         limit = _BEST_SO_FAR.get()
-        show(what if limit is None else limit.named(what))
+        show(step if limit is None else limit.named(step))
 
 
-def leaves_out(what: str) -> bool:
-    """Whether the current search should end now with its best so far, leaving out `what`."""
+def leaves_out(part: str) -> bool:
+    """Whether the current search should end now with its best so far, leaving out `part`."""
     limit = _BEST_SO_FAR.get()
-    return limit is not None and limit.leaves_out(what)
+    return limit is not None and limit.leaves_out(part)
 
 
 def time_is_over() -> bool:
@@ -155,18 +155,18 @@ def time_is_over() -> bool:
     return limit is not None and limit.is_over()
 
 
-def if_time(what: str, work: Callable[[], T]) -> T | None:
-    """The result of optional `work`; `None`, with `what` left out, if the time is over before it ends.
+def if_time(part: str, work: Callable[[], T]) -> T | None:
+    """The result of optional `work`; `None`, with `part` left out, if the time is over before it ends.
 
     `work` then stops at its next checkpoint.
     """
     limit = _BEST_SO_FAR.get()
     if limit is None:
         return work()
-    if not limit.leaves_out(what):
+    if not limit.leaves_out(part):
         with until(limit.is_over):
             return work()
-        limit.leaves_out(what)
+        limit.leaves_out(part)
     return None
 
 

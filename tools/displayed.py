@@ -61,7 +61,7 @@ def page_of(plan: Displayed) -> Page:
 
 
 def named(name: str) -> str:
-    """A name of a document on a line: short, quoted where it holds what is no plain text."""
+    """A document's name for a line: shortened, and quoted if it is not plain text."""
     short = name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
     return short if short.isprintable() else ascii(short)
 

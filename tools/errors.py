@@ -36,13 +36,13 @@ class InputError(ShardwrightError, ValueError):
         self.path = path
 
 
-def expect(value: object, kinds: type | tuple[type, ...], name: str, what: str) -> None:
-    """See that an argument, which errors call `name`, is of `kinds`; `what` says these in words.
+def expect(value: object, kinds: type | tuple[type, ...], name: str, wanted: str) -> None:
+    """Check that an argument, which errors call `name`, is of `kinds`; `wanted` says these in words.
 
     Raises InputError: it is not.
     """
     if not isinstance(value, kinds):
-        raise InputError(f"{name}: {what}, not {type(value).__name__}")
+        raise InputError(f"{name}: {wanted}, not {type(value).__name__}")
 
 
 class UnknownNameError(InputError):

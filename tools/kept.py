@@ -11,10 +11,10 @@ V = TypeVar("V")
 
 
 class Cache(Generic[K, V]):
-    """A table of answers by key, one in each owner's `Caches`: `holds` says of what.
+    """A table of answers by key, one in each owner's `Caches`; `holds` describes them.
 
-    A module that works something out of a `Setting` or a `Layout` has a cache for it, which gives it types; the owner
-    has the answers, and drops them where it is replaced by one that would answer otherwise.
+    A module that derives something from a `Setting` or a `Layout` defines one, which gives its answers types; the owner
+    keeps them, and drops them when it is replaced by one with other answers.
     """
 
     def __init__(self, holds: str) -> None:

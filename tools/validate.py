@@ -32,7 +32,7 @@ from .rules.registry import all_rules, find_rule, rule_order
 # Findings of one rule that a report lists: beyond them nobody reads, and a hostile document is all findings.
 MAX_FINDINGS_OF_A_RULE = 10_000
 
-# Errors in what a plan says of itself, which change no figure that is computed of its graph.
+# Errors in what a plan states about itself: no figure computed from its graph depends on them.
 _OF_WORDS = frozenset({"ST001", "CO006", "CO007"})
 
 
@@ -124,16 +124,16 @@ def _unjudged(view: PlanView) -> Iterator[Violation]:
         return
     rules = [find_rule(name) for name in sorted(view.unjudged, key=rule_order)]
     why = view.unjudged[rules[0].id]
-    asked = [rule for rule in rules if rule.severity == "error"]
-    if not asked and isinstance(why, MissingFieldError):
-        asked = rules[:1]
+    asking = [rule for rule in rules if rule.severity == "error"]
+    if not asking and isinstance(why, MissingFieldError):
+        asking = rules[:1]
     # The model was read, or ME001 says why not: the unknown fact is the hardware's.
     where = why.path or ("/hardware" if isinstance(why, MissingFieldError | UnknownNameError) else "")
     # What only one rule asks for is reported as that rule's.
-    yield (asked[0] if len(asked) == 1 else schema).violation(
+    yield (asking[0] if len(asking) == 1 else schema).violation(
         Finding(
             "not-judged",
-            f"{'this' if asked and asked[0].severity == 'warning' else 'the plan'} cannot be judged: {why}",
+            f"{'this' if asking and asking[0].severity == 'warning' else 'the plan'} cannot be judged: {why}",
             where,
             value=_at(view.raw, where),
             expected="figures that it can be computed from",
@@ -154,8 +154,8 @@ def find_violations(view: PlanView, rules: Iterable[Rule]) -> list[Violation]:
     with collector_paused():
         chosen = list(rules)
         violations = [violation for rule in chosen if not rule.rests_on_estimate for violation in _run(rule, view)]
-        seen = view.doubted if any(_is_of_graph(violation) for violation in violations) else view
-        violations += [violation for rule in chosen if rule.rests_on_estimate for violation in _run(rule, seen)]
+        judged_view = view.doubted if any(_is_of_graph(violation) for violation in violations) else view
+        violations += [violation for rule in chosen if rule.rests_on_estimate for violation in _run(rule, judged_view)]
         return sorted(without_explained(violations), key=_place)
 
 

@@ -186,27 +186,27 @@ class _Replay:
 
     def _step(self, number: int, fix: Any) -> Check:
         step = cast("dict[str, Any]", fix) if isinstance(fix, dict) else {}
-        what = f"fix {number} ({step.get('rule', '?')}, {step.get('safety', '?')})"
+        claim = f"fix {number} ({step.get('rule', '?')}, {step.get('safety', '?')})"
         if step.get("before") != self.sha256:
-            return Check(what=what, holds=False, detail="it begins with another document")
+            return Check(what=claim, holds=False, detail="it begins with another document")
         patch = step.get("patch")
         if not isinstance(patch, list):
-            return Check(what=what, holds=False, detail="it has no patch")
+            return Check(what=claim, holds=False, detail="it has no patch")
         try:
             # Its values become parts of the document, which the next patches change.
             replayed: Any = jsonpatch.JsonPatch(_copied(patch))
             self.document = replayed.apply(self.document, in_place=True)
         except (jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, TypeError, ValueError) as error:
             return Check(
-                what=what, holds=False, detail=f"its patch does not apply: {' '.join(str(error).split())[:200]}"
+                what=claim, holds=False, detail=f"its patch does not apply: {' '.join(str(error).split())[:200]}"
             )
-        wrong = _misnamed(step, cast("list[Any]", patch))
-        if wrong:
-            return Check(what=what, holds=False, detail=wrong)
+        fault = _misnamed(step, cast("list[Any]", patch))
+        if fault:
+            return Check(what=claim, holds=False, detail=fault)
         self.sha256 = content_sha256(self.document)
         if step.get("after") != self.sha256:
-            return Check(what=what, holds=False, detail="it ends in another document")
-        return Check(what=what, holds=True)
+            return Check(what=claim, holds=False, detail="it ends in another document")
+        return Check(what=claim, holds=True)
 
     def _end(self) -> Iterator[Check]:
         yield Check(what="the hash of the plan", holds=self.claimed.get("plan_sha256") == self.sha256)

@@ -15,7 +15,7 @@ from .changes import ENGINE_DEFAULTS, OF_ENGINES
 from .lead import deciding, lead_of
 from .result import ComparedFigure, Comparison, Lead, LimitCheck, Side, Winner
 
-# From this ratio on a difference is said as a multiple, below it as a share.
+# From this ratio on a difference is given as a multiple, below it in percent.
 _MULTIPLE = 1.1
 # Questions in which a difference makes the figures those of two deployments; the number of GPUs is part of the answer.
 _ASKED = ("model", "accelerator", "workload", "precision")

@@ -17,7 +17,7 @@ from .wording import heading
 
 
 class Drawing(Struct, frozen=True):
-    """What there is to draw; `note` says what is odd about the document as a whole."""
+    """A document ready to draw; `note` says what is odd about it as a whole."""
 
     title: str
     note: str

@@ -50,8 +50,8 @@ class Family(Struct, frozen=True):
 class Folder(Struct):
     """Folds bottom up: `families` and `likeness` are of every node, by its position.
 
-    Nodes that are drawn alike have the same number for their likeness. Those with another one of `marks`, by position,
-    are not: what is said of one node alone keeps it apart.
+    Nodes that are drawn alike have the same number for their likeness. Different `marks`, by position, keep nodes
+    apart: a remark on one node is not one on its likes.
     """
 
     tree: Tree
@@ -193,7 +193,7 @@ def _seats(items: Sequence[Item]) -> dict[int, tuple[int, int, int]]:
     seats: dict[int, tuple[int, int, int]] = {}
     for place, item in enumerate(items):
         for part, inner in enumerate(item.inner or (item,)):
-            each = len(inner.members) // item.times if item.inner else len(inner.members)
+            turn_size = len(inner.members) // item.times if item.inner else len(inner.members)
             for number, node in enumerate(inner.members):
-                seats[node.position] = (place, number // each, part)
+                seats[node.position] = (place, number // turn_size, part)
     return seats

@@ -84,8 +84,8 @@ def downwards(links: Sequence[Link], source: Spot, gap: float) -> Iterator[Route
     for link in links:
         label = link_label(link)
         width = len(label) * _SIGN_PX + 2 * _LABEL_PAD if label else 0
-        at = x + width / 2
-        path = ("M", at, source.bottom, "V", source.bottom + gap, *_head_down(at, source.bottom + gap))
+        center = x + width / 2
+        path = ("M", center, source.bottom, "V", source.bottom + gap, *_head_down(center, source.bottom + gap))
         spot = Spot(x, source.bottom + (gap - _LABEL_HEIGHT) / 2, width, _LABEL_HEIGHT) if label else None
         yield Route(link.kind, path, link.kind == "stray", label, spot)
         x += width + 24
@@ -120,7 +120,7 @@ _BOLD_PX, _PLAIN_PX = 7.3, 5.9
 _LEAST_WIDTH = 60
 # Room beside a stack for each link that goes past its boxes.
 _LANE = 12
-# A row is broken where it gets wider than this: at the width of a page what is written in it can still be read.
+# A row is broken where it gets wider than this: up to it, its text can be read at the width of a page.
 _MOST_ROW = 1000
 
 
@@ -216,7 +216,7 @@ def in_parts(box: Box) -> list[list[list[int]]]:
 
 
 def _row(box: Box) -> Placed:
-    """Parts lie below one another; what is too wide goes on in a next row."""
+    """Place the parts of a box below one another; a part that is too wide goes on in a next row."""
     by_number: dict[int, Placed] = {}
     y: float = _top(box)
     for columns in in_parts(box):
@@ -244,10 +244,10 @@ def _place_part(box: Box, columns: list[list[int]], by_number: dict[int, Placed]
         x: float = _PAD
         for column, height in zip(row, heights, strict=True):
             width = max(child.spot.width for child in column)
-            at = y + (max(heights) - height) / 2
+            top = y + (max(heights) - height) / 2
             for child in column:
-                by_number[next(numbers)] = _moved(child, x + (width - child.spot.width) / 2, at)
-                at += child.spot.height + _GAP_Y
+                by_number[next(numbers)] = _moved(child, x + (width - child.spot.width) / 2, top)
+                top += child.spot.height + _GAP_Y
             x += width + _GAP_X
         y += max(heights) + _GAP_Y * 2
     return y - _GAP_Y * 2
@@ -256,10 +256,10 @@ def _place_part(box: Box, columns: list[list[int]], by_number: dict[int, Placed]
 def _columns(graph: nx.DiGraph[int], part: set[int]) -> list[list[int]]:
     """The nodes of `part` by topological generation; those of a circle are one generation after another."""
     inside = graph.subgraph(sorted(part))
-    whole = nx.condensation(inside)
+    condensed = nx.condensation(inside)
     columns: list[list[int]] = []
-    for generation in nx.topological_generations(whole):
-        circles = [sorted(whole.nodes[number]["members"]) for number in sorted(generation)]
+    for generation in nx.topological_generations(condensed):
+        circles = [sorted(condensed.nodes[number]["members"]) for number in sorted(generation)]
         for step in range(max(len(circle) for circle in circles)):
             columns.append(sorted(circle[step] for circle in circles if step < len(circle)))
     return columns

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from .box import BoxKind, LinkKind
 
-# Of each family: what fills it and what is around it, on a light page, then on a dark one.
+# Fill and border of each family on a light page, then on a dark one.
 COLOURS: Mapping[BoxKind, tuple[str, str, str, str]] = {
     "replica": ("#ffffff", "#8c959f", "#0d1117", "#6e7681"),
     "phase": ("#f6f8fa", "#8c959f", "#161b22", "#6e7681"),

@@ -22,7 +22,7 @@ from .placing import Placed, Route, place, text_width, titled
 from .style import STYLE, clipped, xml_text
 
 MOST_BYTES = 60_000
-# From all that there is to an outline, until the picture is short enough.
+# From the whole picture to an outline, until it is short enough.
 _LADDER = (
     Limits(12, 16, 110, opens_once=False), Limits(12, 16, 260), Limits(7, 10, 200), Limits(5, 12, 150),
     Limits(4, 10, 100), Limits(3, 8, 80), Limits(2, 6, 60),
@@ -83,7 +83,7 @@ def _outlined(box: Box) -> Iterator[str]:
 
 
 def _draw(picture: ET.Element, placed: Placed, x: float, y: float) -> None:
-    """The box whose surroundings have their corner at (x, y): itself, what is in it, the lines last."""
+    """Draw a box, its children, then the lines; (x, y) is the corner of the box around it."""
     box, spot = placed.box, placed.spot
     left, top = x + spot.x, y + spot.y
     name = f"{box.kind} in" if placed.children else box.kind

@@ -1,4 +1,4 @@
-"""What a picture says of a node, or of several that are alike: a title, and a few short lines below it."""
+"""The text of a node in a picture, or of several alike: a title, and a few short lines below it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def kind_of(node: NodeView, parent: NodeView | None) -> BoxKind:
 
 
 def title_of(members: Sequence[NodeView], parent: NodeView | None) -> str:
-    """What nodes that are alike are called."""
+    """The title of nodes that are alike."""
     node = members[0]
     many = len(members) > 1
     match node.type:
@@ -128,7 +128,7 @@ def _names(members: Sequence[NodeView]) -> str:
 
 
 def repeats_of(members: Sequence[NodeView]) -> int:
-    """How often what is drawn once is there: nodes that are alike, and the periods of a block of layers."""
+    """How often a box repeats: nodes that are alike, and the periods of a block of layers."""
     node = members[0]
     if node.type != "LayerBlockNode":
         return len(members)

@@ -20,7 +20,7 @@ _COPIES = "the engine can hold popular experts twice"
 
 
 def engine_relaxations(engine: str | None, architecture: Architecture) -> dict[Relaxation, str]:
-    """The relaxations that naming `engine` brings for a model, each with the reason; none where it is not known."""
+    """The relaxations that naming `engine` brings for a model, each with the reason; none for an unknown engine."""
     if not names_known(engine):
         return {}
     relaxations: dict[Relaxation, str] = {"vocab_parallel": _VOCABULARY}

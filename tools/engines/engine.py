@@ -192,7 +192,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         return 0
 
     def own_reduction_ranks(self, generation: str, *, over_pcie: bool) -> frozenset[int]:
-        """Sizes of groups that a generation reduces by kernels of its own, `over_pcie` or over other links."""
+        """Sizes of groups that a generation reduces by its own kernels, `over_pcie` or over other links."""
         return frozenset((2,)) if over_pcie and self.reduces_pairs_over_pcie else OWN_REDUCTION_RANKS
 
     def hides_host(self, version: str | None) -> bool:

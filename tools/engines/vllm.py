@@ -205,17 +205,17 @@ class _VLLM(Engine, frozen=True):
 
     def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
         """What `release` (the newest where it is not known) keeps of a GPU of an `architecture` with `total_bytes`."""
-        at = release or (10**4, 0)
-        is_large = total_bytes >= _LARGE_GIB * GIB and architecture != "ampere" and at >= _NEW_ENGINE
+        effective = release or (10**4, 0)
+        is_large = total_bytes >= _LARGE_GIB * GIB and architecture != "ampere" and effective >= _NEW_ENGINE
         outside_bytes = _BLACKWELL_BYTES if architecture == "blackwell" else _ALONE_BYTES
         return MemoryUse(
             batch=_LARGE if is_large else _SMALL,
             alone_bytes=outside_bytes,
             group_bytes=max(outside_bytes, _GROUP_BYTES),
-            linked_bytes=max(outside_bytes, _LINKED_BYTES if at >= _WORKSPACES else _EARLIER_LINKED_BYTES),
-            logit_bytes=_LOGIT_BYTES if at >= _UNSORTED else _SORTING_LOGIT_BYTES,
-            graph_bytes=_GRAPH_BYTES if at >= _GRAPHS_COUNTED else 0.0,
-            takes_whole_prompts=at < _NEW_ENGINE,
+            linked_bytes=max(outside_bytes, _LINKED_BYTES if effective >= _WORKSPACES else _EARLIER_LINKED_BYTES),
+            logit_bytes=_LOGIT_BYTES if effective >= _UNSORTED else _SORTING_LOGIT_BYTES,
+            graph_bytes=_GRAPH_BYTES if effective >= _GRAPHS_COUNTED else 0.0,
+            takes_whole_prompts=effective < _NEW_ENGINE,
             mxfp4_tile=_MXFP4_TILE,
         )
 

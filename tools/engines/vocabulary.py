@@ -21,7 +21,7 @@ _SHORTEST_PREFIX = 6
 _NEAR = 0.8
 # A value that a template leaves open.
 _OPEN = re.compile(r"__\w{1,60}__|\{\{.{0,100}\}\}")
-# Flags of all engines that change nothing of what is planned.
+# Flags of all engines that do not affect a plan.
 _BESIDE = re.compile(
     r"host|port|root-path|api-key|api-server-count|served-model-name|trust-remote-code|tokenizer.*|skip-tokenizer-init"
     r"|chat-template.*|tool-call-parser|tool-parser-plugin|reasoning-parser.*|enable-(?:auto-tool-choice|reasoning)"
@@ -133,7 +133,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return [word for flag, value in stated for word in ((flag,) if value is True else (flag, str(value)))]
 
     def tree(self, **values: object) -> dict[str, Any]:
-        """`values` by concept as a file of options has them, without those that are `None`."""
+        """`values` by concept as in a file of options, without those that are `None`."""
         options: dict[str, Any] = {}
         for concept, value in values.items():
             *outer, name = self.flag(concept).split(".")
@@ -149,7 +149,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
         return matches[0] if len(matches) == 1 else name
 
     def turned_off(self, name: str) -> str | None:
-        """The switch that `name` turns off; `None` where it is a flag of its own, or none."""
+        """The switch that `name` turns off; `None` where it is a flag itself, or turns off none."""
         opposites = (opposite for opposite in self._opposites(name) if opposite in self.valueless)
         return None if name in self.known else next(opposites, None)
 

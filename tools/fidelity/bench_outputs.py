@@ -167,8 +167,8 @@ def _lengths(output: Output, assumptions: list[str]) -> Lengths:
     else:
         spread = 0.0
         assumptions.append("all requests have the mean lengths: the file lists none")
-    whole = 1.0 - spread / 2.0
-    return Lengths(max(1, round(sent / whole)), max(1, round(received / whole)), spread)
+    mean_share = 1.0 - spread / 2.0
+    return Lengths(max(1, round(sent / mean_share)), max(1, round(received / mean_share)), spread)
 
 
 def _spread(lengths: Sequence[float]) -> float:

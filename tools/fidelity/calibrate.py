@@ -68,11 +68,11 @@ def calibrate(text: str, task: Task) -> CalibrationReport:
 
 def _refuse_unused(task: Task, what: str, used: tuple[str, ...]) -> None:
     """Refuse stated facts of the deployment that nothing would read."""
-    plain = Served()
+    defaults = Served()
     unused = [
         name
         for name in Served.__struct_fields__
-        if name not in used and getattr(task.served, name) != getattr(plain, name)
+        if name not in used and getattr(task.served, name) != getattr(defaults, name)
     ]
     if unused:
         raise InputError(f"{task.where}: {what} takes no {', '.join(unused)}: leave the option out")

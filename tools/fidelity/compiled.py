@@ -50,8 +50,8 @@ def compiled_run() -> Callable[..., Any] | None:
     known = _plain_types(numba.types)
     # A tuple of arrays counts the references to each wherever it is read, an object only those to itself.
     columns, seen = (_compiled_class(_class_of(record), record, known) for record in (costs.StepColumns, Seen))
-    for plain in (state.Batch, state.GivenPrefixes, state.Group, state.Prices, state.Replica):
-        extending.overload(plain, strict=False)(_maker_of(_compiled_class(plain, plain, known)))
+    for plain_class in (state.Batch, state.GivenPrefixes, state.Group, state.Prices, state.Replica):
+        extending.overload(plain_class, strict=False)(_maker_of(_compiled_class(plain_class, plain_class, known)))
     run: Any = core.run
 
     def in_objects(step: Any, rules: Any, load: Any, blank: Any) -> Any:
@@ -82,10 +82,10 @@ def _plain_types(types: Any) -> dict[Any, Any]:
     return known
 
 
-def _compiled_class(plain: type, annotated: type, known: dict[Any, Any]) -> Any:
-    """`plain` compiled, with the attributes of `annotated`, which is added to the `known` types."""
+def _compiled_class(plain_class: type, annotated: type, known: dict[Any, Any]) -> Any:
+    """`plain_class` compiled, with the attributes of `annotated`, which is added to the `known` types."""
     numba: Any = import_module("numba.experimental")
-    fast = numba.jitclass({name: known[hint] for name, hint in get_type_hints(annotated).items()})(plain)
+    fast = numba.jitclass({name: known[hint] for name, hint in get_type_hints(annotated).items()})(plain_class)
     known[annotated] = fast.class_type.instance_type
     known[list[annotated]] = import_module("numba").types.List(known[annotated])
     return fast

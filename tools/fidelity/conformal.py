@@ -87,7 +87,7 @@ def ratio_misses(measured: Measured) -> Iterator[Miss]:
 def hardware_misses(measured: Measured) -> Iterator[Miss]:
     """The misses of the ratio of every two kinds of GPU that a source measured one model on, in whatever layouts.
 
-    As `ratio_misses`; what is never seen is one model on two kinds: that is the pair of such a miss.
+    As `ratio_misses`, but the pair of a miss is one model on two kinds of GPU: that is what was never seen.
     """
     for (row, miss), (other, other_miss) in _two_of(measured, lambda measured_row: measured_row.deployed):
         if row.gpu != other.gpu:

@@ -145,19 +145,19 @@ def case_of(
 
     engine, generation, _ = wanted_of(situation)
     has_head_tokens = ENGINES[engine].gives_heads_one_block(generation)
-    plain = server()
+    neutral_server = server()
     varied = [server(name) for name in _VARIED]
     parts: dict[str, FloatArray] = {}
     for name in _COLUMNS:
-        whole = np.asarray(getattr(plain.table, name), dtype=float)
-        rows = [np.asarray(getattr(varied_server.table, name), dtype=float) - whole for varied_server in varied]
+        column = np.asarray(getattr(neutral_server.table, name), dtype=float)
+        rows = [np.asarray(getattr(varied_server.table, name), dtype=float) - column for varied_server in varied]
         # The last row is what no constant scales: the whole less the parts of `SCALES`, which are in it by default.
-        parts[name] = np.array([*rows, whole - sum(rows[: len(SCALES)])])
+        parts[name] = np.array([*rows, column - sum(rows[: len(SCALES)])])
     return Case(
         about=about,
         situation=situation,
         measured=dict(measured),
-        server=plain,
+        server=neutral_server,
         parts=parts,
         head_tokens=_head_tokens(server("head_token_ns").table) if has_head_tokens else {},
         host_passes=passes_of_host(layout.setting, len(layout.phase("decode").stages)),

@@ -61,10 +61,10 @@ def _prediction(row: MeasuredRow, model: Predictor, yardstick: Predictor) -> Pre
     if isinstance(situation, Refused):
         return Prediction(row, None, None, None, situation.reason)
     predicted, roofline = model(situation), yardstick(situation)
-    beside = None if isinstance(roofline, Refused) else roofline
+    roofline_figure = None if isinstance(roofline, Refused) else roofline
     if isinstance(predicted, Refused):
-        return Prediction(row, situation, None, beside, predicted.reason)
-    return Prediction(row, situation, predicted, beside, "")
+        return Prediction(row, situation, None, roofline_figure, predicted.reason)
+    return Prediction(row, situation, predicted, roofline_figure, "")
 
 
 def report_of(predictions: Sequence[Prediction]) -> FidelityReport:

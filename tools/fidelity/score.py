@@ -51,8 +51,8 @@ def judged(
 ) -> tuple[Judged, ...]:
     """The rows that have a prediction, with their families."""
     scored: list[Judged] = []
-    beside = yardstick or [None] * len(rows)
-    for row, predicted, roofline in zip(rows, predictions, beside, strict=True):
+    rooflines = yardstick or [None] * len(rows)
+    for row, predicted, roofline in zip(rows, predictions, rooflines, strict=True):
         family = family_of(row)
         if family is not None and predicted is not None:
             scored.append(Judged(row, family, predicted, roofline))
@@ -175,9 +175,9 @@ def order_scores(scored: Sequence[Judged]) -> tuple[OrderScore, ...]:
     scores: list[OrderScore] = []
     for of, sets in parts.items():
         taus = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=False)) is not None]
-        beside = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=True)) is not None]
+        roofline_taus = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=True)) is not None]
         if taus:
-            mean = statistics.fmean(beside) if beside else None
+            mean = statistics.fmean(roofline_taus) if roofline_taus else None
             scores.append(OrderScore(of=of, sets=len(taus), tau=statistics.fmean(taus), roofline_tau=mean))
     return tuple(scores)
 

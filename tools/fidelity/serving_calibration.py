@@ -58,8 +58,8 @@ def runs_of_rows(rows: Sequence[MeasuredRow]) -> tuple[tuple[Run, ...], tuple[st
         if isinstance(modelled, Refused):
             reasons[modelled.reason] += 1
             continue
-        plain = Situation(modelled.deployment, modelled.arrivals, modelled.lengths, "ttft_ms")
-        figures[plain][modelled.figure].append(row.value)
+        key = Situation(modelled.deployment, modelled.arrivals, modelled.lengths, "ttft_ms")
+        figures[key][modelled.figure].append(row.value)
     runs = tuple(
         Run(run_name(count, situation.arrivals), situation, {name: fmean(values) for name, values in measured.items()})
         for count, (situation, measured) in enumerate(figures.items(), start=1)
@@ -99,7 +99,7 @@ def _known(run: Run, settings: Settings, base: CustomCalibration | None) -> _Kno
     situation = run.situation
     layout = layout_of(situation)
     check_weights_fit(layout)
-    # A group of its own: a run is no row among many of one published sweep.
+    # A group for each run: it is not one row among many of a published sweep.
     about = About("", run.name, situation.deployment.model)
     case = case_of(about, situation, run.measured, settings, base)
     return _Known(run, case, layout.setting.with_calibration(base).engine)

@@ -207,9 +207,9 @@ def _situation(row: MeasuredRow) -> Situation:
 
 
 def check_lengths(deployment: Deployment, lengths: Lengths) -> None:
-    """Refuse what is longer than any model's, or ends at the model's last position with its engine (`max_model_len`).
+    """Refuse lengths beyond any model's, or beyond the last position of a model whose engine ends there.
 
-    Raises InputError: it is.
+    Raises InputError: they are.
     """
     if max(lengths.input_tokens, lengths.output_tokens) > _MOST_TOKENS:
         raise InputError(f"requests of more than {_MOST_TOKENS:,} tokens are longer than any model's")
@@ -260,9 +260,9 @@ def known_accelerator(name: str) -> Accelerator:
 
     Raises InputError: there is none.
     """
-    plain = _UNSTATED_MEMORY.sub("", name)
-    accelerator = find_accelerator(plain)
-    if plain == name:
+    stem = _UNSTATED_MEMORY.sub("", name)
+    accelerator = find_accelerator(stem)
+    if stem == name:
         return accelerator
     likes = [part for part in all_accelerators() if _kind(part) == _kind(accelerator)]
     return min(likes, key=lambda part: part.memory_bytes()[0])

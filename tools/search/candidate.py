@@ -54,7 +54,7 @@ class SearchRequest(Struct, frozen=True):
 
     @property
     def named_engine(self) -> EngineName | None:
-        """The engine that was named, where it is one that the rules know."""
+        """The named engine, if the rules know it."""
         return None if self.serving is None else engine_of(self.serving.engine)
 
     @property
@@ -152,7 +152,7 @@ class Candidate(Sparse):
     why_not: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     gpus: int
-    # Those of all nodes that it is in: nodes are rented whole.
+    # GPUs of all nodes that it is in: nodes are rented whole.
     billed_gpus: int | None = None
     concurrency: int
     ttft_ms: float | None = None
@@ -168,13 +168,13 @@ class Candidate(Sparse):
     lacks_cache: bool = False
     # It keeps up with the stated rate and not with a little more (`planned_run.RATE_RESERVE`): ranked behind what does.
     lacks_reserve: bool = False
-    # Those that come at a stated rate, where it is kept up with; what a token costs goes by them.
+    # Output tokens/s of the requests that come at a stated rate, if it is kept up with; the cost of a token uses them.
     served_tokens_per_s: float | None = None
     # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
     ranges: Ranges | None = None
     memory_per_gpu_bytes: int | None = None
     shortfall_bytes: int | None = None
-    # The number formats that it has; `None`: those of the request.
+    # Its number formats; `None`: those of the request.
     precision: PrecisionBlock | None = None
 
     @property
@@ -202,15 +202,15 @@ class SearchResult(Sparse):
     evaluated: int
     timed: int = 0
     simulated: int = 0
-    # How many times worse than the best the next one is by the screen, of those that were not simulated, hold every
-    # limit and are warned of no more than others.
+    # How many times worse than the best, by the screen, the next candidate is of those that were not simulated, hold
+    # every limit and have no more warnings than others.
     behind: float | None = None
     # Degrees, stages and pairs that were refused before there was a strategy, by rule or the words of a constraint.
     refused: dict[str, int] = Field(default_factory=dict)
     rejected: dict[str, int]
     # Strategies that were not evaluated, by the bound that shows that they cannot win.
     pruned: dict[str, int] = Field(default_factory=dict)
-    # What was not looked at since the time that the search was given was over.
+    # What was left out because the time of the search was over.
     left_out: tuple[str, ...] = ()
 
     @property

@@ -101,22 +101,22 @@ class ColocatedScreen(ReplicaScreen):
         parts = np.ones(len(shares)) if self.request.finds_requests else self.workload.concurrency / requests
         prefill = PrefillTimes(self.setting, first, pipelines, first.groups, most)
         # Steps are of the requests that run, stages are uneven under all that there are.
-        asked = np.tile(pipeline, 2), np.concatenate((most, requests))
+        queries = np.tile(pipeline, 2), np.concatenate((most, requests))
         batches = together_on(self.batches, prompts_of_pass(self.setting, second.groups))
-        decode = DecodeTimes(self.setting, second, pipelines, batches).narrowed(*asked)
+        decode = DecodeTimes(self.setting, second, pipelines, batches).narrowed(*queries)
 
-        def served(there: IntArray) -> Service:
-            running = np.minimum(there, most)
+        def served(present: IntArray) -> Service:
+            running = np.minimum(present, most)
             prompts = Prompts(*prefill.colocated(pipeline, running), prefill.apart(pipeline, running))
             held_steps = held_back(self.setting, second.groups, running, output_tokens - 1)
             step, client = decode.step(pipeline, running), client_seconds(self.setting)
             seconds = PhaseSeconds(prompts, step, 0.0, client, held_steps)
-            return colocated_service(seconds, ServiceShares(parts * there, there, running), output_tokens)
+            return colocated_service(seconds, ServiceShares(parts * present, present, running), output_tokens)
 
-        there = at_once(self.request, requests, lambda there: served(there).request_seconds(output_tokens))
+        present = at_once(self.request, requests, lambda present: served(present).request_seconds(output_tokens))
         uneven = decode.is_uneven(pipeline, requests) | prefill.is_uneven[pipeline]
         bits = first.warnings(pipelines) | second.warnings(pipelines)
-        return served(there), bits[pipeline] | UNEVEN_STAGES * uneven
+        return served(present), bits[pipeline] | UNEVEN_STAGES * uneven
 
     def at_best_load(self, rows: StrategyRows) -> StrategyRows:
         """Of each number of replicas the row at the load that the objective wants, where loads are open.
@@ -128,9 +128,9 @@ class ColocatedScreen(ReplicaScreen):
         numbers = rows.decode * (rows.decode_replicas.max(initial=0) + 1) + rows.decode_replicas
         _, group = np.unique(numbers, return_inverse=True)
         holds = rows.excess <= 0.0
-        some = np.bincount(group[holds], minlength=int(group.max(initial=0)) + 1) > 0
+        group_holds = np.bincount(group[holds], minlength=int(group.max(initial=0)) + 1) > 0
         wanted = rows.concurrency if self.request.fills_upwards else rows.cost
-        value = np.where(some[group], np.where(holds, wanted, np.inf), rows.excess)
+        value = np.where(group_holds[group], np.where(holds, wanted, np.inf), rows.excess)
         sequence = np.lexsort((value, group))
         return rows.take(sequence[np.flatnonzero(np.diff(group[sequence], prepend=-1))])
 

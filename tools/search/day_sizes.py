@@ -195,10 +195,10 @@ class DaySizer(Struct, frozen=True):
     def step(self, fleet: Fleet, span: Span) -> DayStep:
         """A span of the day, with what users see of the replicas that run in it, reserve included."""
         strategy = fleet.running(self.level_of(span.requests_per_s), self.asked.reserve_replicas)
-        counts, seen = counts_of(strategy), None
+        counts, times = counts_of(strategy), None
         if span.requests_per_s > 0.0:
             request, concurrency = self.at(span.requests_per_s, strategy)
-            seen = run_at(request, self.on(request), strategy, concurrency).times
+            times = run_at(request, self.on(request), strategy, concurrency).times
         return DayStep(
             begins_h=span.begins_h,
             ends_h=span.ends_h,
@@ -207,8 +207,8 @@ class DaySizer(Struct, frozen=True):
             prefill_replicas=counts[0] if len(counts) == 2 else None,
             gpus=strategy.gpu_count,
             billed_gpus=self.billed(fleet, span),
-            ttft_p95_ms=None if seen is None else seen.ttft.p95 * 1e3,
-            tpot_p95_ms=None if seen is None else seen.tpot.p95 * 1e3,
+            ttft_p95_ms=None if times is None else times.ttft.p95 * 1e3,
+            tpot_p95_ms=None if times is None else times.tpot.p95 * 1e3,
         )
 
     def leanest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
@@ -219,14 +219,14 @@ class DaySizer(Struct, frozen=True):
             return with_counts(candidate.strategy, counts).gpu_count
 
         wanted = {True, False} if self.disaggregated is None else {self.disaggregated}
-        alike = (
+        of_kind = (
             candidate
             for candidate in candidates
             if is_disaggregated(candidate.strategy) in wanted and not candidate.warnings
         )
-        feasible = sorted((candidate for candidate in alike if candidate.feasible), key=gpus)
-        each = {_degrees(candidate.strategy): candidate for candidate in reversed(feasible)}
-        return sorted(each.values(), key=gpus)[:_OF_EACH_RATE]
+        feasible = sorted((candidate for candidate in of_kind if candidate.feasible), key=gpus)
+        by_layout = {_degrees(candidate.strategy): candidate for candidate in reversed(feasible)}
+        return sorted(by_layout.values(), key=gpus)[:_OF_EACH_RATE]
 
     def searched(self, rate: float) -> Sequence[Candidate]:
         """The leading strategies of the smallest cluster for a rate."""
@@ -238,9 +238,9 @@ class DaySizer(Struct, frozen=True):
         sized = fewest_gpus(request, self.rented.usual_node)
         return () if sized is None or sized.result is None else sized.result.candidates
 
-    def cost(self, taken: Iterable[tuple[float, int, int]], price: Price | None) -> DayCost:
-        """GPU-hours and cost of a day; `taken`: hours, GPUs and billed GPUs of each span."""
-        listed = list(taken)
+    def cost(self, usage: Iterable[tuple[float, int, int]], price: Price | None) -> DayCost:
+        """GPU-hours and cost of a day; `usage`: hours, GPUs and billed GPUs of each span."""
+        listed = list(usage)
         hours = math.fsum(hours * billed for hours, _, billed in listed)
         return DayCost(
             gpu_hours=math.fsum(hours * gpus for hours, gpus, _ in listed),

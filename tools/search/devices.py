@@ -14,7 +14,7 @@ from ..calibration.forms.elementary import Number, larger, pick, smaller
 from ..catalog.hardware import HardwareFacts
 from ..performance.collectives import Path, path_of, spread_of
 
-# Numbers of replicas of one kind that are all looked at; of more, those in steps.
+# Up to this many replicas of one kind every number is tried; beyond it, numbers in steps.
 ALL_REPLICAS = 128
 
 

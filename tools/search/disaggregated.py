@@ -30,7 +30,7 @@ from .ranking import TWO_LAYOUTS
 from .space import SpaceRequest, split_strategy
 from .strategy_rows import StrategyRows, strategy_rows
 
-# Pairs that are looked at together: some 100 MB of columns.
+# Pairs evaluated together: some 100 MB of columns.
 _CHUNK = 500_000
 # Rows that are compared with all before them at a time.
 _BLOCK = 256
@@ -58,12 +58,12 @@ class DisaggregatedScreen:
 
     @cached_property
     def loads(self) -> IntArray:
-        """Requests in flight that are looked at [L]."""
+        """The numbers of requests in flight to try [L]."""
         return ladder(MOST_SEQUENCES) if self.request.finds_requests else np.array([self.workload.concurrency])
 
     @cached_property
     def phases(self) -> tuple[PhaseScreen, PhaseScreen]:
-        """The replicas that prefill, and those that decode."""
+        """The screens of the replicas that prefill and of those that decode."""
         batches = shared_batches(self.loads, self.space.gpus)
         prefill, decode = (PhaseScreen(self.request, self.setting, phase, batches, self.loads) for phase in PHASES)
         return prefill, decode
@@ -106,8 +106,8 @@ class DisaggregatedScreen:
 
     def counts(self) -> Counts:
         """How many strategies there are, and of the rows that were made, how many were evaluated and pruned."""
-        every = [[(*room.footprint, count) for room in phase.rooms for count in room.counts] for phase in self.phases]
-        total = [_Places.of(np.array(places, dtype=np.int64).reshape(-1, 3)) for places in every]
+        rooms = [[(*room.footprint, count) for room in phase.rooms for count in room.counts] for phase in self.phases]
+        total = [_Places.of(np.array(places, dtype=np.int64).reshape(-1, 3)) for places in rooms]
         tables = [phase.rows for phase in self.phases]
         fitting = [_Places.of_rows(table.take(table.load == 0)) for table in tables]
         timely, paired = (
@@ -119,10 +119,10 @@ class DisaggregatedScreen:
     def _pairs(self, prefill: PhaseRows, decode: PhaseRows, concurrency: int) -> Iterator[StrategyRows]:
         """Every pair of rows that the devices hold."""
         node, decodes = self.space.gpus_per_node, len(decode)
-        taken = ints(end_of_replicas(node, 0, prefill.replicas, prefill.footprint))
+        prefill_end = ints(end_of_replicas(node, 0, prefill.replicas, prefill.footprint))
         for start in range(0, len(prefill), max(1, _CHUNK // decodes)):
             first = np.arange(start, min(start + max(1, _CHUNK // decodes), len(prefill)))
-            end = ints(end_of_replicas(node, taken[first, None], decode.replicas, decode.footprint))
+            end = ints(end_of_replicas(node, prefill_end[first, None], decode.replicas, decode.footprint))
             fits = end <= self.space.gpus
             fits &= self.space.allowed(prefill.replicas[first, None], decode.replicas[None, :])
             row, column = np.nonzero(fits)
@@ -158,8 +158,8 @@ class DisaggregatedScreen:
     def _end(self, prefill: PhaseRows, decode: PhaseRows, decodes: IntArray | int) -> IntArray:
         """The first GPU that is free after the prefill replicas and `decodes` decode replicas [R]."""
         node = self.space.gpus_per_node
-        taken = end_of_replicas(node, 0, prefill.replicas, prefill.footprint)
-        return ints(end_of_replicas(node, taken, decodes, decode.footprint))
+        prefill_end = end_of_replicas(node, 0, prefill.replicas, prefill.footprint)
+        return ints(end_of_replicas(node, prefill_end, decodes, decode.footprint))
 
     def _transfer_seconds(self, prefill: PhaseRows, decode: PhaseRows) -> FloatArray:
         """Seconds to hand on a request [R]: over what lies between the first replicas of the phases."""
@@ -207,8 +207,8 @@ class _Places(Struct, frozen=True):
     def pairs(self, decode: _Places, space: SpaceRequest) -> int:
         """How many pairs of a row here and a row of `decode` the devices hold, with a load for which both count."""
         node, most = space.gpus_per_node, min(self.loads.shape[1], decode.loads.shape[1])
-        taken = ints(end_of_replicas(node, np.zeros_like(self.replicas), self.replicas, self.footprint))
-        end = ints(end_of_replicas(node, taken[:, None], decode.replicas[None, :], decode.footprint))
+        prefill_end = ints(end_of_replicas(node, np.zeros_like(self.replicas), self.replicas, self.footprint))
+        end = ints(end_of_replicas(node, prefill_end[:, None], decode.replicas[None, :], decode.footprint))
         fits = (end <= space.gpus) & (self.loads[:, :most] @ decode.loads[:, :most].T > 0.0)
         fits &= space.allowed(self.replicas[:, None], decode.replicas[None, :])
         return int((self.rows[:, None] * decode.rows[None, :] * fits).sum())

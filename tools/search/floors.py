@@ -38,8 +38,8 @@ def may_hold(request: SearchRequest, setting: Setting) -> bool:
     requests = 1 if request.finds_requests else request.workload.concurrency
     least = weights + requests * request_bytes(setting, layers, setting.request_tokens)
     alone = weights + request_bytes(setting, layers, setting.prompt_tokens)
-    beside = 0 if alone <= usable else communication_buffer_bytes(2)
-    return request.facts.gpus * (usable - beside) >= least
+    buffers = 0 if alone <= usable else communication_buffer_bytes(2)
+    return request.facts.gpus * (usable - buffers) >= least
 
 
 def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:

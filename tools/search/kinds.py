@@ -48,16 +48,16 @@ def least_memory(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         gpus = min(at_most, math.ceil(most_bytes / kind.memory_bytes) - 1 if best is not None else at_most)
         if gpus < kind.least_gpus:
             continue
-        taken = _least_of(kind, gpus, best)
-        if taken is not None:
-            best, most_bytes = taken[0], taken[0].request.facts.gpus * kind.memory_bytes
+        answer = _least_of(kind, gpus, best)
+        if answer is not None:
+            best, most_bytes = answer[0], answer[0].request.facts.gpus * kind.memory_bytes
     return best
 
 
 def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
     """The cluster of up to `at_most` accelerators that costs least: an hour where a rate is stated, else a token.
 
-    Only kinds with a known price are looked at, each at the middle of its range.
+    Only kinds with a known price count, each at the middle of its range.
     """
     best: Sized | None = None
     least_usd = math.inf
@@ -67,10 +67,10 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
         most = at_most if best is None or is_by_token else min(at_most, math.ceil(least_usd / usd_per_gpu) - 1)
         if kind.least_gpus > most:
             continue
-        taken = _least_of(kind, most, best)
-        if taken is None:
+        answer = _least_of(kind, most, best)
+        if answer is None:
             continue
-        sized, plan = taken
+        sized, plan = answer
         usd = sized.request.facts.gpus * usd_per_gpu
         if is_by_token:
             usd /= max(plan.output_tokens_per_s or 0.0, 1e-12)

@@ -37,9 +37,9 @@ def at_once(request: SearchRequest, share: IntArray, seconds: Callable[[IntArray
     for _ in range(int(enough.max(initial=1)).bit_length()):
         middle = (fewest + enough) // 2
         took_s = seconds(middle)
-        does = middle >= share * took_s / (took_s + think_s)
-        enough = np.where(does, middle, enough)
-        fewest = np.where(does, fewest, np.minimum(middle + 1, enough))
+        is_enough = middle >= share * took_s / (took_s + think_s)
+        enough = np.where(is_enough, middle, enough)
+        fewest = np.where(is_enough, fewest, np.minimum(middle + 1, enough))
     return enough
 
 

@@ -33,7 +33,7 @@ _LISTED = 12
 
 
 class Part(Struct, frozen=True):
-    """One kind of request: what is asked of it, and its share of all requests (shares need not add up to 1)."""
+    """One kind of request: its workload, and its share of all requests (shares need not add up to 1)."""
 
     name: str
     request: SearchRequest
@@ -96,11 +96,11 @@ def search_mix(parts: Sequence[Part]) -> MixResult:
     evaluated = sum(len(replica.room.counts) for replica in options)
     leading = rows.take(order(rows, mixer.objective)[:_LISTED])
     numbers = zip(leading.decode, leading.decode_replicas, leading.concurrency, strict=True)
-    shown = [mixer.candidate(options[int(place)].strategy(int(dp)), int(load)) for place, dp, load in numbers]
-    shown.sort(key=lambda candidate: (not candidate.feasible, bool(candidate.warnings), _worth(candidate, parts)))
+    candidates = [mixer.candidate(options[int(place)].strategy(int(dp)), int(load)) for place, dp, load in numbers]
+    candidates.sort(key=lambda candidate: (not candidate.feasible, bool(candidate.warnings), _worth(candidate, parts)))
     rejected = {"ME001": evaluated - len(rows), "PE010": int((rows.excess > 0.0).sum())}
     return MixResult(
-        candidates=tuple(shown),
+        candidates=tuple(candidates),
         evaluated=evaluated,
         rejected={rule: count for rule, count in rejected.items() if count},
     )
@@ -162,13 +162,19 @@ class _Mixer:
 
     def rows(self, first: int, replicas: Replicas) -> StrategyRows:
         """The rows of replicas of one kind under the mixture, where they fit for every part; `first` as in a screen."""
-        each = [replicas, *(screen.cut(replicas.kind, replicas.pipelines.cuts) for screen in self.screens[1:])]
-        shares = [screen.all_shares(part_replicas) for screen, part_replicas in zip(self.screens, each, strict=True)]
+        replicas_of_parts = [
+            replicas,
+            *(screen.cut(replicas.kind, replicas.pipelines.cuts) for screen in self.screens[1:]),
+        ]
+        shares = [
+            screen.all_shares(part_replicas)
+            for screen, part_replicas in zip(self.screens, replicas_of_parts, strict=True)
+        ]
         usable = self.screens[0].usable_bytes
         fits = np.logical_and.reduce([share.memory_bytes <= usable for share in shares])
         if not fits.any():
             return StrategyRows.joined([])
-        parts = zip(self.screens, each, shares, strict=True)
+        parts = zip(self.screens, replicas_of_parts, shares, strict=True)
         mixed = self._mixed(
             [screen.rows(first, part_replicas, share.take(fits)) for screen, part_replicas, share in parts]
         )
@@ -203,20 +209,20 @@ class _Mixer:
     def candidate(self, strategy: Strategy, concurrency: int) -> MixCandidate:
         """One strategy with the figures of each part, computed as for a single plan."""
         pairs = zip(self.parts, self.settings, strict=True)
-        each = {part.name: candidate_at(part.request, setting, strategy, concurrency) for part, setting in pairs}
+        by_part = {part.name: candidate_at(part.request, setting, strategy, concurrency) for part, setting in pairs}
         requests_per_s = float(
-            1.0 / self._seconds([candidate.output_tokens_per_s or 0.0 for candidate in each.values()])
+            1.0 / self._seconds([candidate.output_tokens_per_s or 0.0 for candidate in by_part.values()])
         )
         tokens_per_s = requests_per_s * float(self._mean(self.output_tokens))
         return MixCandidate(
             strategy=strategy,
-            feasible=all(candidate.feasible for candidate in each.values()),
-            why_not=tuple(f"{name}: {reason}" for name, candidate in each.items() for reason in candidate.why_not),
-            warnings=tuple(dict.fromkeys(rule for candidate in each.values() for rule in candidate.warnings)),
+            feasible=all(candidate.feasible for candidate in by_part.values()),
+            why_not=tuple(f"{name}: {reason}" for name, candidate in by_part.items() for reason in candidate.why_not),
+            warnings=tuple(dict.fromkeys(rule for candidate in by_part.values() for rule in candidate.warnings)),
             gpus=strategy.gpu_count,
             concurrency=concurrency,
             requests_per_s=requests_per_s,
             output_tokens_per_s=tokens_per_s,
             output_tokens_per_s_per_gpu=tokens_per_s / strategy.gpu_count,
-            parts=each,
+            parts=by_part,
         )

@@ -61,7 +61,7 @@ class PhaseScreen(ReplicaScreen):
         self.phase: Phase = phase
         self.space = request.space
         self._batches, self._loads = batches, loads
-        # Those that hold the weights and one request; and the rooms of all, in the order of the space.
+        # Replicas that hold the weights and one request; and the rooms of all, in the order of the space.
         self.options: list[Replica] = []
         self.rooms: list[Room] = []
         self._fitting = list(self._that_fit())
@@ -126,9 +126,9 @@ class PhaseScreen(ReplicaScreen):
         most = whole_requests(mean)
         servers = times.groups * replicas.pipelines.stages[pipeline]
         prompts = PrefillTimes(self.setting, times, replicas.pipelines, servers, most)
-        there = at_once(self.request, most, lambda there: prompts.alone(pipeline, there.astype(np.float64))[0])
+        present = at_once(self.request, most, lambda present: prompts.alone(pipeline, present.astype(np.float64))[0])
         warnings = times.warnings(replicas.pipelines)[pipeline] | UNEVEN_STAGES * prompts.is_uneven[pipeline]
-        return (*prompts.alone(pipeline, np.minimum(mean, there)), np.zeros(len(shares))), warnings
+        return (*prompts.alone(pipeline, np.minimum(mean, present)), np.zeros(len(shares))), warnings
 
     def _decoded(self, replicas: Replicas, shares: Shares) -> tuple[tuple[FloatArray, ...], IntArray]:
         """As `_prefilled`, for decode steps; requests that do not run at once wait after their first token."""
@@ -138,15 +138,15 @@ class PhaseScreen(ReplicaScreen):
         steps = DecodeTimes(self.setting, times, replicas.pipelines, self._batches)
         steps = steps.narrowed(pipeline, np.minimum(requests, most))
 
-        def per_token(there: IntArray) -> FloatArray:
-            running = np.minimum(there, most)
-            return steps.step(pipeline, running) * (there / running)
+        def per_token(present: IntArray) -> FloatArray:
+            running = np.minimum(present, most)
+            return steps.step(pipeline, running) * (present / running)
 
         later = self.workload.output_tokens - 1
-        there = at_once(self.request, requests, lambda there: later * per_token(there))
-        uneven = steps.is_uneven(pipeline, np.minimum(there, most))
+        present = at_once(self.request, requests, lambda present: later * per_token(present))
+        uneven = steps.is_uneven(pipeline, np.minimum(present, most))
         warnings = times.warnings(replicas.pipelines)[pipeline] | UNEVEN_STAGES * uneven
-        return (per_token(there), np.zeros(len(shares)), self._copies(replicas)[pipeline]), warnings
+        return (per_token(present), np.zeros(len(shares)), self._copies(replicas)[pipeline]), warnings
 
     def _copies(self, replicas: Replicas) -> FloatArray:
         """Seconds in which the ranks of each pipeline copy what they repeat of a cache [P]."""

@@ -175,10 +175,10 @@ class BestCuts:
     def _least_slowest(self, stages: int) -> Cut:
         count = len(self._best) - 1
         while len(self._choices) < stages - 1:
-            whole = np.maximum(self._best[:, None], self._cost)
-            choice = whole.argmin(axis=0)
+            slowest = np.maximum(self._best[:, None], self._cost)
+            choice = slowest.argmin(axis=0)
             self._choices.append(choice)
-            self._best = whole[choice, np.arange(count + 1)]
+            self._best = slowest[choice, np.arange(count + 1)]
         edges = [count]
         for choice in reversed(self._choices[: stages - 1]):
             edges.append(int(choice[edges[-1]]))

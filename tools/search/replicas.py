@@ -30,7 +30,7 @@ from .stage_times import StageTimes
 
 
 class Replicas(Struct, frozen=True):
-    """Replicas of one kind as P pipelines, with what times each of their phases and what weighs them.
+    """Replicas of one kind as P pipelines, with the stage times of their phases and their memory.
 
     `least_bytes` [P]: bytes of the fullest GPU with the fewest requests that a replica may be asked for.
     """
@@ -64,7 +64,7 @@ class Replicas(Struct, frozen=True):
 
     @property
     def complexity(self) -> IntArray:
-        """What the stages and a cut of its own add to the complexity of one phase [P]."""
+        """What the number of stages and an uneven cut add to the complexity of one phase [P]."""
         cuts = zip(self.pipelines.stages.tolist(), self.pipelines.is_own_cut, strict=True)
         return np.array([pipeline_complexity(stages, is_own_cut=bool(is_own)) for stages, is_own in cuts])
 
@@ -136,8 +136,8 @@ class ReplicaScreen:
         if not best:
             return even
         sizes = self._least_bytes(kind, even.memory, pipelines_of(best))
-        both = pipelines_of((*even.pipelines.cuts, *best))
-        return replace(even, pipelines=both, least_bytes=np.concatenate((even.least_bytes, sizes)))
+        pipelines = pipelines_of((*even.pipelines.cuts, *best))
+        return replace(even, pipelines=pipelines, least_bytes=np.concatenate((even.least_bytes, sizes)))
 
     def evenly_cut(self, kind: ReplicaKind, stages: Sequence[int]) -> Replicas:
         """Replicas of so many stages with the layers dealt out evenly."""
@@ -154,7 +154,7 @@ class ReplicaScreen:
         return memory.fullest_bytes(pipelines, np.arange(len(pipelines)), requests)
 
     def _best_cuts(self, even: Replicas, stages: Sequence[int]) -> tuple[Cut, ...]:
-        """The cut into each number of stages whose slowest stage is the fastest, where it is another than the even one.
+        """For each number of stages the cut whose slowest stage is the fastest, unless that is the even cut.
 
         It is made for the batch of a stage where the devices are full of such replicas.
         """

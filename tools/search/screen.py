@@ -180,8 +180,8 @@ def _leading(rows: StrategyRows, objective: str) -> IntArray:
     """The best rows, and those of the fewest GPUs that hold every limit."""
     best = order(rows, objective)[:LISTED]
     holds = np.flatnonzero(rows.excess <= 0.0)
-    few = holds[np.lexsort((rows.cost[holds], rows.gpus[holds]))][:LISTED]
-    return distinct(best, few)
+    fewest = holds[np.lexsort((rows.cost[holds], rows.gpus[holds]))][:LISTED]
+    return distinct(best, fewest)
 
 
 def _front_of(rows: StrategyRows) -> StrategyRows:

@@ -86,12 +86,12 @@ def _over_precisions(request: SearchRequest) -> SearchResult:
         result = search(single)
         named = tuple(candidate.model_copy(update={"precision": single.precision}) for candidate in result.candidates)
         results.append(result.model_copy(update={"candidates": named}))
-    every = [candidate for result in results for candidate in result.candidates]
-    timed = [candidate for candidate in every if candidate.ttft_ms is not None]
+    candidates = [candidate for result in results for candidate in result.candidates]
+    timed = [candidate for candidate in candidates if candidate.ttft_ms is not None]
     holding = reordered([candidate for candidate in timed if candidate.feasible], request.workload)
     missing = reordered([candidate for candidate in timed if not candidate.feasible], request.workload)
     large = sorted(
-        (candidate for candidate in every if candidate.ttft_ms is None),
+        (candidate for candidate in candidates if candidate.ttft_ms is None),
         key=lambda candidate: (candidate.shortfall_bytes or 0, candidate.gpus),
     )
     on_fronts = {id(result.candidates[place]) for result in results for place in result.pareto}
@@ -144,17 +144,17 @@ class _Answer:
                     break
                 candidate = self.simulator.judged(strategy, concurrency)
                 timed.setdefault((candidate.strategy, candidate.concurrency), candidate)
-        every = list(timed.values())
-        ahead = self._between_steps(reordered([candidate for candidate in every if candidate.feasible], workload))
+        simulated = list(timed.values())
+        ahead = self._between_steps(reordered([candidate for candidate in simulated if candidate.feasible], workload))
         late = reordered(
-            [candidate for candidate in every if not candidate.feasible and candidate.ttft_ms is not None], workload
+            [candidate for candidate in simulated if not candidate.feasible and candidate.ttft_ms is not None], workload
         )
         screen.rejected["PE010"] += len(late)
         return SearchResult(
             candidates=(
                 *ahead,
                 *late,
-                *(candidate for candidate in every if candidate.ttft_ms is None),
+                *(candidate for candidate in simulated if candidate.ttft_ms is None),
                 *self._too_large(),
             ),
             pareto=tuple(int(place) for place in front(rows_of(ahead, workload))),
@@ -222,14 +222,14 @@ class _Answer:
         """The first strategy of each family."""
         families: set[str] = set()
         options: set[tuple[int, ...]] = set()
-        far = _FAR * float(self.rows.cost[self._order[0]])
+        most_cost = _FAR * float(self.rows.cost[self._order[0]])
         for row in islice(self._distinct(self._order), _MOST_SCREENED):
             # Replicas that serve both phases are a family of their own where there are several.
             counts = self.rows.prefill_replicas[row] > 0, self.rows.decode_replicas[row] > 1
             option = int(self.rows.prefill[row]), int(self.rows.decode[row]), *map(int, counts)
             if len(families) >= _MOST_FAMILIES:
                 return
-            if option in options or (counts[0] and self.rows.cost[row] > far):
+            if option in options or (counts[0] and self.rows.cost[row] > most_cost):
                 continue
             options.add(option)
             strategy = self.screen.strategy(self.rows, row)
@@ -243,9 +243,9 @@ class _Answer:
         if not self.request.concurrency_open or not leading:
             return leading
         rows = rows_of(leading, self.request.workload)
-        near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
+        is_near = rows.cost <= rows.cost[0] * (1 + STEP_SHARE)
         better = list(leading)
-        for rank in near.nonzero()[0][:_MOST_REFINED]:
+        for rank in is_near.nonzero()[0][:_MOST_REFINED]:
             if leaves_out("more exact numbers of requests in flight"):
                 break
             better[int(rank)] = refined(self.request, self.setting, leading[int(rank)])

@@ -109,8 +109,8 @@ def changes(request: SearchRequest) -> Iterator[Change]:
             yield from _length_change(request, name, factor, f"{words} {noun}")
         requests = workload.concurrency * factor
         if not request.finds_requests and requests.denominator == 1:
-            words_ = f"{words} requests in flight ({requests.numerator:,})"
-            yield Change(words_, workload.model_copy(update={"concurrency": requests.numerator}))
+            requests_words = f"{words} requests in flight ({requests.numerator:,})"
+            yield Change(requests_words, workload.model_copy(update={"concurrency": requests.numerator}))
     for name, noun, unit, is_floor in _LIMITS:
         stated: float | None = getattr(workload, name)
         if stated is None:

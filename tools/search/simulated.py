@@ -69,7 +69,7 @@ def too_large(strategy: Strategy, concurrency: int, memory_bytes: int, shortfall
 
 
 def candidate_at(request: SearchRequest, setting: Setting, strategy: Strategy, concurrency: int) -> Candidate:
-    """`strategy` with `concurrency` requests in flight, judged; at a rate with those that its run has in flight.
+    """The judged candidate of `strategy` with `concurrency` requests in flight; at a rate, with those that its run has.
 
     Raises InputError: the inventory is too small for it, or a fact that the arithmetic needs is not known.
     """

@@ -125,10 +125,13 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     if not request.is_paid_by_hour:
         return result, fewer
     known = [candidate.strategy for candidate in result.candidates if candidate.feasible]
-    whole = request.hardware.gpus_per_node
+    node_gpus = request.hardware.gpus_per_node
     added = [
         candidate.model_copy(
-            update={"precision": best.precision, "billed_gpus": -(-(candidate.billed_gpus or 1) // whole) * whole}
+            update={
+                "precision": best.precision,
+                "billed_gpus": -(-(candidate.billed_gpus or 1) // node_gpus) * node_gpus,
+            }
         )
         for candidate in sized.result.candidates
         if candidate.feasible and candidate.strategy not in known
@@ -147,13 +150,13 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
 
     By the cost of a token all parts of one node are equal.
     """
-    each: list[Sized] = []
+    sizes: list[Sized] = []
     objective = request.workload.objective
     least = usual_node if request.is_paid_by_token else 0
     for single in request.each_precision():
         sized = fewest_gpus(single, usual_node, more_than=more_than, at_most=at_most)
         if sized is not None:
-            each.append(sized)
+            sizes.append(sized)
             # More accelerators than are known to be enough need no search.
             at_most = min(at_most, max(least, sized.request.facts.gpus))
 
@@ -161,7 +164,7 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
         behind, cost = merit(None if sized.result is None else sized.result.best, objective)
         return behind, max(least, sized.request.facts.gpus), cost
 
-    return min(each, key=order, default=None)
+    return min(sizes, key=order, default=None)
 
 
 class _Reach(Struct, frozen=True):

@@ -66,10 +66,10 @@ class _LayerKinds(Struct, frozen=True, eq=False):
     @classmethod
     def of(cls, layers: Sequence[tuple[LayerSpec, OperatorSet | None]]) -> _LayerKinds:
         """The kinds of `layers`, each with what follows it."""
-        every: list[tuple[LayerSpec, OperatorSet | None]] = [*layers, *((spec, None) for spec, _ in layers)]
-        kinds = {(id(layer[0]), layer[1]): layer for layer in every}
+        pairs: list[tuple[LayerSpec, OperatorSet | None]] = [*layers, *((spec, None) for spec, _ in layers)]
+        kinds = {(id(layer[0]), layer[1]): layer for layer in pairs}
         numbers = {key: number for number, key in enumerate(kinds)}
-        kind = np.array([numbers[id(spec), after] for spec, after in every], dtype=np.int64)
+        kind = np.array([numbers[id(spec), after] for spec, after in pairs], dtype=np.int64)
         return cls(list(kinds.values()), kind[: len(layers)], kind[len(layers) :])
 
     def counts(self, pipelines: Pipelines) -> FloatArray:
@@ -209,10 +209,10 @@ class StageTimes:
         known: dict[object, list[float]] = {}
         seconds: list[list[float]] = []
         for layers, number, is_last in zip(pipelines.spans, classes, pipelines.is_last, strict=True):
-            like = self._timers[int(number)]
-            stage: StageLayout = replace(like.stage, layers=layers)
+            class_timer = self._timers[int(number)]
+            stage: StageLayout = replace(class_timer.stage, layers=layers)
             stage = stage if is_last else replace(stage, head_devices=())
-            timer = StageTimer(setting, like.phase, stage, shape=like.shape)
+            timer = StageTimer(setting, class_timer.phase, stage, shape=class_timer.shape)
             # Stages with like layers in like places take the same time.
             key = int(number), timer.layer_key
             if key not in known:

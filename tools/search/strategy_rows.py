@@ -1,4 +1,4 @@
-"""Strategies as rows of a table: what is compared for thousands or millions of them at a time, and their order.
+"""Strategies as rows of a table, compared by the thousands or millions at a time, and their order.
 
 A row is a strategy at a number of requests in flight. Rows become candidates only when they are shown, and candidates
 become rows again to be ordered among those of other searches.
@@ -84,25 +84,25 @@ def order(rows: StrategyRows, objective: str) -> IntArray:
     objective cost idle GPUs are paid for too, so in a tie replicas that serve both phases go first.
     """
     cost = rows.cost
-    holds, rest = np.flatnonzero(rows.excess <= 0.0), np.flatnonzero(rows.excess > 0.0)
-    rest = rest[np.lexsort((rows.complexity[rest], cost[rest], rows.excess[rest]))]
+    holds, missing = np.flatnonzero(rows.excess <= 0.0), np.flatnonzero(rows.excess > 0.0)
+    missing = missing[np.lexsort((rows.complexity[missing], cost[missing], rows.excess[missing]))]
     if not len(holds):
-        return rest
+        return missing
     behind = rows.behind
     clean = behind[holds] == behind[holds].min()
     is_tied = clean & (cost[holds] <= cost[holds][clean].min() * (1 + TIE_SHARE))
     tied, others = holds[is_tied], holds[~is_tied]
     tied = tied[_order_of_tie(rows.take(tied), objective)]
     others = others[np.lexsort((rows.complexity[others], cost[others], behind[others]))]
-    return np.concatenate((tied, others, rest))
+    return np.concatenate((tied, others, missing))
 
 
 def _order_of_tie(rows: StrategyRows, objective: str) -> IntArray:
     """Row numbers of `rows`, all as good for the objective, best first."""
     is_apart = (rows.prefill_replicas > 0) & (objective == "cost")
     least = np.lexsort((rows.gpus, is_apart))[:1]
-    same = (rows.gpus == rows.gpus[least]) & (is_apart == is_apart[least])
-    is_slow = ~same | (rows.request_s > rows.request_s[same].min(initial=np.inf) * (1 + TIE_SHARE))
+    is_least = (rows.gpus == rows.gpus[least]) & (is_apart == is_apart[least])
+    is_slow = ~is_least | (rows.request_s > rows.request_s[is_least].min(initial=np.inf) * (1 + TIE_SHARE))
     return np.lexsort((rows.request_s, rows.complexity, is_slow, rows.gpus, is_apart))
 
 
