@@ -86,7 +86,7 @@ class Builder(Struct):
         return replace(link, label="KV cache stays on its GPUs" if ends[0] == ends[1] else "KV cache transfer")
 
     def _box(self, item: Item, parent: NodeView | None, level: int, turns: int = 1) -> Box:
-        """The box of an item that stands in a pattern of so many turns."""
+        """The box of an item in a pattern of so many turns."""
         if item.inner:
             self.left -= len(item.inner)
             inner = tuple([self._box(part, parent, level + 1, item.times) for part in item.inner])

@@ -16,9 +16,9 @@ from .numbered import Numbered, numbered
 from .placing import link_label, titled
 from .style import COLOURS, LINES
 
-# More boxes than this are no picture that is read in passing.
+# With more boxes a picture cannot be read in passing.
 _LADDER = (Limits(12, 12, 60), Limits(6, 8, 60), Limits(5, 8, 50), Limits(4, 6, 40), Limits(3, 6, 40))
-# What means nothing to Mermaid; of all other signs their number is written. Kinds have a prefix, for `end` is its word.
+# Signs without a meaning to Mermaid; all others are written as numbers. Kinds get a prefix, since `end` is a keyword.
 _PLAIN = frozenset(" .,·×–-()/:+")
 _INK = "#1f2328"
 
@@ -43,7 +43,7 @@ def mermaid(plan_document: object, *, phase: str | None = None) -> str:
 
 
 def _box(node: Numbered, links: list[Link], indent: str) -> Iterator[str]:
-    """The lines of a box; the links that are drawn in it are put to `links`, in the order of their lines."""
+    """The lines of a box; the links that are drawn in it are added to `links`, in the order of their lines."""
     label = _label(node.box)
     if not node.children:
         yield f'{indent}b{node.number}["{label}"]'

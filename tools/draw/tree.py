@@ -1,7 +1,7 @@
-"""A plan's nodes as one tree whatever the document is, with every edge brought to where its ends part.
+"""A plan's nodes as one tree whatever the document is, with each edge at the level where the branches of its ends part.
 
-A node whose parent is absent, that is on a circle of parents, or deeper than any plan is, is a root of its own.
-Nothing is judged.
+A node whose parent is absent, that is on a circle of parents, or deeper than any plan is, is a root of its own. Nothing
+is judged.
 """
 
 from __future__ import annotations

@@ -1,30 +1,29 @@
-"""What is known of one serving engine (what one does not state of itself holds of most): versions, memory at start-up,
-and its load generator.
+"""The facts of one serving engine (defaults are those of most): versions, memory at start-up, and its load generator.
 
 Commands: those of `version`, which runs in the container `image`, are written and read by its `vocabulary`. `programs`
-and `modules` start a server, as do `starting_images` by themselves; `versioned_images` have its version as their tag.
-`begins`: what a command begins with in running text. `cut_variable` makes it cut stages otherwise than it does by
-itself. It `counts_all_groups` where its limits on requests and tokens are of all attention groups together. `makes`:
-formats that it makes of a 16-bit checkpoint when it loads one, by its own names. `by_itself`: what it does unasked.
+and `modules` start a server, as do `starting_images` by themselves; `versioned_images` have the version as their tag.
+`begins`: how a command begins in running text. `cut_variable` makes it cut stages otherwise than by default. It
+`counts_all_groups` where its limits on requests and tokens are of all attention groups together. `makes`: formats that
+it makes of a 16-bit checkpoint when it loads one, by its own names. `by_itself`: what it does unasked.
 
 Degrees: `is_judged` engines have rules (EN). Their tensor ranks must divide the vocabulary padded to a multiple of
-`vocabulary_padding` (none: they take any), and one `deals_out_experts` where its ranks do not divide them. Attention
-groups have at most `most_group_ranks` devices. Where it `slices_groups`, there may be several expert groups of several
-devices each. `first_pipelined`: the first releases that run replicas of one phase as pipelines.
+`vocabulary_padding` (`None`: any number will do), and one `deals_out_experts` where its ranks do not divide them.
+Attention groups have at most `most_group_ranks` devices. Where it `slices_groups`, there may be several expert groups
+of several devices each. `first_pipelined`: the first releases that run replicas of one phase as pipelines.
 
 Kernels: `kernel_tables` names the framework whose measured kernels it runs. Where it `reduces_pairs_over_pcie`, larger
-groups of PCIe cards are NCCL's. `shared_read_heads`: query heads of a KV head for which a kernel with one thread block
-a head reads it once for all.
+groups of PCIe cards use NCCL. `shared_read_heads`: query heads of a KV head for which a kernel with one thread block a
+head reads it once for all.
 
 Serving: `handoff_s` is what handing a request from prefill to decode adds to its first token, as measured.
-`quantised_cache`: the cache's format that quantised checkpoints ask for; none: that of the activations.
-`ends_at_last_position`: requests end at the model's last position, whatever was asked for. `cache_block_tokens`:
-tokens of a block of the KV cache, by its default; prompts share whole blocks. `keeps_in_host`: what its memory of the
-host gets of them, `copies` of what is computed or what the GPU `evicted`; none: no setting for it is known here. It is
-told of that memory in `host_unit_bytes`, whole ones of each rank or, where it `counts_host_of_ranks`, parts of them
-too, of all ranks of a scheduler together. `refuses_unheld_length`: it does not start where its cache holds no request
-of the greatest length, which is that of all the model's positions where none is stated. `refuses_beyond_positions`:
-nor where a greatest length beyond these is stated, unless a variable of its environment allows it.
+`quantised_cache`: the cache format that quantised checkpoints ask for; `None`: that of the activations.
+`ends_at_last_position`: requests end at the model's last position, whatever was asked for. `cache_block_tokens`: tokens
+of a block of the KV cache by default; prompts share whole blocks. `keeps_in_host`: which blocks go to host memory,
+`copies` of what is computed or what the GPU `evicted`; `None`: no setting for it is known here. Its setting for that
+memory counts in `host_unit_bytes`: whole units of each rank or, where it `counts_host_of_ranks`, fractions too, of all
+ranks of a scheduler together. `refuses_unheld_length`: it does not start where its cache holds no request of the
+greatest length, by default all the model's positions. `refuses_beyond_positions`: nor with a greatest length beyond
+these, unless a variable of its environment allows it.
 """
 
 from __future__ import annotations
@@ -84,7 +83,7 @@ class Engine(Struct, frozen=True, kw_only=True):
 
     name: str
     title: str
-    # By which letters a text names it.
+    # Letters by which a text names it.
     spellings: tuple[str, ...]
     version: str = ""
     image: str = ""
@@ -184,11 +183,11 @@ class Engine(Struct, frozen=True, kw_only=True):
         return None
 
     def overlap_needs(self, ep: int, attention_dp: int, stage: int) -> str | None:
-        """What it needs to overlap two halves of a batch and these degrees of `stage` devices lack; `None`: nothing."""
+        """What these degrees of `stage` devices lack to overlap two halves of a batch; `None`: nothing."""
         return "has no setting for it that is known here"
 
     def overlaps_from_tokens(self, words: Sequence[str], *, is_decode: bool) -> int:
-        """Tokens of a rank from which on it halves a pass, of a server with the flags `words` among others."""
+        """Tokens of a rank from which on it halves a pass, for a server with the flags `words`."""
         return 0
 
     def own_reduction_ranks(self, generation: str, *, over_pcie: bool) -> frozenset[int]:
@@ -207,7 +206,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         return False
 
     def matmul_share(self, generation: str, accelerator_class: str) -> float:
-        """Share of the arithmetic of a card that 16-bit matmuls with weights find, as kernels were then."""
+        """Share of a card's arithmetic that is open to 16-bit matmuls with weights, as kernels were then."""
         return 1.0
 
     def decodes_in_prompt_kernel(self, generation: str, accelerator_class: str) -> bool:
@@ -219,7 +218,7 @@ class Engine(Struct, frozen=True, kw_only=True):
         return False
 
     def chooses_always(self, version: str | None) -> bool:
-        """Whether sparse attention runs its sparse kernels on prompts too that are shorter than what may be chosen."""
+        """Whether sparse attention runs its sparse kernels even on prompts shorter than what it may choose."""
         return False
 
     def logs_whole_requests(self, release: Release | None) -> bool:

@@ -52,7 +52,7 @@ def engine_of(text: str | None) -> EngineName | None:
 
 
 def engine_or_usual(*texts: str | None) -> EngineName:
-    """The engine with rules that the first of `texts` to name one names; the usual one where none does."""
+    """The engine with rules that the first of `texts` with one names; the usual one where none does."""
     return next((name for name in map(engine_of, texts) if name is not None), DEFAULT_ENGINE)
 
 

@@ -6,8 +6,7 @@ from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
 from .release import Release, release_of
 from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
 
-# As for vLLM, of 12 runs (DeepSeek-R1 on B200,
-# GB200, GB300), where it lies between -0.10 and 0.02 s.
+# As for vLLM, of 12 runs (DeepSeek-R1 on B200, GB200, GB300), where it lies between -0.10 and 0.02 s.
 _HANDOFF_S = 0.0
 # Its scheduler runs one batch ahead of the GPU from here on (release notes of v0.4).
 _HIDES_HOST: Release = (0, 4)

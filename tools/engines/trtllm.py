@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
     from ..catalog.dtypes import DType
 
-# As for vLLM, of 18 runs (DeepSeek-R1 and
-# Kimi-K2.5 on B200, GB200, GB300), a quarter of them below 0.06 s.
+# As for vLLM, of 18 runs (DeepSeek-R1 and Kimi-K2.5 on B200, GB200, GB300), a quarter of them below 0.06 s.
 _HANDOFF_S = 0.09
 # `free_gpu_memory_fraction` is of what weights, activations, runtime and libraries leave free (its guide to memory
 # use, `_util.py`). What the runtime takes: least squares over the peaks of NVIDIA's sizing sweep of release 0.9.

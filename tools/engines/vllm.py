@@ -26,11 +26,11 @@ _OWN_ROCM_KERNELS: Release = (0, 6, 2)
 _EARLY_MATMUL_SHARE = 0.09
 
 # `max_num_batched_tokens` and `max_num_seqs` of a server that states none, on GPUs of 70 GiB and more other than the
-# A100, and elsewhere (`EngineArgs.get_batch_defaults`).
+# A100, and elsewhere (`EngineArgs.get_batch_defaults`). Before the new engine every GPU had the smaller batch, and at
+# least as many tokens as a prompt may have.
 _LARGE, _SMALL = Batch(8192, 1024), Batch(2048, 256)
 _LARGE_GIB = 70
-# Before the new engine every GPU had the smaller batch, and at least as many tokens as a prompt may have.
-# The median of TTFT measured less predicted, beside the way of the cache, of runs of InferenceX behind dynamo with
+# The median of TTFT measured less predicted, without the way of the cache, of runs of InferenceX behind dynamo with
 # 1,024 tokens in and at most 16 users (Kimi-K2.5 on GB200; 3 runs, 0.165 to 0.214 s).
 _HANDOFF_S = 0.19
 # To what MXFP4 experts are padded: 2,880 to 3,072 and 2,944 in gpt-oss (65.97 GiB of gpt-oss-120b on one GPU).

@@ -1,6 +1,6 @@
 """JSON that benchmark clients write, read strictly: objects one after another, and typed values out of each.
 
-What stands in them a stranger wrote: size, nesting, lists and numbers are bounded, and nothing is evaluated.
+Its content is a stranger's: size, nesting, lists and numbers are bounded, and nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Output(Struct, frozen=True):
 
     @property
     def server(self) -> Mapping[str, Any]:
-        """What SGLang's client asked its server; empty where it did not."""
+        """What SGLang's client learned from its server; empty if nothing."""
         info = self.found.get("server_info")
         return cast(Mapping[str, Any], info) if isinstance(info, dict) else {}
 

@@ -1,4 +1,4 @@
-"""What `calibrate` says: the calibration, what was learned, and errors before and after. Only the format lives here."""
+"""The report of `calibrate` as data: the calibration, what was learned, and errors before and after."""
 
 from __future__ import annotations
 

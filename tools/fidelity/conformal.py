@@ -24,7 +24,7 @@ from .engine_cases import wanted_of
 from .situation import Deployment, Figure, Situation, architecture_of
 from .table import MeasuredRow
 
-# Fewer rows, or pairs that they are of, make no range: one in ten of a handful is no figure.
+# Fewer rows, or pairs of model and accelerator, make no range: one in ten of a handful is no figure.
 FEWEST_ROWS, FEWEST_PAIRS = 30, 15
 _METRICS: dict[Figure, Metric] = {
     "ttft_ms": "ttft", "tpot_ms": "tpot", "e2e_ms": "end_to_end", "makespan_ms": "end_to_end",
@@ -99,7 +99,7 @@ _Missed = tuple[MeasuredRow, Miss]
 
 
 def _two_of(measured: Measured, shared: Callable[[MeasuredRow], tuple[str, ...]]) -> Iterator[tuple[_Missed, _Missed]]:
-    """Every two rows of one statistic that share what has to be shared, both ways round."""
+    """Every two rows of one statistic that are equal in `shared`, both ways round."""
     sets: defaultdict[tuple[str, ...], list[_Missed]] = defaultdict(list)
     for row, situation, predicted in measured:
         sets[*shared(row), row.statistic].append((row, miss_of(situation, row.value, predicted)))

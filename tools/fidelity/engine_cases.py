@@ -32,7 +32,7 @@ from .situation import Deployment, Figure, Situation
 
 # Every part of a time in the order of `Case.parts`, but for the last.
 _VARIED = (*SCALES, "recurrent_layer_us")
-# Attention of a decode step, and nanoseconds of a token of a head so many that nothing else counts in it.
+# Columns of decode attention, and a time of a head's token so long that nothing else counts beside it.
 _DECODE = ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s")
 _FAR_LONGER_NS = 1e5
 # The value that each constant takes to show its part, while the others are neutral.

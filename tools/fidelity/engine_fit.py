@@ -1,8 +1,8 @@
 """Fits the constants of an engine to end-to-end results, each level of detail shrunk towards the one above it.
 
-The levels: all engines, an engine's generation, and that generation on a class of accelerators. What little a class
-measured moves its constants away from the level above only as far as the data insist (a ridge on logarithms), so that a
-model or an accelerator that was never measured is met with sensible figures.
+The levels: all engines, an engine's generation, and that generation on a class of accelerators. The few results of a
+class move its constants away from the level above only as far as the data insist (a ridge on logarithms), so that a
+model or an accelerator that was never measured gets sensible figures.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""The load under which a row was measured: how its requests arrived, and how long they were, of conversations
-(ShareGPT) too.
+"""The load under which a row was measured: how its requests arrived, and how long they were.
 
-A load is told by its cell (`64`, `max`, `inf(500)`, `qps=8`) and by the words of the notes; the two count together,
-since a number alone may be the users of a closed loop, a static batch, or prompts that were all there at the start.
+A load is read from its cell (`64`, `max`, `inf(500)`, `qps=8`) and the words of the notes together, since a number
+alone may be the users of a closed loop, a static batch, or prompts that were all there at the start.
 
-The data file holds what stands for thousands of them; `benchmarks/conversation_lengths.py` makes it. Many answers are
-a few tokens long, and they are the ones of long prompts: what of a burst holds decode up weighs on them alone.
+The data file holds lengths that stand for thousands of conversations (ShareGPT); `benchmarks/conversation_lengths.py`
+makes it. Many answers are a few tokens long, and belong to long prompts: what delays decode in a burst weighs on them
+alone.
 """
 
 from __future__ import annotations

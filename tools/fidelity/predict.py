@@ -32,7 +32,7 @@ class Predictor:
         self._known: dict[tuple[Deployment, Arrivals, Lengths], ServingTimes | Refused] = {}
 
     def times(self, situation: Situation) -> ServingTimes | Refused:
-        """All that users see in the situation."""
+        """The times that users see in the situation."""
         key = (situation.deployment, situation.arrivals, situation.lengths)
         times = self._known.get(key)
         if times is None:

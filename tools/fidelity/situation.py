@@ -1,10 +1,9 @@
-"""What has to be predicted for a measured row: the engine and formats that ran, a deployment, a load, and one of its
-figures; or why it cannot be.
+"""The situation in which a measured row is predicted (engine, formats, deployment, load, figure), or why it is refused.
 
 Everything that decides the prediction is in the `Situation`, nothing of the measured value is.
 
-Names and formats are read as tables write them; what a row leaves unsaid takes the engine's documented default. What
-is neither said nor documented is not guessed.
+Names and formats are read as tables write them; what a row leaves unsaid takes the engine's documented default. What is
+neither said nor documented is not guessed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a search is asked and what it answers: the request, one candidate, all of them."""
+"""The data of a search: its request, one candidate, and its result."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ MOST_APART, MOST_APART_OF_OPEN_LOAD = 128, 32
 class SearchRequest(Struct, frozen=True):
     """What to search: a model on hardware under a load. `concurrency_open`: as many requests as fit the limits.
 
-    At a rate requests come at random, whatever number of them is stated: a plan has those in flight that its run has,
-    and room for those stated (`simulated.candidate_at`).
+    At a rate requests come at random, whatever concurrency is stated: a plan has the requests of its run in flight, and
+    room for those stated (`simulated.candidate_at`).
 
     `disaggregated`: prefill and decode on replicas of their own, on the same ones, or (`None`) whichever is better.
     """
@@ -41,11 +41,11 @@ class SearchRequest(Struct, frozen=True):
     serving: ServingBlock | None = None
     # Whether `serving.max_batch` was set for this number of requests (`batch.py`), not stated.
     batch_follows_load: bool = False
-    # Where no engine is named: the one that all degrees can be started with nevertheless; `None`: a plan on paper.
+    # Where no engine is named: the engine that must still be able to start all degrees; `None`: a plan on paper.
     assumed_engine: EngineName | None = None
     concurrency_open: bool = False
     disaggregated: bool | None = None
-    # Whether nothing may be sent from node to node, since nobody knows how fast that is.
+    # Whether nothing may be sent from node to node, since its speed is not known.
     stays_in_nodes: bool = False
     # A user's own calibration: it changes times, never which strategies are legal.
     calibration: CustomCalibration | None = None
@@ -74,7 +74,7 @@ class SearchRequest(Struct, frozen=True):
 
     @property
     def is_paid_by_token(self) -> bool:
-        """Whether the cheapest is the least per token: no rate and no floor says how many are needed."""
+        """Whether cost is judged per token: no rate and no floor says how many tokens are needed."""
         load = self.workload
         return load.objective == "cost" and load.request_rate is None and load.min_tokens_per_second is None
 
@@ -104,7 +104,7 @@ class SearchRequest(Struct, frozen=True):
 
     @property
     def is_paid_by_hour(self) -> bool:
-        """Whether the cheapest is the least per hour, since a stated rate is served by whatever keeps up with it."""
+        """Whether cost is judged per hour: a stated rate is served by whatever keeps up with it."""
         return self.workload.objective == "cost" and self.workload.request_rate is not None
 
     def settled(self, candidate: Candidate | None) -> SearchRequest:
@@ -170,7 +170,7 @@ class Candidate(Sparse):
     lacks_reserve: bool = False
     # Output tokens/s of the requests that come at a stated rate, if it is kept up with; the cost of a token uses them.
     served_tokens_per_s: float | None = None
-    # What measured figures lay between: `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
+    # Ranges of measured figures; `dp_scaled_tokens_per_s` is that of `output_tokens_per_s`.
     ranges: Ranges | None = None
     memory_per_gpu_bytes: int | None = None
     shortfall_bytes: int | None = None

@@ -40,7 +40,7 @@ class ColocatedScreen(ReplicaScreen):
         return 1 if self.request.finds_requests else -(-self.workload.concurrency // room.counts[-1])
 
     def fits_somehow(self, kind: ReplicaKind) -> bool:
-        """Whether it fits into memory at its fewest requests with any number of stages."""
+        """Whether replicas of `kind` fit into memory at their fewest requests with any number of stages."""
         return bool((self.evenly_cut(kind, list(kind.rooms)).least_bytes <= self.usable_bytes).any())
 
     def all_shares(self, replicas: Replicas) -> Shares:
@@ -100,7 +100,7 @@ class ColocatedScreen(ReplicaScreen):
         most = np.minimum(requests, most)
         parts = np.ones(len(shares)) if self.request.finds_requests else self.workload.concurrency / requests
         prefill = PrefillTimes(self.setting, first, pipelines, first.groups, most)
-        # Steps are of the requests that run, stages are uneven under all that there are.
+        # Steps are timed for the requests that run; unevenness is judged for all that are present.
         queries = np.tile(pipeline, 2), np.concatenate((most, requests))
         batches = together_on(self.batches, prompts_of_pass(self.setting, second.groups))
         decode = DecodeTimes(self.setting, second, pipelines, batches).narrowed(*queries)
@@ -119,7 +119,7 @@ class ColocatedScreen(ReplicaScreen):
         return served(present), bits[pipeline] | UNEVEN_STAGES * uneven
 
     def at_best_load(self, rows: StrategyRows) -> StrategyRows:
-        """Of each number of replicas the row at the load that the objective wants, where loads are open.
+        """For each number of replicas the row at the load that the objective wants, where loads are open.
 
         The best one within the limits, or the fewest requests that hold them.
         """
@@ -144,13 +144,13 @@ class ColocatedScreen(ReplicaScreen):
         return holds & ~np.concatenate(([False], holds[:-1] & is_same))
 
     def too_large(self, first: int, replicas: Replicas) -> StrategyRows:
-        """Replicas that fit with no number of requests, at the fewest that they may be asked for, without figures."""
+        """Rows without figures of replicas that fit at no number of requests, at the fewest they may be asked for."""
         rooms, concurrency = replicas.rooms, self.workload.concurrency
         requests = [self.least_requests(room) for room in rooms]
         if self.request.finds_requests:
             counts, loads = np.ones(len(rooms), dtype=np.int64), np.array(requests)
         else:
-            # The first number of replicas with as few requests on each.
+            # The smallest number of replicas with so few requests on each.
             pairs = zip(rooms, requests, strict=True)
             counts = np.array([next(n for n in room.counts if -(-concurrency // n) == few) for room, few in pairs])
             loads = np.full(len(rooms), concurrency)

@@ -76,7 +76,7 @@ def replica_numbers(
 
 
 class StagePlaces:
-    """Where the stages of `stage_gpus` GPUs of the first replica lie: stage 3 lies there however many there are."""
+    """Where the stages of `stage_gpus` GPUs of the first replica lie; a place does not depend on their number."""
 
     def __init__(self, hardware: HardwareFacts, gpus_per_node: int, stage_gpus: int) -> None:
         self._hardware, self._gpus_per_node, self._stage_gpus = hardware, gpus_per_node, stage_gpus

@@ -1,4 +1,4 @@
-"""Screens every x prefill replicas : y decode replicas of every two layouts that the devices hold.
+"""Screens all pairs of x prefill replicas and y decode replicas, of any two layouts, that the devices hold.
 
 The replicas of each phase are timed by themselves. Before they are paired, a row that needs the same devices as
 another, and is no quicker, no simpler and no better placed, is left out, as is one that alone takes longer than a
@@ -32,7 +32,7 @@ from .strategy_rows import StrategyRows, strategy_rows
 
 # Pairs evaluated together: some 100 MB of columns.
 _CHUNK = 500_000
-# Rows that are compared with all before them at a time.
+# Rows compared at a time with all before them.
 _BLOCK = 256
 
 
@@ -52,7 +52,7 @@ class DisaggregatedScreen:
     def __init__(self, request: SearchRequest, setting: Setting) -> None:
         self.request, self.setting, self.space = request, setting, request.space
         self.workload = request.workload
-        # Of both phases, each row: whether it can hold the limits, and whether it was paired.
+        # For both phases: whether each row can hold the limits, and whether it was paired.
         self._timely: list[BoolArray] = []
         self._paired: list[BoolArray] = []
 
@@ -162,7 +162,7 @@ class DisaggregatedScreen:
         return ints(end_of_replicas(node, prefill_end, decodes, decode.footprint))
 
     def _transfer_seconds(self, prefill: PhaseRows, decode: PhaseRows) -> FloatArray:
-        """Seconds to hand on a request [R]: over what lies between the first replicas of the phases."""
+        """Seconds to hand on a request [R], over the path between the first replicas of the phases."""
         hardware, end = self.setting.hardware, self._end(prefill, decode, 1)
         domain = hardware.nodes_per_domain * self.space.gpus_per_node
         inside = np.where(end > (hardware.island_gpus or domain), PATHS.index("host"), PATHS.index("link"))

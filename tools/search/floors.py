@@ -48,7 +48,7 @@ def is_out_of_reach(request: SearchRequest, setting: Setting) -> bool:
 
 
 def tokens_that_come(request: SearchRequest) -> float | None:
-    """Output tokens per second of all requests that come, where more are wanted: no hardware changes that."""
+    """Output tokens/s of all requests that come, if fewer than wanted, which no hardware can change; else `None`."""
     load = request.workload
     if load.request_rate is None or load.min_tokens_per_second is None:
         return None

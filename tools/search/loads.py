@@ -27,8 +27,8 @@ MOST_SEQUENCES = 4096
 def at_once(request: SearchRequest, share: IntArray, seconds: Callable[[IntArray], Number]) -> IntArray:
     """Requests that replicas have at once [E]: their `share`, or fewer where users think between requests.
 
-    Found by bisection: the fewest in whose time no more of them come. `seconds`: of a request where so many are there,
-    which grow by less than their number.
+    Found by bisection: the fewest in whose time no more of them come. `seconds`: the time of a request with so many
+    present, which grows more slowly than their number.
     """
     think_s = think_seconds(request.workload)
     if think_s == 0.0 or request.workload.request_rate is not None:

@@ -47,7 +47,7 @@ class PhaseRows(Table, frozen=True):
 
     @property
     def footprint(self) -> tuple[IntArray, IntArray]:
-        """The two parts of each footprint."""
+        """Stride and extent of each footprint."""
         return self.stride, self.extent
 
 

@@ -77,7 +77,9 @@ class DecodeTimes:
         return self._timed[2][pipeline, self._microbatches(pipeline, requests)[0]]
 
     def _microbatches(self, pipeline: IntArray, requests: IntArray) -> tuple[IntArray, IntArray]:
-        """Where the sequences of a microbatch (or the next larger number) stand in the batches; how many there are."""
+        """The place in the batches of a microbatch's sequences, or of the next larger number; and how many
+        microbatches.
+        """
         sequences = -(-requests // np.minimum(self._groups, requests))
         batch, count = dealt_out(sequences, self._most[pipeline], self._batches.together)
         return np.searchsorted(self._batches.sequences, ints(batch)), ints(count)
@@ -216,7 +218,8 @@ def _makespan(seconds: FloatArray) -> FloatArray:
     finish = np.cumsum(seconds[0], axis=0)
     for stage in seconds[1:]:
         behind = np.cumsum(stage, axis=0)
-        # A chunk begins when it has come here; those behind it follow on without a gap, or wait for their own coming.
+        # A chunk begins when it has arrived; those behind it follow without a gap, or when they have arrived
+        # themselves.
         finish = behind + np.maximum.accumulate(finish - (behind - stage), axis=0)
     return finish[-1]
 

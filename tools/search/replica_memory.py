@@ -98,9 +98,7 @@ class ReplicaMemory:
             yield _Device(stages, name, holdings, weights)
 
     def _representatives(self) -> Iterable[str]:
-        """One device of each sort where phases cut operators alike; else all, as what a device holds depends on its
-        rank.
-        """
+        """One device of each sort where phases cut operators alike; else all, since parts depend on ranks."""
         stage = self._phases[0].stages[0]
         degrees = [phase.degrees.model_copy(update={"pp": 1, "stage_layers": None}) for phase in self._phases]
         if any(other != degrees[0] for other in degrees):

@@ -185,6 +185,6 @@ class ReplicaScreen:
     def weighed(
         self, replicas: Replicas, pipeline: IntArray, count: IntArray, load: IntArray, requests: IntArray
     ) -> Shares:
-        """Shares with their memory."""
+        """Shares with the memory of their fullest GPU."""
         sizes = replicas.memory.fullest_bytes(replicas.pipelines, pipeline, requests)
         return Shares(pipeline, count, load, requests, sizes)

@@ -26,14 +26,14 @@ from .disaggregated import DisaggregatedScreen
 from .space import Replica, ReplicaKind, colocated_kinds
 from .strategy_rows import StrategyRows, front, order
 
-# Candidates that are shown beside the best of each family and the Pareto front.
+# Candidates shown beside the best of each family and the Pareto front.
 LISTED = 200
-# The least that a simulated time per token, or cost, was as a share of the screen's.
+# The least ratio of a simulated time per token, or cost, to the screened one.
 OPTIMISM = 0.8
 
 
 def loosened(request: SearchRequest) -> SearchRequest:
-    """The request with limits that no strategy which holds the stated ones misses by the screen.
+    """The request with limits so loose that a strategy that holds the stated ones does not miss them by the screen.
 
     An open number of requests in flight is fitted to the limits themselves, unless a rate makes it.
     """

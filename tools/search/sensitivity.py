@@ -1,5 +1,4 @@
-"""What flips the answer: the search repeated under other lengths, loads and limits; and how much more load a plan takes
-before it misses a limit.
+"""What flips the answer: the search repeated under other lengths, loads and limits; and how much load a plan takes.
 
 It reports strategies that change, not figures: those change under every load. Hardware and model stay as they are.
 """

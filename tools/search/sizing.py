@@ -168,8 +168,7 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
 
 
 class _Reach(Struct, frozen=True):
-    """The clusters of more than `more_than`, up to `at_most` accelerators: a part of a node of `usual_node`, or whole
-    nodes.
+    """The clusters of more than `more_than`, up to `at_most` accelerators: part of a `usual_node`, or whole nodes.
 
     A cluster is named by its number of accelerators. Timings by `setting` do not depend on the number of nodes.
     `disaggregated`: how phases are placed on the smallest cluster, as in a request. `sound_only`: only sound plans
