@@ -38,8 +38,7 @@ Caches = dict[Cache[Any, Any], dict[Any, Any]]
 
 
 class Kept(Generic[K, V]):
-    """A cache of at most `most_bytes`, by the estimate `size_bytes` of each entry; it is emptied when it would
-    overflow.
+    """A cache of at most `most_bytes`, by each entry's estimate `size_bytes`; emptied when it would overflow.
 
     Threads may share one: at worst two of them work out the same value.
     """

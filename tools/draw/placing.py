@@ -1,5 +1,6 @@
-"""Where the boxes of a picture lie (rows by topological generations, stacks from the top down) and the lines between
-them. Units are pixels.
+"""Places the boxes of a picture, rows by topological generations and stacks from the top down, and draws their lines.
+
+Units are pixels.
 """
 
 from __future__ import annotations

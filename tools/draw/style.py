@@ -1,6 +1,4 @@
-"""The colours of a picture, for light pages and for dark ones, as CSS of plain rules that any renderer reads; and text
-from outside as XML holds it.
-"""
+"""The colours of a picture for light and dark pages, as plain CSS rules; and text from outside made fit for XML."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""A plan's DAG as an SVG picture for people, where what repeats is drawn once with how often it is there; and as PNG,
-drawn by resvg, an extra.
+"""A plan's DAG as an SVG picture in which what repeats is drawn once, with how often it is there; and as PNG.
 
 Deterministic, self-contained (no script, no font, no reference), fit for light and dark pages, at most `MOST_BYTES`
-long. Any JSON value is drawn as far as it goes: it judges nothing, and says of a broken plan no more than it holds.
+long. Any JSON value is drawn as far as it goes, and nothing is judged. PNGs are drawn by resvg, an extra.
 """
 
 from __future__ import annotations

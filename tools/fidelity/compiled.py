@@ -1,8 +1,7 @@
-"""The serving simulation of a case as a fit runs it, thousands of times: means only, compiled where numba (the extra
-`[fast]`) is installed.
+"""Runs the serving simulation as a fit needs it, thousands of times: means only, compiled where numba is installed.
 
-The core, the same that `serve` runs, knows nothing of it. Its functions are compiled as they stand and its classes by
-the annotations of their attributes; arguments and results have arrays in place of lists.
+numba is the extra `[fast]`. The core, the same that `serve` runs, knows nothing of it: its functions are compiled as
+they stand and its classes by the annotations of their attributes; arguments and results have arrays in place of lists.
 """
 
 from __future__ import annotations

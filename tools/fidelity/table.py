@@ -91,9 +91,7 @@ class MeasuredRow(Struct, frozen=True):
 
     @property
     def deployed(self) -> tuple[str, ...]:
-        """What deployments in a comparison share on any hardware: source, engine, model, formats, lengths, load and
-        metric.
-        """
+        """What compared deployments share on any hardware: source, engine, model, formats, lengths, load and metric."""
         formats = self.weights, self.kv_cache
         shared = self.source, self.framework, self.framework_version, self.model, *formats
         return (*shared, str(self.input_tokens), str(self.output_tokens), self.load, self.metric)

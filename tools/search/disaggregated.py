@@ -37,8 +37,10 @@ _BLOCK = 256
 
 
 class Counts(Struct, frozen=True):
-    """Strategies in all; those that fit into memory at the fewest requests; of these, whose sides alone are quick
-    enough for the limits; and those that were evaluated."""
+    """Counts of strategies: all, those that fit into memory, those of these that are quick enough, those evaluated.
+
+    `fitting`: at the fewest requests. `timely`: each side alone is quick enough for the limits.
+    """
 
     total: int
     fitting: int

@@ -77,9 +77,7 @@ class DecodeTimes:
         return self._timed[2][pipeline, self._microbatches(pipeline, requests)[0]]
 
     def _microbatches(self, pipeline: IntArray, requests: IntArray) -> tuple[IntArray, IntArray]:
-        """The place in the batches of a microbatch's sequences, or of the next larger number; and how many
-        microbatches.
-        """
+        """The place in the batches of a microbatch's sequences, or of the next larger number; and the microbatches."""
         sequences = -(-requests // np.minimum(self._groups, requests))
         batch, count = dealt_out(sequences, self._most[pipeline], self._batches.together)
         return np.searchsorted(self._batches.sequences, ints(batch)), ints(count)

@@ -1,5 +1,4 @@
-"""Pipelines as arrays, their stages one after the other, and where to cut a model into them: the cut whose slowest
-stage is the fastest.
+"""Pipelines as arrays of stages, and where to cut a model into them so that the slowest stage is the fastest.
 
     pipelines [P]   cuts ((2, 2), (4,), …)          stages [2, 1, …], starts [0, 2, …]
     stages    [S]   all stages of the first pipeline, all of the second, …: pipeline [0, 0, 1, …], place [0, 1, 0, …]
@@ -8,7 +7,7 @@ Values of stages become values of pipelines by `np.add.reduceat(values, starts)`
 no times and no bytes.
 
 A stage costs what its layers cost over a request's life (its prompt once, its decode steps), the first one the
-embedding too and the last one the head. It knows no memory: whether a cut fits is for the caller to see.
+embedding too and the last one the head. Whether a cut fits into memory is for the caller to check.
 """
 
 from __future__ import annotations
