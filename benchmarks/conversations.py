@@ -99,16 +99,14 @@ def compare(title: str, spread: list[Judged], means: list[Judged], fixed: list[J
     """Print the lines of a set of rows: all deployments, those with both kinds, and those alike in their batches."""
     sets = by_deployment(spread), by_deployment(means), by_deployment(fixed)
     every = list(sets[0])
-    both = [deployment for deployment in every if deployment in sets[2]]
-    near = {
-        deployment: matching for deployment in both if (matching := alike(sets[0][deployment], sets[2][deployment]))
-    }
+    both = [key for key in every if key in sets[2]]
+    near = {key: matching for key in both if (matching := alike(sets[0][key], sets[2][key]))}
     for name, chosen in (("all", every), ("with both kinds of rows", both), ("and batches alike", list(near))):
         if chosen:
-            figures = [shown(known[deployment] for deployment in chosen) for known in sets[:2]]
+            figures = [shown(known[key] for key in chosen) for known in sets[:2]]
             if chosen is not every:
-                beside = [(sets[2] if chosen is both else near)[deployment] for deployment in chosen]
-                figures += [shown(beside), difference([sets[0][deployment] for deployment in chosen], beside)]
+                beside = [(sets[2] if chosen is both else near)[key] for key in chosen]
+                figures += [shown(beside), difference([sets[0][key] for key in chosen], beside)]
             print(f"{title:34} {name:24} {len(chosen):4}  ", "  ".join(figures))
 
 

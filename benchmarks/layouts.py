@@ -230,13 +230,13 @@ def remark(published: Candidate, best: Candidate | None, workload: WorkloadBlock
     return f"{behind:+.1%} by {workload.objective}{warned}; best {describe(best.strategy)} on {best.gpus}"
 
 
-def verdict(outcomes: list[Found]) -> str:
+def verdict(results: list[Found]) -> str:
     """The best outcome of a layout, in words."""
-    ranks = [outcome.rank for outcome in outcomes if outcome.rank is not None]
+    ranks = [result.rank for result in results if result.rank is not None]
     least = min(ranks, default=None)
     if least is not None and least <= LEADING:
         return "first" if least == 1 else f"{least}. of all"
-    if any(outcome.on_front for outcome in outcomes):
+    if any(result.on_front for result in results):
         return "on the front"
     return "not feasible" if least is None else f"rank {least}"
 
@@ -253,19 +253,18 @@ def main() -> None:
             continue
         start = time.perf_counter()
         try:
-            outcomes = list(judged(case))
+            results = list(judged(case))
         except MissingFieldError as error:
             print(f"  {'-':12} {case.name}: {error}")
             continue
-        good = any(outcome.is_found for outcome in outcomes)
+        good = any(result.is_found for result in results)
         verdicts.append(good)
-        print(f"  {verdict(outcomes):12} {case.name} ({time.perf_counter() - start:.1f} s)")
-        for outcome in [outcome for outcome in outcomes if outcome.is_found][:1] or outcomes:
-            place = f"rank {outcome.rank}" if outcome.rank is not None else "not feasible"
-            front = ", on the front" if outcome.on_front else ""
+        print(f"  {verdict(results):12} {case.name} ({time.perf_counter() - start:.1f} s)")
+        for result in [result for result in results if result.is_found][:1] or results:
+            place = f"rank {result.rank}" if result.rank is not None else "not feasible"
+            front = ", on the front" if result.on_front else ""
             print(
-                f"      {outcome.objective:10} at {outcome.concurrency:6,}: {place}{front}; {outcome.remark}",
-                flush=True,
+                f"      {result.objective:10} at {result.concurrency:6,}: {place}{front}; {result.remark}", flush=True
             )
     if verdicts:
         share = sum(verdicts) / len(verdicts)

@@ -38,19 +38,13 @@ def lead_of(comparison: Comparison, figure: ComparedFigure) -> Lead | None:
     if not (comparison.changes or comparison.question):
         return lead.model_copy(update={"error_pct": 0.0})
     of_time = figure.unit == "ms"
-    known = [
-        calibration for calibration in (comparison.a.calibration, comparison.b.calibration) if calibration is not None
-    ]
+    known = [basis for basis in (comparison.a.calibration, comparison.b.calibration) if basis is not None]
     of = _ratio_of(comparison)
-    measured = [
-        band for calibration in known if of and (band := ratio_band(calibration, of, of_time=of_time)) is not None
-    ]
+    measured = [band for basis in known if of and (band := ratio_band(basis, of, of_time=of_time)) is not None]
     if len(measured) == 2:
         widest = max(measured, key=lambda band: band.pct)
         return lead.model_copy(update={"error_pct": widest.pct, "of": of, "source": widest.source})
-    estimate_bands = [
-        calibration.error_band_pct if of_time else calibration.throughput_band_pct for calibration in known
-    ]
+    estimate_bands = [basis.error_band_pct if of_time else basis.throughput_band_pct for basis in known]
     bands = [band for band in estimate_bands if band is not None]
     # The band of one plan alone can show that the two are not apart, but not that they are.
     if not bands or (len(bands) == 1 and gap_pct > bands[0]):

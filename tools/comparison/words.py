@@ -263,9 +263,7 @@ def _billed(comparison: Comparison) -> Iterator[str]:
 
 def _prices(comparison: Comparison) -> Iterator[str]:
     """The assumed price of a GPU-hour."""
-    prices = dict.fromkeys(
-        price for price in (comparison.a.price_source, comparison.b.price_source) if price is not None
-    )
+    prices = dict.fromkeys(text for text in (comparison.a.price_source, comparison.b.price_source) if text is not None)
     if len(prices) == 1 and comparison.a.price_source == comparison.b.price_source:
         yield f"Costs: both at the {comparison.a.price_source}."
     elif prices:

@@ -77,18 +77,18 @@ def score(
 
 def _split(scored: Sequence[Judged], name_of: Callable[[MeasuredRow], str]) -> tuple[FamilyScore, ...]:
     parts: dict[str, list[Judged]] = {}
-    for prediction in scored:
-        parts.setdefault(name_of(prediction.row), []).append(prediction)
+    for case in scored:
+        parts.setdefault(name_of(case.row), []).append(case)
     return tuple(family for name in sorted(parts) for family in _families(name, parts[name]))
 
 
 def _families(of: str, scored: Sequence[Judged]) -> tuple[FamilyScore, ...]:
     scores: list[FamilyScore] = []
     for family in FAMILIES:
-        members = [prediction for prediction in scored if prediction.family == family]
+        members = [case for case in scored if case.family == family]
         groups = list(_grouped(members).values())
         if groups:
-            model = errors([[prediction.error_pct for prediction in group] for group in groups])
+            model = errors([[case.error_pct for case in group] for group in groups])
             scores.append(
                 FamilyScore(
                     of=of, family=family, groups=len(groups), rows=len(members), model=model, roofline=_roofline(groups)
@@ -99,12 +99,7 @@ def _families(of: str, scored: Sequence[Judged]) -> tuple[FamilyScore, ...]:
 
 def _roofline(groups: Iterable[Sequence[Judged]]) -> Errors | None:
     signed = [
-        [
-            error_pct(prediction.roofline, prediction.row.value)
-            for prediction in group
-            if prediction.roofline is not None
-        ]
-        for group in groups
+        [error_pct(case.roofline, case.row.value) for case in group if case.roofline is not None] for group in groups
     ]
     known = [group for group in signed if group]
     return errors(known) if known else None
@@ -131,14 +126,14 @@ def quantile(values: Sequence[float], share: float) -> float:
 
 def _grouped(scored: Iterable[Judged]) -> dict[tuple[str, ...], list[Judged]]:
     groups: dict[tuple[str, ...], list[Judged]] = {}
-    for prediction in scored:
-        groups.setdefault((prediction.family, *group_of(prediction.row)), []).append(prediction)
+    for case in scored:
+        groups.setdefault((case.family, *group_of(case.row)), []).append(case)
     return groups
 
 
 def _group(members: Sequence[Judged]) -> GroupScore:
     source, model, gpu, tp, ep, dp, pp = group_of(members[0].row)
-    signed = [prediction.error_pct for prediction in members]
+    signed = [case.error_pct for case in members]
     return GroupScore(
         family=members[0].family,
         source=source, model=model, gpu=gpu, tp=tp, ep=ep, dp=dp, pp=pp,
@@ -159,9 +154,9 @@ Sets = dict[_Key, dict[_Key, list[Judged]]]
 def _sets(scored: Iterable[Judged], *, on_as_many_gpus: bool = False) -> Sets:
     """Sets of two or more layouts; with `on_as_many_gpus`, a set for each number of GPUs."""
     sets: Sets = {}
-    for prediction in scored:
-        key = (*prediction.row.question, str(prediction.row.gpus)) if on_as_many_gpus else prediction.row.question
-        sets.setdefault(key, {}).setdefault(prediction.row.layout, []).append(prediction)
+    for case in scored:
+        key = (*case.row.question, str(case.row.gpus)) if on_as_many_gpus else case.row.question
+        sets.setdefault(key, {}).setdefault(case.row.layout, []).append(case)
     return {key: layouts for key, layouts in sets.items() if len(layouts) > 1}
 
 
@@ -171,7 +166,7 @@ def order_scores(scored: Sequence[Judged]) -> tuple[OrderScore, ...]:
     More GPUs are nearly always faster; which of the layouts on the same ones is best is what a search decides.
     """
     parts: dict[str, Sets] = {"all": _sets(scored), "on as many GPUs": _sets(scored, on_as_many_gpus=True)}
-    parts |= {family: _sets(prediction for prediction in scored if prediction.family == family) for family in FAMILIES}
+    parts |= {family: _sets(case for case in scored if case.family == family) for family in FAMILIES}
     scores: list[OrderScore] = []
     for of, sets in parts.items():
         taus = [tau for layouts in sets.values() if (tau := _tau_of(layouts, roofline=False)) is not None]
@@ -185,10 +180,10 @@ def order_scores(scored: Sequence[Judged]) -> tuple[OrderScore, ...]:
 def _tau_of(layouts: Mapping[_Key, Sequence[Judged]], *, roofline: bool) -> float | None:
     pairs: list[tuple[float, float]] = []
     for members in layouts.values():
-        guesses = [prediction.roofline if roofline else prediction.predicted for prediction in members]
+        guesses = [case.roofline if roofline else case.predicted for case in members]
         known = [guess for guess in guesses if guess is not None]
         if known:
-            pairs.append((statistics.fmean(prediction.row.value for prediction in members), statistics.fmean(known)))
+            pairs.append((statistics.fmean(case.row.value for case in members), statistics.fmean(known)))
     return kendall_tau(pairs)
 
 
@@ -211,7 +206,7 @@ def scaling_scores(scored: Sequence[Judged]) -> tuple[ScalingScore, ...]:
     """What TP 1 to 2, 2 to 4 and 4 to 8 gain, for each family."""
     scores: list[ScalingScore] = []
     for family in FAMILIES:
-        sets = _sets(prediction for prediction in scored if prediction.family == family and _is_plain(prediction))
+        sets = _sets(case for case in scored if case.family == family and _is_plain(case))
         for step in _TP_STEPS:
             ratios: dict[_Key, list[tuple[float, float]]] = {}
             for key, layouts in sets.items():
@@ -236,28 +231,19 @@ def scaling_scores(scored: Sequence[Judged]) -> tuple[ScalingScore, ...]:
     return tuple(scores)
 
 
-def _is_plain(prediction: Judged) -> bool:
+def _is_plain(case: Judged) -> bool:
     """Whether TP is the only degree above 1."""
-    row = prediction.row
+    row = case.row
     return all(degree in (None, _ONE) for degree in (row.pp, row.ep, row.dp)) and not row.disaggregated
 
 
 def _speedup(
     layouts: Mapping[_Key, Sequence[Judged]], step: tuple[int, int], *, larger_is_better: bool
 ) -> tuple[float, float] | None:
-    by_tp = {
-        prediction.row.tp.decode: members
-        for members in layouts.values()
-        for prediction in members
-        if prediction.row.tp is not None
-    }
+    by_tp = {case.row.tp.decode: members for members in layouts.values() for case in members if case.row.tp is not None}
     if step[0] not in by_tp or step[1] not in by_tp:
         return None
     narrow, wide = by_tp[step[0]], by_tp[step[1]]
-    measured = statistics.fmean(prediction.row.value for prediction in narrow) / statistics.fmean(
-        prediction.row.value for prediction in wide
-    )
-    predicted = statistics.fmean(prediction.predicted for prediction in narrow) / statistics.fmean(
-        prediction.predicted for prediction in wide
-    )
+    measured = statistics.fmean(case.row.value for case in narrow) / statistics.fmean(case.row.value for case in wide)
+    predicted = statistics.fmean(case.predicted for case in narrow) / statistics.fmean(case.predicted for case in wide)
     return (1.0 / measured, 1.0 / predicted) if larger_is_better else (measured, predicted)

@@ -214,18 +214,14 @@ class DaySizer(Struct, frozen=True):
     def leanest(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The feasible candidates on the fewest GPUs, reserve included, one of each layout."""
 
-        def gpus(candidate: Candidate) -> int:
-            counts = tuple(count + self.asked.reserve_replicas for count in counts_of(candidate.strategy))
-            return with_counts(candidate.strategy, counts).gpu_count
+        def gpus(plan: Candidate) -> int:
+            counts = tuple(count + self.asked.reserve_replicas for count in counts_of(plan.strategy))
+            return with_counts(plan.strategy, counts).gpu_count
 
         wanted = {True, False} if self.disaggregated is None else {self.disaggregated}
-        of_kind = (
-            candidate
-            for candidate in candidates
-            if is_disaggregated(candidate.strategy) in wanted and not candidate.warnings
-        )
-        feasible = sorted((candidate for candidate in of_kind if candidate.feasible), key=gpus)
-        by_layout = {_degrees(candidate.strategy): candidate for candidate in reversed(feasible)}
+        of_kind = (plan for plan in candidates if is_disaggregated(plan.strategy) in wanted and not plan.warnings)
+        feasible = sorted((plan for plan in of_kind if plan.feasible), key=gpus)
+        by_layout = {_degrees(plan.strategy): plan for plan in reversed(feasible)}
         return sorted(by_layout.values(), key=gpus)[:_OF_EACH_RATE]
 
     def searched(self, rate: float) -> Sequence[Candidate]:

@@ -162,22 +162,14 @@ class _Mixer:
 
     def rows(self, first: int, replicas: Replicas) -> StrategyRows:
         """The rows of replicas of one kind under the mixture, where they fit for every part; `first` as in a screen."""
-        replicas_of_parts = [
-            replicas,
-            *(screen.cut(replicas.kind, replicas.pipelines.cuts) for screen in self.screens[1:]),
-        ]
-        shares = [
-            screen.all_shares(part_replicas)
-            for screen, part_replicas in zip(self.screens, replicas_of_parts, strict=True)
-        ]
+        all_replicas = [replicas, *(screen.cut(replicas.kind, replicas.pipelines.cuts) for screen in self.screens[1:])]
+        shares = [screen.all_shares(member) for screen, member in zip(self.screens, all_replicas, strict=True)]
         usable = self.screens[0].usable_bytes
         fits = np.logical_and.reduce([share.memory_bytes <= usable for share in shares])
         if not fits.any():
             return StrategyRows.joined([])
-        parts = zip(self.screens, replicas_of_parts, shares, strict=True)
-        mixed = self._mixed(
-            [screen.rows(first, part_replicas, share.take(fits)) for screen, part_replicas, share in parts]
-        )
+        parts = zip(self.screens, all_replicas, shares, strict=True)
+        mixed = self._mixed([screen.rows(first, member, share.take(fits)) for screen, member, share in parts])
         return self.screens[0].at_best_load(mixed)
 
     def _mixed(self, parts: Sequence[StrategyRows]) -> StrategyRows:
@@ -210,15 +202,13 @@ class _Mixer:
         """One strategy with the figures of each part, computed as for a single plan."""
         pairs = zip(self.parts, self.settings, strict=True)
         by_part = {part.name: candidate_at(part.request, setting, strategy, concurrency) for part, setting in pairs}
-        requests_per_s = float(
-            1.0 / self._seconds([candidate.output_tokens_per_s or 0.0 for candidate in by_part.values()])
-        )
+        requests_per_s = float(1.0 / self._seconds([plan.output_tokens_per_s or 0.0 for plan in by_part.values()]))
         tokens_per_s = requests_per_s * float(self._mean(self.output_tokens))
         return MixCandidate(
             strategy=strategy,
-            feasible=all(candidate.feasible for candidate in by_part.values()),
-            why_not=tuple(f"{name}: {reason}" for name, candidate in by_part.items() for reason in candidate.why_not),
-            warnings=tuple(dict.fromkeys(rule for candidate in by_part.values() for rule in candidate.warnings)),
+            feasible=all(plan.feasible for plan in by_part.values()),
+            why_not=tuple(f"{name}: {reason}" for name, plan in by_part.items() for reason in plan.why_not),
+            warnings=tuple(dict.fromkeys(rule for plan in by_part.values() for rule in plan.warnings)),
             gpus=strategy.gpu_count,
             concurrency=concurrency,
             requests_per_s=requests_per_s,

@@ -59,8 +59,7 @@ def size_over_day(request: SearchRequest, at_peak: AtPeak, asked: DayAsked, rent
         chosen.concurrency / curve.peak_per_s,
         levels_of(asked),
         rented,
-        # Unless the chosen one is disaggregated, only replicas that serve both phases are compared: they are simpler to
-        # run.
+        # Unless the chosen one is disaggregated, only the simpler replicas that serve both phases are compared.
         request.disaggregated if is_disaggregated(chosen.strategy) else False,
     )
     fleet = day.fleet(chosen, curve.peak_per_s)
@@ -121,14 +120,12 @@ def _others(day: DaySizer, chosen: Candidate, others: Sequence[Candidate]) -> It
     """Yield the fleets of other layouts: those that lead at the peak, and at rates below it."""
     known = [one_of_each(chosen.strategy)]
     for rate, candidates in _leading(day, others):
-        for candidate in candidates:
-            unit = one_of_each(candidate.strategy)
+        for plan in candidates:
+            unit = one_of_each(plan.strategy)
             if len(known) >= _MOST_LAYOUTS or unit in known:
                 continue
             known.append(unit)
-            fleet = if_time(
-                f"the day of {describe(unit)}", lambda candidate=candidate, rate=rate: day.fleet(candidate, rate)
-            )
+            fleet = if_time(f"the day of {describe(unit)}", lambda plan=plan, rate=rate: day.fleet(plan, rate))
             if fleet is not None:
                 yield fleet
 

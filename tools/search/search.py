@@ -84,18 +84,18 @@ def _over_precisions(request: SearchRequest) -> SearchResult:
         if results and leaves_out("some of the number formats"):
             break
         result = search(single)
-        named = tuple(candidate.model_copy(update={"precision": single.precision}) for candidate in result.candidates)
+        named = tuple(plan.model_copy(update={"precision": single.precision}) for plan in result.candidates)
         results.append(result.model_copy(update={"candidates": named}))
-    candidates = [candidate for result in results for candidate in result.candidates]
-    timed = [candidate for candidate in candidates if candidate.ttft_ms is not None]
-    holding = reordered([candidate for candidate in timed if candidate.feasible], request.workload)
-    missing = reordered([candidate for candidate in timed if not candidate.feasible], request.workload)
+    candidates = [plan for result in results for plan in result.candidates]
+    timed = [plan for plan in candidates if plan.ttft_ms is not None]
+    holding = reordered([plan for plan in timed if plan.feasible], request.workload)
+    missing = reordered([plan for plan in timed if not plan.feasible], request.workload)
     large = sorted(
-        (candidate for candidate in candidates if candidate.ttft_ms is None),
-        key=lambda candidate: (candidate.shortfall_bytes or 0, candidate.gpus),
+        (plan for plan in candidates if plan.ttft_ms is None),
+        key=lambda plan: (plan.shortfall_bytes or 0, plan.gpus),
     )
     on_fronts = {id(result.candidates[place]) for result in results for place in result.pareto}
-    places = [place for place, candidate in enumerate(holding) if id(candidate) in on_fronts]
+    places = [place for place, plan in enumerate(holding) if id(plan) in on_fronts]
     on_front = front(rows_of([holding[place] for place in places], request.workload))
     return SearchResult(
         candidates=(*holding, *missing, *large),
@@ -137,26 +137,19 @@ class _Answer:
         """The answer of the search."""
         workload, screen = self.request.workload, self.screen
         leading = self.simulator.leading(self._kinds())
-        timed = {(candidate.strategy, candidate.concurrency): candidate for candidate in leading}
-        if any(candidate.feasible for candidate in leading):
+        timed = {(plan.strategy, plan.concurrency): plan for plan in leading}
+        if any(plan.feasible for plan in leading):
             for strategy, concurrency in (*self._points(), *self._families()):
                 if self.simulator.is_spent(_SHARES) or leaves_out("the load of some strategies beside the best"):
                     break
-                candidate = self.simulator.judged(strategy, concurrency)
-                timed.setdefault((candidate.strategy, candidate.concurrency), candidate)
+                plan = self.simulator.judged(strategy, concurrency)
+                timed.setdefault((plan.strategy, plan.concurrency), plan)
         simulated = list(timed.values())
-        ahead = self._between_steps(reordered([candidate for candidate in simulated if candidate.feasible], workload))
-        late = reordered(
-            [candidate for candidate in simulated if not candidate.feasible and candidate.ttft_ms is not None], workload
-        )
+        ahead = self._between_steps(reordered([plan for plan in simulated if plan.feasible], workload))
+        late = reordered([plan for plan in simulated if not plan.feasible and plan.ttft_ms is not None], workload)
         screen.rejected["PE010"] += len(late)
         return SearchResult(
-            candidates=(
-                *ahead,
-                *late,
-                *(candidate for candidate in simulated if candidate.ttft_ms is None),
-                *self._too_large(),
-            ),
+            candidates=(*ahead, *late, *(plan for plan in simulated if plan.ttft_ms is None), *self._too_large()),
             pareto=tuple(int(place) for place in front(rows_of(ahead, workload))),
             evaluated=screen.evaluated,
             timed=len(self.simulator.strategies),

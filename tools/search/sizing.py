@@ -124,24 +124,17 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
     fewer = sized.result.best.model_copy(update={"precision": best.precision})
     if not request.is_paid_by_hour:
         return result, fewer
-    known = [candidate.strategy for candidate in result.candidates if candidate.feasible]
-    node_gpus = request.hardware.gpus_per_node
+    known = [plan.strategy for plan in result.candidates if plan.feasible]
+    node = request.hardware.gpus_per_node
     added = [
-        candidate.model_copy(
-            update={
-                "precision": best.precision,
-                "billed_gpus": -(-(candidate.billed_gpus or 1) // node_gpus) * node_gpus,
-            }
-        )
-        for candidate in sized.result.candidates
-        if candidate.feasible and candidate.strategy not in known
+        plan.model_copy(update={"precision": best.precision, "billed_gpus": -(-(plan.billed_gpus or 1) // node) * node})
+        for plan in sized.result.candidates
+        if plan.feasible and plan.strategy not in known
     ]
     places = [result.candidates[place] for place in result.pareto]
-    holding = reordered(
-        [*added, *(candidate for candidate in result.candidates if candidate.feasible)], request.workload
-    )
-    candidates = (*holding, *(candidate for candidate in result.candidates if not candidate.feasible))
-    pareto = tuple(sorted(candidates.index(candidate) for candidate in places))
+    holding = reordered([*added, *(plan for plan in result.candidates if plan.feasible)], request.workload)
+    candidates = (*holding, *(plan for plan in result.candidates if not plan.feasible))
+    pareto = tuple(sorted(candidates.index(plan) for plan in places))
     return result.model_copy(update={"candidates": candidates, "pareto": pareto}), fewer
 
 
@@ -258,13 +251,9 @@ class _Reach(Struct, frozen=True):
         result = search(request, setting)
         if result.best is None or (self.sound_only and not result.best.is_sound):
             return None
-        counted = (
-            candidate
-            for candidate in result.candidates
-            if (candidate.is_sound if self.sound_only else candidate.feasible)
-        )
+        counted = (plan for plan in result.candidates if (plan.is_sound if self.sound_only else plan.feasible))
         holding = [result.best] if self.request.is_paid_by_token else list(counted)
-        least = min(self._needed(candidate) for candidate in holding)
+        least = min(self._needed(plan) for plan in holding)
         smaller = self._search(least) if self.more_than < least < gpus else None
         return smaller or self._without_idle_nodes(Sized(request, result), result.best)
 
