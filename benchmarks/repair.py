@@ -66,10 +66,10 @@ def single() -> Iterator[bool]:
         invalid: list[str] = []
         for row in rows:
             document = apply(row.example)
-            repair = repaired(document)
-            times.append(repair.seconds)
-            yield repair.is_right
-            result = repair.result
+            run = repaired(document)
+            times.append(run.seconds)
+            yield run.is_right
+            result = run.result
             if find_rule(row.rule).severity == "error" and not result.valid:
                 why = result.infeasible.rule if result.infeasible is not None else "; ".join(result.unfixed)[:60]
                 invalid.append(f"{row}: {why}")
@@ -103,13 +103,11 @@ def piles(count: int, seed: int) -> Iterator[bool]:
     rounds: list[float] = []
     ended: Counter[str] = Counter()
     for number in range(seed, seed + count):
-        repair = repaired(piled(number))
-        times.append(repair.seconds)
-        rounds.append(repair.result.rounds)
-        ended[
-            "valid" if repair.result.valid else "none exists" if repair.result.infeasible else f"open (seed {number})"
-        ] += 1
-        yield repair.is_right
+        run = repaired(piled(number))
+        times.append(run.seconds)
+        rounds.append(run.result.rounds)
+        ended["valid" if run.result.valid else "none exists" if run.result.infeasible else f"open (seed {number})"] += 1
+        yield run.is_right
     print(f"piled corruptions: {count} plans, {dict(ended)}; rounds {spread(rounds)}; {spread(times, ' s')}")
 
 
@@ -118,12 +116,12 @@ def foreign() -> Iterator[bool]:
     totals: Counter[str] = Counter()
     for proposal in proposals():
         misread = differences(read_proposal(proposal.text), proposal.expected)
-        repair = repaired(proposal.text, DEFAULTS)
-        yield repair.is_right
+        run = repaired(proposal.text, DEFAULTS)
+        yield run.is_right
         totals["read"] += not misread
-        totals["valid"] += repair.result.valid
-        if misread or not repair.result.valid:
-            print(f"  {proposal.name}: {'; '.join(misread) or 'read as said'}; {strategy_text(repair.result)}")
+        totals["valid"] += run.result.valid
+        if misread or not run.result.valid:
+            print(f"  {proposal.name}: {'; '.join(misread) or 'read as said'}; {strategy_text(run.result)}")
     print(f"foreign proposals: {len(proposals())}, read as said {totals['read']}, valid {totals['valid']}")
 
 

@@ -61,23 +61,19 @@ def regret_of(question: Question, most: int) -> tuple[float | None, int, int, li
     ratios = []
     screen = Screen(request, setting)
     rows = screen.rows
-    by_strategy = {candidate.strategy: candidate for candidate in candidates if candidate.ttft_ms is not None}
+    by_strategy = {plan.strategy: plan for plan in candidates if plan.ttft_ms is not None}
     for row in range(len(rows)):
-        candidate = by_strategy.get(screen.strategy(rows, row))
-        if candidate is not None and candidate.tpot_ms and candidate.ttft_ms:
-            cost = worth(candidate, objective) / float(rows.cost[row])
+        plan = by_strategy.get(screen.strategy(rows, row))
+        if plan is not None and plan.tpot_ms and plan.ttft_ms:
+            cost = worth(plan, objective) / float(rows.cost[row])
             ratios.append(
-                (
-                    candidate.ttft_ms / float(rows.ttft_s[row]) / 1e3,
-                    candidate.tpot_ms / float(rows.tpot_s[row]) / 1e3,
-                    cost,
-                )
+                (plan.ttft_ms / float(rows.ttft_s[row]) / 1e3, plan.tpot_ms / float(rows.tpot_s[row]) / 1e3, cost)
             )
-    feasible = [candidate for candidate in candidates if candidate.feasible]
+    feasible = [plan for plan in candidates if plan.feasible]
     if not feasible:
         return (0.0 if result.best is None else None), len(space), result.simulated, ratios
-    clean = [candidate for candidate in feasible if not candidate.warnings] or feasible
-    least = min(worth(candidate, objective) for candidate in clean)
+    clean = [plan for plan in feasible if not plan.warnings] or feasible
+    least = min(worth(plan, objective) for plan in clean)
     if result.best is None:
         return float("inf"), len(space), result.simulated, ratios
     return worth(result.best, objective) / least - 1.0, len(space), result.simulated, ratios

@@ -89,19 +89,17 @@ def main() -> None:
     parser.add_argument("--cores", type=int, nargs="+", default=[1, 2], help="numbers of local processes")
     parser.add_argument("--ray", metavar="ADDRESS", help="also on this Ray cluster; 'local' starts one")
     parser.add_argument("--folder", type=Path, help="keep the file and the tables here")
-    arguments = parser.parse_args()
+    chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        folder = arguments.folder or Path(temporary)
+        folder = chosen.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
         asked = folder / "sweep.json"
-        asked.write_text(sweep_file(arguments.models, arguments.clusters, arguments.workloads), encoding="utf-8")
-        ways = {f"{count} process(es)": ["--jobs", str(count)] for count in arguments.cores}
-        if arguments.ray:
-            ways[f"Ray at {arguments.ray}"] = ["--ray", arguments.ray]
+        asked.write_text(sweep_file(chosen.models, chosen.clusters, chosen.workloads), encoding="utf-8")
+        ways = {f"{count} process(es)": ["--jobs", str(count)] for count in chosen.cores}
+        if chosen.ray:
+            ways[f"Ray at {chosen.ray}"] = ["--ray", chosen.ray]
         digests: dict[str, str] = {}
-        print(
-            f"{arguments.models} models x {arguments.clusters} clusters x {arguments.workloads} workloads", flush=True
-        )
+        print(f"{chosen.models} models x {chosen.clusters} clusters x {chosen.workloads} workloads", flush=True)
         for place, (name, options) in enumerate(ways.items()):
             table = folder / f"table-{place}.csv"
             seconds = run_s([str(asked), "-o", str(table), *options])

@@ -107,20 +107,20 @@ def _keep_phase(tree: Tree, phase: str) -> None:
 
 def _join(tree: Tree, edge: EdgeView, source: NodeView, target: NodeView) -> None:
     """Put the edge where the branches of its ends part; an edge to a node above its own source parts nowhere."""
-    branch, other_branch = source, target
-    while branch is not other_branch:
-        above, other_above = tree.parents.get(branch.position), tree.parents.get(other_branch.position)
+    branch, other = source, target
+    while branch is not other:
+        above, other_above = tree.parents.get(branch.position), tree.parents.get(other.position)
         if above is other_above:
             place = ROOT if above is None else above.position
-            are_siblings = branch is source and other_branch is target
+            are_siblings = branch is source and other is target
             tree.joins.setdefault(place, []).append(
-                Join(branch, other_branch, _kind(edge, source, target, are_siblings), edge)
+                Join(branch, other, _kind(edge, source, target, are_siblings), edge)
             )
             return
-        if tree.levels[branch.position] >= tree.levels[other_branch.position] and above is not None:
+        if tree.levels[branch.position] >= tree.levels[other.position] and above is not None:
             branch = above
         elif other_above is not None:
-            other_branch = other_above
+            other = other_above
         else:
             return
     tree.unplaced += 1

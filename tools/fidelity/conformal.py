@@ -109,9 +109,7 @@ def _two_of(measured: Measured, shared: Callable[[MeasuredRow], tuple[str, ...]]
 
 def ratios_of(misses: Iterable[Miss]) -> tuple[ErrorRange, ...]:
     """The range of a ratio in every cell that has enough of its misses; `rows` are pairs of rows."""
-    return tuple(
-        error_range.model_copy(update={"rows": error_range.rows // 2}) for error_range in ranges_of(list(misses))
-    )
+    return tuple(bounds.model_copy(update={"rows": bounds.rows // 2}) for bounds in ranges_of(list(misses)))
 
 
 def by_cell(misses: Sequence[Miss]) -> dict[Cell, list[Miss]]:

@@ -20,15 +20,13 @@ C = TypeVar("C", bound=Candidate)
 def with_ranges(request: SearchRequest, candidates: Iterable[C]) -> Iterator[C]:
     """Yield the candidates, with ranges of those that have figures; of the first ones only if the time is over."""
     settings: dict[PrecisionBlock, Setting] = {}
-    for place, candidate in enumerate(candidates):
-        if candidate.output_tokens_per_s is None or (
-            place and leaves_out("the ranges of some strategies beside the best")
-        ):
-            yield candidate
+    for place, plan in enumerate(candidates):
+        if plan.output_tokens_per_s is None or (place and leaves_out("the ranges of some strategies beside the best")):
+            yield plan
             continue
-        settled = request.settled(candidate)
+        settled = request.settled(plan)
         setting = settings.get(settled.precision) or settings.setdefault(settled.precision, base_setting(settled))
-        layout = layout_at(settled, setting, candidate.strategy, candidate.concurrency)
-        figures = {name: value for name, value in candidate if name in Ranges.model_fields and value is not None}
-        ranges = ranges_of(layout, figures | {"dp_scaled_tokens_per_s": candidate.output_tokens_per_s})
-        yield candidate.model_copy(update={"ranges": ranges})
+        layout = layout_at(settled, setting, plan.strategy, plan.concurrency)
+        figures = {name: value for name, value in plan if name in Ranges.model_fields and value is not None}
+        ranges = ranges_of(layout, figures | {"dp_scaled_tokens_per_s": plan.output_tokens_per_s})
+        yield plan.model_copy(update={"ranges": ranges})

@@ -218,9 +218,7 @@ class Simulator:
         """Whether one of the candidates of `leading` holds every limit; those with the most slack are tried first."""
         likely = (sorted(screened, key=_likelihood)[:_MOST_MISSING] for screened in kinds)
         first = (self.judged(row.strategy, row.concurrency) for row in chain.from_iterable(likely) if row.cost < inf)
-        return any(
-            candidate.is_sound if sound_only else candidate.feasible for candidate in chain(first, self._leading(kinds))
-        )
+        return any(plan.is_sound if sound_only else plan.feasible for plan in chain(first, self._leading(kinds)))
 
     def _leading(self, kinds: Sequence[Sequence[Screened]]) -> Iterator[Candidate]:
         candidates: list[Candidate] = []
