@@ -13,9 +13,9 @@ T = TypeVar("T")
 
 
 async def awaited(work: Callable[[], T]) -> T:
-    """What `work` comes to, done in a thread with a copy of this task's context.
+    """The result of `work`, run in a thread with a copy of this task's context.
 
-    Where the task is cancelled the work ends at its next checkpoint, and leaves nothing half-done.
+    If the task is cancelled, the work ends at its next checkpoint and leaves nothing half-done.
     """
     is_over = threading.Event()
 

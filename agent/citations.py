@@ -34,19 +34,19 @@ LIMITS_SECTION = "tradeoff.limits"
 def citations(workload: WorkloadBlock, strategy: Strategy, rules: Iterable[str]) -> tuple[str, ...]:
     """The sections behind a strategy for `workload` and behind `rules`, which decided against others; each once."""
     sections = citation_table().sections
-    found = (*(sections[section_id] for section_id in _section_ids(workload, strategy)), *rule_citations(rules))
-    return tuple(dict.fromkeys(found))[:MAX_CITATIONS]
+    cited = (*(sections[section_id] for section_id in _section_ids(workload, strategy)), *rule_citations(rules))
+    return tuple(dict.fromkeys(cited))[:MAX_CITATIONS]
 
 
 def rule_citations(rules: Iterable[str]) -> tuple[str, ...]:
-    """The section that says most of each rule; what is no rule's id is passed over."""
+    """The section that says most of each rule; names that are no rule's id are skipped."""
     by_rule = citation_table().rules
     # A search names some of its reasons in words: those are no rules.
     return tuple(by_rule[rule] for rule in dict.fromkeys(rules) if rule in by_rule)
 
 
 def public_sources(sources: Iterable[str]) -> str:
-    """Those of `sources` that a reader can look up, each once; "" where none is."""
+    """The `sources` that a reader can look up, each once; "" if there are none."""
     return "; ".join(dict.fromkeys(source for source in sources if not _OF_DESIGN.match(source)))
 
 

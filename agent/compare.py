@@ -34,12 +34,12 @@ from .stated_load import HARDWARE_FIELDS, OF_LOAD, on_hardware, under_load
 
 # A name that ends like this is a file's, whether there is one or not.
 _FILES = (".json", ".yaml", ".yml", ".txt", ".md", ".sh", ".bash", ".sbatch", ".slurm", ".conf")
-# Assumptions that are told elsewhere: relaxations have a row of their own, the load a line.
+# Assumptions that are shown elsewhere: relaxations have a row of their own, the load a line.
 _TOLD_ELSEWHERE = ("relaxations", *LOAD_FIELDS)
 
 
 class Words(Struct, frozen=True):
-    """A parallel strategy in words, or launch commands, told apart from the path of a file."""
+    """A parallel strategy in words, or launch commands, as opposed to the path of a file."""
 
     text: str
 
@@ -92,8 +92,8 @@ def compare(
 
     Example:
         >>> import shardwright
-        >>> one = shardwright.plan("Llama-3.2-1B on 2 L4, 512 in / 32 out").plan
-        >>> shardwright.compare(one, "DP2 of TP1").b.valid
+        >>> base = shardwright.plan("Llama-3.2-1B on 2 L4, 512 in / 32 out").plan
+        >>> shardwright.compare(base, "DP2 of TP1").b.valid
         True
     """
     of_b = OfB(usd_per_gpu_hour_b, said_of_arguments(None, hardware_b, None, Arguments()))
@@ -110,59 +110,59 @@ def compared(
     titles: tuple[str, str] | None = None,
     calibration: CustomCalibration | str | Path | None = None,
 ) -> Comparison:
-    """`compare` under what was `said` already, and what is of `b` alone.
+    """`compare` under what is `said` of both, and `of_b` of `b` alone.
 
     Raises:
         InputError: as `compare`.
     """
-    own, said = own_calibration(calibration), said or Said()
+    custom, said = own_calibration(calibration), said or Said()
     shown = titles or (_title(a, "A"), _title(b, "B"))
-    given = _given(a), _given(b)
+    sources = _source_of(a), _source_of(b)
     both = said, said if of_b.hardware is None else _with_hardware(said, of_b.hardware)
-    _refuse_untaken(given, said, of_b.hardware)
-    first, second = _resolved(given, both, shown)
-    plans = tuple(one.plan if isinstance(one, Imported) else one for one in (first, second))
+    _refuse_untaken(sources, said, of_b.hardware)
+    first, second = _resolved(sources, both, shown)
+    plans = tuple(side.plan if isinstance(side, Imported) else side for side in (first, second))
     prices = said.usd_per_gpu_hour, of_b.usd_per_gpu_hour or said.usd_per_gpu_hour
-    found = compare_plans(*plans, titles=shown, calibration=own, usd_per_gpu_hour=prices)
+    comparison = compare_plans(*plans, titles=shown, calibration=custom, usd_per_gpu_hour=prices)
     sides = {
-        name: _with_caveats(getattr(found, name), one, source.text)
-        for name, one, source in (("a", first, given[0]), ("b", second, given[1]))
-        if isinstance(source, Words) and isinstance(one, Imported | Plan)
+        name: _with_caveats(getattr(comparison, name), resolved, source.text)
+        for name, resolved, source in (("a", first, sources[0]), ("b", second, sources[1]))
+        if isinstance(source, Words) and isinstance(resolved, Imported | Plan)
     }
-    return concluded(found.model_copy(update=sides)) if sides else found
+    return concluded(comparison.model_copy(update=sides)) if sides else comparison
 
 
 _Resolved = Document | Imported
 
 
-def _given(one: Document | Words) -> Document | Words:
-    """One side with words and commands told apart from documents, those in files too.
+def _source_of(side: Document | Words) -> Document | Words:
+    """`Words` where `side` is words, commands or a file of commands; else the document that it is.
 
     Raises:
         InputError: a file cannot be read.
     """
-    if isinstance(one, str) and is_words(one):
-        return Words(one)
-    if isinstance(one, Path) or (isinstance(one, str) and not is_json_text(one)):
-        text = read_file(Path(one))
-        return Words(text) if is_launch(text) else one
-    return one
+    if isinstance(side, str) and is_words(side):
+        return Words(side)
+    if isinstance(side, Path) or (isinstance(side, str) and not is_json_text(side)):
+        text = read_file(Path(side))
+        return Words(text) if is_launch(text) else side
+    return side
 
 
 def _with_hardware(said: Said, hardware: Said) -> Said:
-    """What is said, of the hardware that another says."""
+    """`said` with the hardware that `hardware` states."""
     fields = {name: getattr(hardware, name) for name in HARDWARE_FIELDS}
     words = {name: text for name, text in said.words.items() if name not in HARDWARE_FIELDS} | hardware.words
     return said.model_copy(update={**fields, "words": words})
 
 
-def _refuse_untaken(given: tuple[Document | Words, ...], said: Said, hardware_b: Said | None) -> None:
-    """Refuse what is said and no side takes: a plan has all but a load, words beside it all but a load and hardware.
+def _refuse_untaken(sources: tuple[Document | Words, ...], said: Said, hardware_b: Said | None) -> None:
+    """Refuse what neither side takes: a plan takes only a load, words beside a plan also hardware.
 
     Raises:
-        InputError: something is.
+        InputError: something is said that neither takes.
     """
-    opens = [_openness(one) for one in given]
+    opens = [_openness(source) for source in sources]
     if hardware_b is not None and opens[1] == 0:
         raise InputError(
             f"{next(iter(hardware_b.words.values()), 'hardware_b')}: B is a plan with its own; leave it out"
@@ -180,37 +180,37 @@ def _refuse_untaken(given: tuple[Document | Words, ...], said: Said, hardware_b:
 
 
 def _resolved(
-    given: tuple[Document | Words, ...], said: tuple[Said, ...], titles: tuple[str, str]
+    sources: tuple[Document | Words, ...], said: tuple[Said, ...], titles: tuple[str, str]
 ) -> tuple[_Resolved, ...]:
-    """Both sides as plans; what one leaves open is as in the other, that which says more by itself first.
+    """Both sides as plans; the one that says more comes first, and the other takes from it what it leaves open.
 
     Raises:
         InputError: as `compare`.
     """
-    found: dict[int, _Resolved] = {}
-    order = sorted((0, 1), key=lambda place: _openness(given[place]))
+    resolved: dict[int, _Resolved] = {}
+    order = sorted((0, 1), key=lambda place: _openness(sources[place]))
     for place in order:
-        one, under = given[place], found.get(order[0])
+        source, under = sources[place], resolved.get(order[0])
         plan = None if under is None else _plan_of(under, titles[order[0]])
-        found[place] = _side(one, said[place], plan)
-    return found[0], found[1]
+        resolved[place] = _side(source, said[place], plan)
+    return resolved[0], resolved[1]
 
 
-def _openness(one: Document | Words) -> int:
+def _openness(source: Document | Words) -> int:
     """How much a side leaves open: a plan nothing, commands hardware or load, a strategy the model too."""
-    return 0 if not isinstance(one, Words) else 1 if is_launch(one.text) else 2
+    return 0 if not isinstance(source, Words) else 1 if is_launch(source.text) else 2
 
 
-def _side(one: Document | Words, said: Said, under: Plan | None) -> _Resolved:
-    if not isinstance(one, Words):
-        return under_load(one, said)
-    if is_launch(one.text):
-        return imported(read_launch(one.text), said, under=under)
-    return plan_of_words(one.text, _base_of(one.text, said) if under is None else on_hardware(under, said))
+def _side(source: Document | Words, said: Said, under: Plan | None) -> _Resolved:
+    if not isinstance(source, Words):
+        return under_load(source, said)
+    if is_launch(source.text):
+        return imported(read_launch(source.text), said, under=under)
+    return plan_of_words(source.text, _base_of(source.text, said) if under is None else on_hardware(under, said))
 
 
 def _base_of(text: str, said: Said) -> Plan:
-    """The plan for what was said, where both sides are strategies in words: its model, hardware and load are theirs.
+    """The plan for `said`, whose model, hardware and load two strategies in words share.
 
     Raises:
         InputError: it names no model or no hardware, or nothing can be planned for it.
@@ -226,29 +226,29 @@ def _base_of(text: str, said: Said) -> Plan:
     return result.plan
 
 
-def _plan_of(one: _Resolved, title: str) -> Plan:
-    if isinstance(one, Imported):
-        return one.plan
-    read = read_document(one)
+def _plan_of(side: _Resolved, title: str) -> Plan:
+    if isinstance(side, Imported):
+        return side.plan
+    read = read_document(side)
     if read.plan is None:
         raise InputError(f"{title}: not a plan document: {read.faults[0].message}")
     return read.plan
 
 
-def _with_caveats(side: Side, one: Imported | Plan, text: str) -> Side:
-    """The side of launch commands with what `import` says first; that of other words with what they leave open."""
-    if isinstance(one, Imported):
-        return side.model_copy(update={"caveats": tuple(_caveats(one)), "refused": bool(one.refused) or None})
-    left_open = experts_left_open(text, one)
+def _with_caveats(side: Side, resolved: Imported | Plan, text: str) -> Side:
+    """`side` with the caveats of `import` for launch commands, or with what other words leave open."""
+    if isinstance(resolved, Imported):
+        return side.model_copy(update={"caveats": tuple(_caveats(resolved)), "refused": bool(resolved.refused) or None})
+    left_open = experts_left_open(text, resolved)
     return side if left_open is None else side.model_copy(update={"caveats": (left_open,)})
 
 
 def _caveats(launched: Imported) -> Iterator[str]:
     yield from launched.caveats
-    for one in launched.assumptions:
-        if one.field not in _TOLD_ELSEWHERE:
-            value = "" if one.value is None else f" {one.value}"
-            yield f"Assumed: {one.field}{value} ({one.reason})"
+    for assumption in launched.assumptions:
+        if assumption.field not in _TOLD_ELSEWHERE:
+            value = "" if assumption.value is None else f" {assumption.value}"
+            yield f"Assumed: {assumption.field}{value} ({assumption.reason})"
 
 
 def _title(source: Document | Words, otherwise: str) -> str:

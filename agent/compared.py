@@ -1,4 +1,4 @@
-"""What each of the strategies does that a request weighs against each other, beside the plan, and which is ahead."""
+"""Judges the strategies that a request weighs against each other, beside the plan, and says which is ahead."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _TOLD_BY_CANDIDATE = ("ME001", "PE010")
 
 
 def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None) -> ComparedStrategies | None:
-    """What the strategies do that the request weighs, in its order; `None` where it weighs none.
+    """Figures of the strategies that the request weighs, in its order; `None` where it weighs none.
 
     `known` is where the constants of the plan's estimate come from, and how far ratios of two layouts were off.
     """
@@ -47,27 +47,27 @@ def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None
     # Where hardware was left open each strategy has what it needs of it.
     is_open = choice is None or choice.nodes is None
     usual_node = proposal.request.facts.accelerator.typical_node_accelerators if is_open else None
-    found = [_judged(stated, model, proposal, usual_node, may_be_apart=may_be_apart) for stated in looked_at]
+    results = [_judged(stated, model, proposal, usual_node, may_be_apart=may_be_apart) for stated in looked_at]
     # Words that leave a degree open may name the layout of others.
-    rows = Counter(row for row, _ in found)
-    layouts = [one for row, one in dict(found).items() if one is not None]
-    left = len(intent.compared) - len(looked_at)
+    rows = Counter(row for row, _ in results)
+    layouts = [candidate for row, candidate in dict(results).items() if candidate is not None]
+    uncompared = len(intent.compared) - len(looked_at)
     return ComparedStrategies(
         strategies=tuple(_counted(row, count) for row, count in rows.items()),
         verdict=_verdict(layouts, proposal.request.workload.objective, known),
-        experts=_experts(zip(looked_at, (row.summary for row, _ in found), strict=True), proposal.request),
-        left_out=left,
+        experts=_experts(zip(looked_at, (row.summary for row, _ in results), strict=True), proposal.request),
+        left_out=uncompared,
     )
 
 
 def _counted(row: ComparedStrategy, count: int) -> ComparedStrategy:
-    """The row, which says so where several of those that were named are this layout."""
+    """The row, whose reason says so if several of the named strategies are this layout."""
     reason = f"{row.reason}; {count} of those named are this one"
     return row if count == 1 else row.model_copy(update={"reason": reason})
 
 
 def _experts(summaries: Iterable[tuple[StatedStrategy, str]], request: SearchRequest) -> str | None:
-    """How the experts are taken of the strategies that leave that open; `None` where none does."""
+    """How experts lie in the strategies that leave it open; `None` if none does."""
     taken = dict.fromkeys(summary for stated, summary in summaries if summary and _leaves_experts_open(stated))
     if not taken or not request.architecture.is_moe:
         return None
@@ -79,7 +79,7 @@ def _experts(summaries: Iterable[tuple[StatedStrategy, str]], request: SearchReq
 
 
 def _leaves_experts_open(stated: StatedStrategy) -> bool:
-    return any(one.ep is None and (one.tp or 1) * (one.sp or 1) > 1 for one in (stated.prefill, stated.decode))
+    return any(phase.ep is None and (phase.tp or 1) * (phase.sp or 1) > 1 for phase in (stated.prefill, stated.decode))
 
 
 def _judged(
@@ -103,7 +103,11 @@ def _judged(
         request = _with_room_for(strategy.gpu_count, request, usual_node)
     summary = describe(strategy, has_split_ffn=request.architecture.has_split_ffn)
     verdict = judge(stated, model, request)
-    errors = (one for one in verdict.findings if one.severity == "error" and one.rule not in _TOLD_BY_CANDIDATE)
+    errors = (
+        finding
+        for finding in verdict.findings
+        if finding.severity == "error" and finding.rule not in _TOLD_BY_CANDIDATE
+    )
     broken = next(errors, None)
     if verdict.why_not_built is not None:
         return ComparedStrategy(summary=summary, reason=verdict.why_not_built), None
@@ -112,19 +116,19 @@ def _judged(
         return ComparedStrategy(summary=summary, gpus=strategy.gpu_count, reason=reason, rule=broken.rule), None
     candidate = candidate_at(request, base_setting(request), strategy, proposal.chosen.concurrency)
     lost = why_lost(candidate, proposal.chosen, request.workload.objective)
-    reason = "; ".join((lost.reason, *(f"needs --relax {one}" for one in needs)))
+    reason = "; ".join((lost.reason, *(f"needs --relax {name}" for name in needs)))
     return _row(candidate, reason, lost.rule, needs), candidate if candidate.feasible else None
 
 
 def _with_room_for(gpus: int, request: SearchRequest, usual_node: int) -> SearchRequest:
-    """The request on as many GPUs, in nodes of the usual size, where it has fewer."""
+    """The request on at least so many GPUs, in nodes of the usual size if it has fewer."""
     if gpus <= request.facts.gpus:
         return request
     return resized(request, ceil(gpus / usual_node), min(gpus, usual_node))
 
 
 def _needed(stated: StatedStrategy, request: SearchRequest) -> tuple[Relaxation, ...]:
-    """The relaxation that a strategy uses by its degrees, and that nobody allowed."""
+    """The relaxation that the strategy's degrees use and nobody allowed, if any."""
     has_groups = any((phase.attention_dp or 1) > 1 for phase in (stated.prefill, stated.decode))
     return ("attention_dp",) if has_groups and "attention_dp" not in request.policy.relaxations else ()
 
@@ -145,11 +149,13 @@ def _row(
     )
 
 
-def _verdict(found: list[Candidate], objective: str, known: Calibration | None) -> str | None:
-    """Which of those that hold every limit is ahead by the objective, and whether the model can tell them apart."""
-    if len(found) < 2:
+def _verdict(candidates: list[Candidate], objective: str, known: Calibration | None) -> str | None:
+    """Which of the candidates that hold every limit is ahead for the objective, and whether the model can tell them
+    apart.
+    """
+    if len(candidates) < 2:
         return None
-    first, second = sorted(found, key=lambda one: merit(one, objective))[:2]
+    first, second = sorted(candidates, key=lambda candidate: merit(candidate, objective))[:2]
     gap_pct = (worth(second, objective) / worth(first, objective) - 1) * 100
     by = "time from end to end" if objective == "latency" else "tokens/s" if objective == "throughput" else "cost"
     ahead = f"By {by} {named(first)} is ahead of {named(second)} by {gap_pct:.0f}%"

@@ -1,6 +1,6 @@
-"""What an engine's own ways of splitting would bring: to a plan of the strict rules, or where these have none.
+"""What an engine's own ways of splitting would bring to a plan of the strict rules, or where these have no plan.
 
-Nothing is relaxed unasked (rules.md R13, R15): this only says what there would be, and how it is asked for.
+Nothing is relaxed unasked (rules.md R13, R15): this only says what they would bring, and how to ask for them.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from ..tools.search.ranking import worth
 from ..tools.search.sizing import Sized, fewest_gpus
 from .reasons import figures, named
 
-# What attention DP would gain is looked at up to this many accelerators, and said from this gain on.
+# What attention DP would gain is looked at up to this many accelerators, and mentioned from this gain on.
 _GROUPS_GPUS, _GROUPS_GAIN = 16, 0.05
-# What an engine does by itself is told of more and from less on: its plain command must not be better without a word.
+# What an engine does by itself is mentioned on more GPUs and from a smaller gain on: its plain command must never be
+# better than a plan without a word.
 _OWN_GPUS, _OWN_GAIN = 64, 0.01
 NO_ENGINE_NAMED = "No engine was named"
-# From this gain on it is told where the verdict stands.
+# From this gain on the first lines mention it.
 _FIRST_GAIN = 0.05
 
 
 class _Way(Struct, frozen=True):
-    """Relaxations beside those in force, in words with the options that bring them, and the engine that they name.
+    """Relaxations beside those in force, the words and options that bring them, and the engine that they name.
 
     `first`: what the first lines say of the way, before how much better its best is.
     """
@@ -44,14 +45,14 @@ class _Way(Struct, frozen=True):
 
 
 class _Gain(Struct, frozen=True):
-    """The best that a way has, and by what share it is better."""
+    """The best candidate of a way, and by what share it is better."""
 
     best: Candidate
     share: float
 
 
 class Gains(Struct, frozen=True):
-    """What relaxations would gain on the hardware of a plan; `first`: the most of it, where that is worth it."""
+    """What relaxations would gain on the hardware of a plan; `first`: the largest gain, if it is worth a first line."""
 
     hint: str | None = None
     first: str | None = None
@@ -64,46 +65,49 @@ def gains(request: SearchRequest, chosen: Candidate) -> Gains:
     """
     if request.disaggregated or request.facts.gpus == 1:
         return Gains()
-    own = _own(request) if request.facts.gpus <= _OWN_GPUS else None
+    by_engine = _way_of_engine(request) if request.facts.gpus <= _OWN_GPUS else None
     groups = _groups(request) if request.facts.gpus <= _GROUPS_GPUS else None
-    ways = [(own, _gain(request, chosen, own), _OWN_GAIN), (groups, _gain(request, chosen, groups), _GROUPS_GAIN)]
-    told = [_better(*one) for one in ways]
+    ways = [
+        (by_engine, _gain(request, chosen, by_engine), _OWN_GAIN),
+        (groups, _gain(request, chosen, groups), _GROUPS_GAIN),
+    ]
+    hints = [_better(*row) for row in ways]
     most = max(
         ((gain.share, way.first) for way, gain, _ in ways if way is not None and gain is not None), default=(0.0, "")
     )
     first = f"{most[1]} {most[0]:.0%} better: see “Why this one”" if most[0] >= _FIRST_GAIN else None
-    return Gains("; ".join(filter(None, told)) or None, first)
+    return Gains("; ".join(filter(None, hints)) or None, first)
 
 
 def with_engine(request: SearchRequest, usual_node: int, at_most: int) -> str | None:
-    """The plan that there is with what the engine does by itself, else with what it can be told to do.
+    """The plan with what the engine does by itself, else with what its options allow.
 
-    That is one on this hardware, else on less than the `at_most` GPUs that do without.
+    It is on this hardware, else on more GPUs, `at_most` in all.
     """
-    own, every = _own(request), _every(request)
-    for way in filter(None, (own, every)):
+    by_engine, every = _way_of_engine(request), _way_of_options(request)
+    for way in filter(None, (by_engine, every)):
         best = _best(request, way)
         if best is not None:
             way, best = _no_more_than_used(request, way, best)
             return f"there is a plan {way.words}: {named(best)} with {figures(best)}"
-    return _on_another_number(request, (own, every), usual_node, request.facts.gpus, at_most)
+    return _on_another_number(request, (by_engine, every), usual_node, request.facts.gpus, at_most)
 
 
 def fewer_with_engine(request: SearchRequest, usual_node: int) -> str | None:
-    """The fewest GPUs that would do were the assumed engine named, where `request` has those that do without."""
-    return _on_another_number(request, (_own(request),), usual_node, 0, request.facts.gpus - 1)
+    """The fewest GPUs that suffice once the assumed engine is named; `request` has the fewest without."""
+    return _on_another_number(request, (_way_of_engine(request),), usual_node, 0, request.facts.gpus - 1)
 
 
 def fewer_with_groups(request: SearchRequest, usual_node: int) -> str | None:
-    """The fewest GPUs that would do with attention DP, where `request` has those that do without."""
+    """The fewest GPUs that suffice with attention DP; `request` has the fewest without."""
     return _on_another_number(request, (_groups(request),), usual_node, 0, request.facts.gpus - 1)
 
 
 def other_with_engine(
     request: SearchRequest, kinds: Iterable[Kind], least: Callable[[Iterable[Kind]], Sized | None]
 ) -> str | None:
-    """The `least` hardware of all `kinds` that would do were the assumed engine named, where it is not `request`'s."""
-    way = _own(request)
+    """The `least` hardware of `kinds` that suffices once the assumed engine is named; `None` if it is `request`'s."""
+    way = _way_of_engine(request)
     if way is None:
         return None
     asked = [replace(kind, request=_asked(kind.request, way)) for kind in kinds]
@@ -120,7 +124,7 @@ def other_with_engine(
 def _on_another_number(
     request: SearchRequest, ways: Iterable[_Way | None], usual_node: int, more_than: int, at_most: int
 ) -> str | None:
-    """The first of `ways` by which more than so many GPUs of the kind, and at most so many, would do."""
+    """The first of `ways` by which more than `more_than` GPUs of the kind, and at most `at_most`, suffice."""
     for way in filter(None, ways):
         relaxed = _asked(request, way)
         look = partial(fewest_gpus, relaxed, usual_node, more_than=more_than, at_most=at_most)
@@ -132,12 +136,12 @@ def _on_another_number(
     return None
 
 
-def _own(request: SearchRequest) -> _Way | None:
+def _way_of_engine(request: SearchRequest) -> _Way | None:
     """What the engine that is only assumed does by itself, once it is named."""
     engine = request.space.engine
     if engine is None or request.named_engine is not None:
         return None
-    added = _new(request, engine_relaxations(engine, request.architecture))
+    added = _not_in_force(request, engine_relaxations(engine, request.architecture))
     named_so = f"with {JUDGED[engine].title} named (--engine {engine})"
     words = f"{named_so}, which brings {' and '.join(added)} by itself"
     return _Way(added, words, engine, f"{NO_ENGINE_NAMED}: the best {named_so} would be") if added else None
@@ -145,27 +149,27 @@ def _own(request: SearchRequest) -> _Way | None:
 
 def _groups(request: SearchRequest) -> _Way | None:
     groups: tuple[Relaxation, ...] = ("attention_dp",) if request.architecture.is_moe else ()
-    added = _new(request, groups)
+    added = _not_in_force(request, groups)
     words = "with attention DP allowed (--relax attention_dp)"
     return (
         _Way(added, words, first=f"Attention DP was not allowed: the best {words} would be at least") if added else None
     )
 
 
-def _every(request: SearchRequest) -> _Way | None:
-    """All that the engine can be told to do."""
+def _way_of_options(request: SearchRequest) -> _Way | None:
+    """All that the engine's options allow."""
     engine = request.space.engine or DEFAULT_ENGINE
-    added = _new(request, possible_relaxations(engine, request.architecture))
+    added = _not_in_force(request, possible_relaxations(engine, request.architecture))
     options = "--rules engine" if request.named_engine else f"--engine {engine} --rules engine"
     return _Way(added, f"with all that {JUDGED[engine].title} can do ({options})", engine) if added else None
 
 
-def _new(request: SearchRequest, names: Iterable[Relaxation]) -> tuple[Relaxation, ...]:
+def _not_in_force(request: SearchRequest, names: Iterable[Relaxation]) -> tuple[Relaxation, ...]:
     return tuple(name for name in names if name not in request.policy.relaxations)
 
 
 def _no_more_than_used(request: SearchRequest, way: _Way, best: Candidate) -> tuple[_Way, Candidate]:
-    """A way with those relaxations alone that `best` makes use of, and the best by it; `way` where that has none."""
+    """`way` with only the relaxations that `best` uses, and its best; `way` and `best` if that finds none."""
     engine = request.space.engine or DEFAULT_ENGINE
     brought = engine_relaxations(engine, request.architecture)
     used: tuple[Relaxation, ...] = tuple(name for name in way.added if name in brought or name in _shown(best.strategy))
@@ -173,12 +177,12 @@ def _no_more_than_used(request: SearchRequest, way: _Way, best: Candidate) -> tu
         return way, best
     asked = [name for name in used if name not in brought]
     options = " ".join(
-        [*([] if request.named_engine else [f"--engine {engine}"]), *(f"--relax {one}" for one in asked)]
+        [*([] if request.named_engine else [f"--engine {engine}"]), *(f"--relax {name}" for name in asked)]
     )
     words = f"with {JUDGED[engine].title} named and told to ({options})" if asked else f"with {options}"
     fewer = _Way(used, words, engine)
-    found = _best(request, fewer)
-    return (way, best) if found is None else (fewer, found)
+    best_of_fewer = _best(request, fewer)
+    return (way, best) if best_of_fewer is None else (fewer, best_of_fewer)
 
 
 def _shown(strategy: Strategy) -> set[Relaxation]:
@@ -193,12 +197,12 @@ def _shown(strategy: Strategy) -> set[Relaxation]:
 
 
 def _best(request: SearchRequest, way: _Way) -> Candidate | None:
-    found = if_time(f"plans {way.words}", lambda: searched(_asked(request, way)))
-    return None if found is None else found[1].best
+    outcome = if_time(f"plans {way.words}", lambda: searched(_asked(request, way)))
+    return None if outcome is None else outcome[1].best
 
 
 def _gain(request: SearchRequest, chosen: Candidate, way: _Way | None) -> _Gain | None:
-    """The best that is found that way, held against `chosen`."""
+    """The best candidate by `way`, and its gain over `chosen`."""
     best = None if way is None else _best(request, way)
     if best is None:
         return None
@@ -207,14 +211,14 @@ def _gain(request: SearchRequest, chosen: Candidate, way: _Way | None) -> _Gain 
 
 
 def _better(way: _Way | None, gain: _Gain | None, least: float) -> str | None:
-    """How to ask for what is better by at least so much."""
+    """How to ask for a candidate that is better by at least the share `least`."""
     if way is None or gain is None or gain.share < least:
         return None
     return f"{way.words}, {named(gain.best)} with {figures(gain.best)} would be {gain.share:.0%} better"
 
 
 def _asked(request: SearchRequest, way: _Way) -> SearchRequest:
-    """The request as it reads with the options of a way."""
+    """The request with the options of `way`."""
     policy, serving = request.policy, request.serving
     if way.engine is not None and request.named_engine is None:
         serving = (serving or ServingBlock()).model_copy(update={"engine": way.engine})

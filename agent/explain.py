@@ -106,24 +106,24 @@ def explain(question: str, limit: int = 1) -> Explanation:
         return _rule_explained(asked, rule_id, limit)
     if knowledge().has(asked.lower()):
         return Explanation(question=asked, answers=(_passage(knowledge().section(asked.lower())),))
-    found = search_sections(asked, limit)
+    results = search_sections(asked, limit)
     return Explanation(
         question=asked,
-        answers=tuple(_passage(hit.section) for hit in found.hits),
-        nearest=tuple(section.citation for section in found.nearest),
+        answers=tuple(_passage(hit.section) for hit in results.hits),
+        nearest=tuple(section.citation for section in results.nearest),
     )
 
 
 def _rule_asked_for(question: str) -> str | None:
-    """The id of the rule that is asked for; `None` where none is ("GB200" is an accelerator)."""
-    found = _RULE.fullmatch(question)
-    if found is None:
+    """The id of the rule that is asked for; `None` if it is no rule ("GB200" is an accelerator)."""
+    match = _RULE.fullmatch(question)
+    if match is None:
         return None
     # The rules load what a plan is made of; most questions need none of it.
     from ..tools.rules.registry import FAMILIES
 
-    family = found[1].upper()
-    return f"{family}{found[2]}" if family in FAMILIES else None
+    family = match[1].upper()
+    return f"{family}{match[2]}" if family in FAMILIES else None
 
 
 def _rule_explained(question: str, rule_id: str, limit: int) -> Explanation:

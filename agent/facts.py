@@ -150,7 +150,7 @@ def _attention_facts(spec: AttentionSpec) -> AttentionFacts:
 
 
 def rule_facts(rule: Rule, *, with_examples: bool = False) -> RuleFacts:
-    """What `rule` says of itself, with its examples as validation sees them where asked for."""
+    """`rule` as facts, with its examples as validation sees them if asked for."""
     facts = RuleFacts(
         id=rule.id,
         name=rule.name,
@@ -171,14 +171,14 @@ def rule_facts(rule: Rule, *, with_examples: bool = False) -> RuleFacts:
 
 
 def _examples(rule: Rule) -> dict[str, ExampleFacts]:
-    """Both examples, drawn at the same nodes: what the bad one is about."""
+    """Both examples, drawn at the nodes that the bad one is about."""
     from ..tools.rules.examples import apply
     from ..tools.validate import validate
     from .report.drawing import Focus, draw, focus_of
     from .report.edits import edit_facts
 
-    found = validate(apply(rule.bad)).violations
-    bad = focus_of(rule.bad, found, rule.id)
+    findings = validate(apply(rule.bad)).violations
+    bad = focus_of(rule.bad, findings, rule.id)
     good = Focus(tuple(dict.fromkeys((*focus_of(rule.good, (), rule.id).nodes, *bad.nodes))), bad.places)
 
     def facts(example: Example, focus: Focus) -> ExampleFacts:

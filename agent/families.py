@@ -28,7 +28,7 @@ def families_lost(request: SearchRequest, result: SearchResult) -> Iterator[Fami
     best = result.best
     seen = set[str]() if best is None else {family(best.strategy)}
     # What is only on the front is listed last, and would come too late.
-    for candidate in sorted(result.candidates, key=lambda one: not one.feasible):
+    for candidate in sorted(result.candidates, key=lambda ranked: not ranked.feasible):
         name = family(candidate.strategy)
         if name not in seen:
             seen.add(name)
@@ -57,14 +57,14 @@ def _not_listed(request: SearchRequest, result: SearchResult, seen: set[str]) ->
         widest = max(replicas, key=lambda replica: replica.gpus)
         lost = Lost(f"none of its {len(replicas)} layouts is among the {len(result.candidates)} best")
         if widest.gpus * usable < need:
-            held = f"{number(widest.gpus * usable / 1e9)} GB"
-            lost = Lost(f"ME001: the weights take {number(need / 1e9)} GB, its replicas have {held}", "ME001")
+            capacity = f"{number(widest.gpus * usable / 1e9)} GB"
+            lost = Lost(f"ME001: the weights take {number(need / 1e9)} GB, its replicas have {capacity}", "ME001")
         strategy = widest.strategy(1)
         yield FamilyLost(family=name, strategy=strategy, summary=describe(strategy), reason=lost.reason, rule=lost.rule)
 
 
 def excluded(request: SearchRequest) -> Iterator[Excluded]:
-    """The kinds of parallelism that the space has no strategy of, with the rule or the wish that says so."""
+    """The kinds of parallelism that no strategy of the space has, with the rule or the wish that excludes them."""
     space = request.space
     model = request.architecture
     if space.input_tokens < LONG_PROMPT_TOKENS:
@@ -80,14 +80,14 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
         yield Excluded(family="replicas that serve both phases", reason="separate prefill and decode was asked for")
     elif not request.looks_apart:
         few = f"it was not asked for, and is searched unasked on 2 to {request.most_apart} GPUs only"
-        said = "it was ruled out" if request.disaggregated is False else few
-        yield Excluded(family="separate prefill and decode", reason=said)
+        why = "it was ruled out" if request.disaggregated is False else few
+        yield Excluded(family="separate prefill and decode", reason=why)
     if space.engine is not None:
         title = JUDGED[space.engine].title
-        said = f"{title} was named" if request.named_engine else f"no engine was named, and {title} is assumed"
+        why = f"{title} was named" if request.named_engine else f"no engine was named, and {title} is assumed"
         of_engines = (rule for rule in all_rules() if rule.id.startswith("EN"))
         judges = (rule.id for rule in of_engines if rule.limits or rule.pipeline_faults or rule.pair_faults)
-        reason = f"{said} (rules {', '.join(judges)})"
+        reason = f"{why} (rules {', '.join(judges)})"
         yield Excluded(family=f"what {title} has no settings for", reason=reason)
 
 

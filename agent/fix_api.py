@@ -24,8 +24,8 @@ from .intent.complete import complete
 from .intent.intent import HardwareChoice
 from .search_request import hardware_block
 
-# What a request may say and a document state otherwise: the field of what was said, the document's block and field, and
-# the words for it.
+# What a request and a document may state differently: the field of `Said`, the document's block and field, and the
+# words for it.
 _COMPARED = (
     ("model", "model", "name", "model"), ("accelerator", "hardware", "accelerator", "accelerator"),
     ("nodes", "hardware", "nodes", "nodes"), ("gpus_per_node", "hardware", "gpus_per_node", "GPUs in a node"),
@@ -34,7 +34,7 @@ _COMPARED = (
     ("concurrency", "workload", "concurrency", "requests at once"),
     ("request_rate", "workload", "request_rate", "requests/s"),
     ("min_tokens_per_second", "workload", "min_tokens_per_second", "least tokens/s"),
-    *((one.field, "workload", one.field, f"limit on {one.name} in ms") for one in LATENCY_LIMITS),
+    *((limit.field, "workload", limit.field, f"limit on {limit.name} in ms") for limit in LATENCY_LIMITS),
     ("objective", "workload", "objective", "objective"),
     ("weights", "precision", "weights", "weights"), ("kv_cache", "precision", "kv_cache", "KV cache"),
     ("activations", "precision", "activations", "activations"),
@@ -78,7 +78,7 @@ def autofix(
 
 
 def fixed(reading: Reading, request: str | None, chosen: Chosen) -> FixResult:
-    """`autofix` of what was read already.
+    """`autofix` of a document that is read already.
 
     Raises:
         InputError: as `autofix`.
@@ -100,14 +100,14 @@ def _read(document: Any) -> Reading:
 
 
 def _is_text(source: str) -> bool:
-    """Whether it is a proposal in words: it has what no name of a file has, or words apart and is no file."""
+    """Whether `source` is a proposal in words: it has signs or spaces that no file name has, and is no file."""
     if not source.strip() or any(sign in source for sign in SIGNS_OF_TEXT):
         return True
     return any(letter.isspace() for letter in source) and not is_there(source, or_no_file=True)
 
 
 def plan_defaults(said: Said, document: Mapping[str, Any] | None) -> PlanDefaults:
-    """The model, hardware, load and number formats of what was `said`; `document` may name the model instead.
+    """The model, hardware, load and number formats that are `said`; `document` may name the model instead.
 
     Raises:
         InputError: neither names a model, or the request cannot be (an impossible figure).
@@ -120,12 +120,15 @@ def plan_defaults(said: Said, document: Mapping[str, Any] | None) -> PlanDefault
         hardware=None if intent.hardware is None else _hardware(intent.hardware),
         workload=intent.workload,
         precision=intent.precision if _states_precision(said) else None,
-        assumed={one.field if "." in one.field else f"workload.{one.field}": one.reason for one in intent.assumptions},
+        assumed={
+            entry.field if "." in entry.field else f"workload.{entry.field}": entry.reason
+            for entry in intent.assumptions
+        },
     )
 
 
 def _contradictions(said: Said, asked: PlanDefaults, document: Mapping[str, Any]) -> Iterator[str]:
-    """What the words of the request and the document both say, and not alike: the document's is kept."""
+    """Where the request and the document differ, in words; the document's value is kept."""
     pairs = [
         (words, getattr(getattr(asked, block), field, None), as_mapping(document.get(block)).get(field))
         for name, block, field, words in _COMPARED
@@ -145,7 +148,7 @@ def _states_precision(said: Said) -> bool:
 
 
 def _model_of(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The model of a document as a field of what was said."""
+    """The model of a document as a field of `Said`."""
     block = as_mapping(document.get("model"))
     config = as_mapping(block.get("config"))
     if config:

@@ -48,7 +48,7 @@ from .judged import judged
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_strategy import build_stated
 
-# What of a load is told where it is assumed.
+# The fields of a load that are mentioned if they are assumed, in words.
 LOAD_FIELDS = {"input_tokens": "tokens in", "output_tokens": "tokens out", "concurrency": "requests at once"}
 
 
@@ -88,29 +88,29 @@ class Imported(Sparse):
     @property
     def caveats(self) -> tuple[str, ...]:
         """What has to be known before the figures, line by line."""
-        said = [f"{ENGINES[self.engine].title} refuses it: {one}" for one in self.refused]
-        said += [] if self.waiting is None else [str(self.waiting)]
-        said += self.remarks
-        said += self._open()
-        said += [f"Not in the estimate: {', '.join(self.unplanned)}"] if self.unplanned else []
-        return (*said, *self._assumed_load())
+        lines = [f"{ENGINES[self.engine].title} refuses it: {why}" for why in self.refused]
+        lines += [] if self.waiting is None else [str(self.waiting)]
+        lines += self.remarks
+        lines += self._open()
+        lines += [f"Not in the estimate: {', '.join(self.unplanned)}"] if self.unplanned else []
+        return (*lines, *self._assumed_load())
 
     def _open(self) -> list[str]:
-        """What was not understood, and what the engine makes of flags that it does not understand either."""
+        """What was not understood, and that the engine refuses flags that it does not know."""
         if not self.not_understood:
             return []
-        flags = any(one.startswith("-") for one in self.not_understood)
+        flags = any(words.startswith("-") for words in self.not_understood)
         refuses = f"; {ENGINES[self.engine].title} refuses flags and values that it does not know" if flags else ""
         return [f"Not understood: {', '.join(self.not_understood)}{refuses}"]
 
     def _assumed_load(self) -> list[str]:
-        """That the load, or part of it, is ours, since nothing says it."""
+        """Which parts of the load are assumed, and the flags that state them."""
         # What is open (`None`) follows from the rate that was stated.
-        assumed = [one for one in self.assumptions if one.field in LOAD_FIELDS and one.value is not None]
+        assumed = [entry for entry in self.assumptions if entry.field in LOAD_FIELDS and entry.value is not None]
         if not assumed:
             return []
-        parts = ", ".join(f"{LOAD_FIELDS[one.field]} {one.value:,}" for one in assumed)
-        flags = ", ".join(f"--{one.field.replace('_', '-')}" for one in assumed)
+        parts = ", ".join(f"{LOAD_FIELDS[entry.field]} {entry.value:,}" for entry in assumed)
+        flags = ", ".join(f"--{entry.field.replace('_', '-')}" for entry in assumed)
         return [f"Assumed of the load, since nothing says it: {parts}; state yours by {flags}"]
 
 
@@ -143,8 +143,8 @@ def import_plan(
 
     Example:
         >>> import shardwright
-        >>> found = shardwright.import_plan("vllm serve Qwen/Qwen3-8B -tp 2", hardware="1x2:h100-sxm")
-        >>> found.valid, found.plan.strategy.prefill.tp
+        >>> imported = shardwright.import_plan("vllm serve Qwen/Qwen3-8B -tp 2", hardware="1x2:h100-sxm")
+        >>> imported.valid, imported.plan.strategy.prefill.tp
         (True, 2)
     """
     for name, text in (files or {}).items():
@@ -159,19 +159,21 @@ def imported(
     calibration: CustomCalibration | str | Path | None = None,
     under: Plan | None = None,
 ) -> Imported:
-    """The plan that `launch` runs under what was `said`, timed by a `calibration` of one's own where there is one.
+    """The plan that `launch` runs under what is `said`, timed by `calibration` if given.
 
-    What neither says is that of `under`, where there is one: model, hardware, load, formats, constraints.
+    `under`, if given, fills in what neither states: model, hardware, load, formats, constraints.
 
     Raises:
         InputError: as `import_plan`.
     """
     hardware = named_hardware(launch)
     stated = [*statements(launch, hardware, under), *([] if said is None else [said])]
-    named = next((one for one in reversed(stated) if one.model or one.model_config_object), None)
+    named = next(
+        (statement for statement in reversed(stated) if statement.model or statement.model_config_object), None
+    )
     if named is None:
         raise InputError("no model: nothing names it, or a variable does; say which (--model NAME)")
-    if not any(one.accelerator or one.accelerator_object for one in stated):
+    if not any(statement.accelerator or statement.accelerator_object for statement in stated):
         unread = "" if hardware is None else f" ({hardware.words} names no accelerator that is known)"
         raise InputError(
             f"nothing says on which GPUs it runs{unread}: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm"
@@ -194,14 +196,14 @@ def imported(
             waiting = waiting_of(plan, figures, intent.calibration)
     except InputError as error:
         why_not = str(error)
-    flags = [one.flags for one in launch.commands]
-    too_long = tuple(all_too_long(launch, plan.workload, [one.field for one in assumptions]))
-    told: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": []}
-    for kind, words in _told(plan, intent, launch, deployment, architecture):
-        told[kind].append(words)
+    flags = [command.flags for command in launch.commands]
+    too_long = tuple(all_too_long(launch, plan.workload, [entry.field for entry in assumptions]))
+    messages: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": []}
+    for kind, words in _obstacles(plan, intent, launch, deployment, architecture):
+        messages[kind].append(words)
     if not too_long:
-        told["remark"] += some_too_long(launch, plan.workload)
-    unknown = (*(name for one in flags for name in one.unknown), *unread_files(launch), *told["unknown"])
+        messages["remark"] += some_too_long(launch, plan.workload)
+    unknown = (*(name for parsed in flags for name in parsed.unknown), *unread_files(launch), *messages["unknown"])
     return Imported(
         plan=plan,
         valid=report is not None and report.valid,
@@ -214,15 +216,15 @@ def imported(
         assumptions=assumptions,
         readings=intent.readings,
         not_understood=tuple(dict.fromkeys(unknown)),
-        unplanned=tuple(dict.fromkeys(name for one in flags for name in one.unplanned)),
-        refused=(*deployment.refused, *dict.fromkeys(told["refused"]), *too_long),
-        remarks=tuple(dict.fromkeys((*told["remark"], *_remarks(plan, launch, deployment, hardware)))),
+        unplanned=tuple(dict.fromkeys(name for parsed in flags for name in parsed.unplanned)),
+        refused=(*deployment.refused, *dict.fromkeys(messages["refused"]), *too_long),
+        remarks=tuple(dict.fromkeys((*messages["remark"], *_remarks(plan, launch, deployment, hardware)))),
         waiting=waiting,
         left_out=kept.left_out,
     )
 
 
-def _told(
+def _obstacles(
     plan: Plan, intent: Intent, launch: Launch, deployment: Deployment, architecture: Architecture
 ) -> Iterator[Told]:
     """Why the engine does not start, or may not: by the machines, its weights, and the longest request."""
@@ -243,9 +245,9 @@ def _told(
             yield "refused", why
     yield from beyond_positions(launch, architecture, is_its_checkpoint=is_its_checkpoint)
     taken = longest_taken(launch, architecture)
-    held = None if taken is None else held_length(plan, taken.tokens)
-    if taken is not None and held is not None:
-        yield from unheld(launch.engine, taken, held)
+    held_tokens = None if taken is None else held_length(plan, taken.tokens)
+    if taken is not None and held_tokens is not None:
+        yield from unheld(launch.engine, taken, held_tokens)
 
 
 def _remarks(plan: Plan, launch: Launch, deployment: Deployment, named: NamedHardware | None) -> Iterator[str]:

@@ -1,6 +1,6 @@
-"""A plan of launch commands with what they set otherwise than the engine would: batches, and the GPUs of servers.
+"""A plan of launch commands with the batches and GPUs of servers that they set otherwise than the engine would.
 
-Where nobody stated how many requests come at once, as many do as the servers are told to run.
+If nobody states how many requests come at once, as many do as the servers are set to run.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ def filled(
     architecture: Architecture,
     assumptions: tuple[Assumption, ...],
 ) -> tuple[BuildRequest, tuple[Assumption, ...]]:
-    """The request with the number of requests at once to judge by, and the assumptions with where it comes from.
+    """The request with the number of requests at once to judge by, and the assumptions that say where it comes from.
 
     Unless it or a rate is stated: as many as the commands let the servers run, or as fit where fewer do.
     """
     load, each = request.workload, deployment.scheduling.max_sequences
-    is_open = load.request_rate is None and any(one.field == "concurrency" for one in assumptions)
-    commands = sorted(launch.commands, key=lambda one: one.phase != "decode")
-    flags = next((one.flags for one in commands if "max_sequences" in one.flags.values), None)
+    is_open = load.request_rate is None and any(entry.field == "concurrency" for entry in assumptions)
+    commands = sorted(launch.commands, key=lambda command: command.phase != "decode")
+    flags = next((command.flags for command in commands if "max_sequences" in command.flags.values), None)
     if not is_open or not each or flags is None:
         return request, assumptions
     decode = request.strategy.decode
@@ -54,9 +54,11 @@ def filled(
     count, fit = each * schedulers, _most_that_fit(request, architecture)
     if 0 < fit < count:
         count, reason = fit, f"{reason}, {count:,} in all, of which so many fit into memory"
-    told = Assumption(field="concurrency", value=count, reason=reason)
+    derived = Assumption(field="concurrency", value=count, reason=reason)
     load = load.model_copy(update={"concurrency": count})
-    return replace(request, workload=load), tuple(told if one.field == "concurrency" else one for one in assumptions)
+    return replace(request, workload=load), tuple(
+        derived if entry.field == "concurrency" else entry for entry in assumptions
+    )
 
 
 def _most_that_fit(request: BuildRequest, architecture: Architecture) -> int:
@@ -82,7 +84,9 @@ def held_length(plan: Plan, at_most: int) -> int | None:
 
 
 def beyond_machines(plan: Plan, stated: HardwareChoice | None) -> Iterator[str]:
-    """That the degrees take more GPUs than there are, or than a machine has where their number was not `stated`."""
+    """Remarks where the degrees take more GPUs than there are, or than a machine has if no number of them is
+    `stated`.
+    """
     used, hardware = plan.strategy.gpu_count, plan.hardware
     owned, each = hardware.nodes * hardware.gpus_per_node, used // max(1, plan.strategy.dp)
     if used > owned:
@@ -116,7 +120,7 @@ def settled(plan: Plan, request: BuildRequest, deployment: Deployment, architect
 
 
 def with_flags(plan: Plan, engine: EngineName, kept: Kept) -> Plan:
-    """The plan with what an export would not say of its servers by itself, and the commands do."""
+    """The plan with the flags of its servers that an export would not write by itself."""
     target = ENGINE_TARGETS[engine]
     if plan.serving is None or not kept.flags:
         return plan
@@ -132,26 +136,26 @@ def with_flags(plan: Plan, engine: EngineName, kept: Kept) -> Plan:
 
 
 def _serving(layout: LoadedLayout, deployment: Deployment) -> dict[str, Any]:
-    """The settings of the commands that are not those of a plan that states none."""
+    """The settings of the commands that differ from those of a plan that states none."""
     stated, usual = deployment.scheduling, layout.setting
-    found: dict[str, Any] = {}
-    tokens, own = stated.token_budget, usual.token_budget(layout.phase("prefill").attention_groups)
-    if tokens not in (None, own):
-        found["prefill_chunk_tokens"] = tokens
-    most = min(usual.max_sequences, found.get("prefill_chunk_tokens", usual.token_budget(1)))
+    settings: dict[str, Any] = {}
+    tokens, usual_tokens = stated.token_budget, usual.token_budget(layout.phase("prefill").attention_groups)
+    if tokens not in (None, usual_tokens):
+        settings["prefill_chunk_tokens"] = tokens
+    most = min(usual.max_sequences, settings.get("prefill_chunk_tokens", usual.token_budget(1)))
     if stated.max_sequences not in (None, most):
-        found["max_batch"] = stated.max_sequences
+        settings["max_batch"] = stated.max_sequences
     if stated.overlaps:
-        found["overlap"] = "two_batch"
-    return found
+        settings["overlap"] = "two_batch"
+    return settings
 
 
 def _named_devices(layout: LoadedLayout, deployment: Deployment) -> dict[str, str]:
-    """The GPU that the commands name for each that the plan's own placement has, where they differ."""
+    """The GPU that the commands name for each GPU of the plan's own placement; empty if they agree."""
     servers = servers_of(layout)
     if len(servers) != len(deployment.devices):
         return {}
     order = ENGINES[deployment.engine].rank_order
-    placed = [device for one in servers for device in one.devices(order)]
-    named = [device for one in deployment.devices for device in one]
+    placed = [device for server in servers for device in server.devices(order)]
+    named = [device for server in deployment.devices for device in server]
     return dict(zip(placed, named, strict=True)) if placed != named and len(placed) == len(named) else {}

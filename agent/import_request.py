@@ -1,4 +1,4 @@
-"""What commands start under what was said, as the builder of plans takes it."""
+"""What commands start, under what is stated beside them, as the builder of plans takes it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _USUAL_NODE = 8
 
 
 def request_of(intent: Intent, launch: Launch, deployment: Deployment, architecture: Architecture) -> BuildRequest:
-    """All that is known, as the plan's builder takes it."""
+    """The deployment under the intent, as the builder of plans takes it."""
     hardware = _hardware(intent, deployment)
     brought = engine_relaxations(launch.engine, architecture)
     policy = intent.policy
-    own = as_mapping(launch.planned.get("policy")).get("relaxations")
-    if own is not None:
+    exported = as_mapping(launch.planned.get("policy")).get("relaxations")
+    if exported is not None:
         # Of an export the policy is known: what the engine brings need not be named in it.
-        kept = {*own, *(name for name in deployment.relaxations if name not in brought)}
-        policy = policy.model_copy(update={"relaxations": tuple(sorted(kept))})
+        relaxations = {*exported, *(name for name in deployment.relaxations if name not in brought)}
+        policy = policy.model_copy(update={"relaxations": tuple(sorted(relaxations))})
     else:
         policy = policy.model_copy(
             update={"relaxations": tuple(sorted({*policy.relaxations, *deployment.relaxations}))}
@@ -48,16 +48,16 @@ def request_of(intent: Intent, launch: Launch, deployment: Deployment, architect
 
 
 def _kv_offload(intent: Intent, deployment: Deployment) -> KVOffload | None:
-    """Memory of the host as the commands state it, over the link that is said; what is said where they state none."""
-    said = None if intent.serving is None else intent.serving.kv_offload
+    """Host memory as the commands state it, over the link that the intent states; the intent's if they state none."""
+    intended = None if intent.serving is None else intent.serving.kv_offload
     stated = deployment.scheduling.kv_offload
-    if said is None or stated is None:
-        return stated or said
-    return stated.model_copy(update={"host_bw_gb_s": said.host_bw_gb_s})
+    if intended is None or stated is None:
+        return stated or intended
+    return stated.model_copy(update={"host_bw_gb_s": intended.host_bw_gb_s})
 
 
 def _hardware(intent: Intent, deployment: Deployment) -> HardwareBlock:
-    """The cluster that was said; of one without a number of nodes as many as are used."""
+    """The stated cluster; if its number of nodes is open, as many as the strategy uses."""
     assert intent.hardware is not None  # an accelerator was said
     used, size = deployment.strategy.gpu_count, intent.hardware.gpus_per_node or _USUAL_NODE
     return hardware_block(intent.hardware, intent.hardware.nodes or -(-used // size))

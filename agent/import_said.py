@@ -24,7 +24,7 @@ _OF_POLICY = ("relaxations", "memory_utilization", "constraints")
 
 
 def statements(launch: Launch, hardware: NamedHardware | None, under: Plan | None) -> Iterator[Said]:
-    """What is said beside degrees, what counts more later: `under`, hardware, what it was planned for, load, commands.
+    """Statements beside degrees, later ones win: `under`, hardware, what it was planned for, load, commands.
 
     `under` is the plan that says what the text leaves open, where that is not an export with a line of its own.
 
@@ -33,31 +33,31 @@ def statements(launch: Launch, hardware: NamedHardware | None, under: Plan | Non
     """
     flags = launch.commands[0].flags
     stated, model = stated_of(flags), None if launch.model is None else _known_name(launch.model)
-    own = dict(launch.planned)
-    planned = own or _asked_of(under)
+    exported = dict(launch.planned)
+    planned = exported or _asked_of(under)
     name = planned.get("model")
     if planned and model is not None and (model == name or not is_known(model)):
         model = None  # that model, or a checkpoint of it
     if planned:
         yield _planned(planned, is_its_model=model is None, kv_cache=stated.kv_cache)
-    if hardware is not None and hardware.accelerator is not None and not own:
+    if hardware is not None and hardware.accelerator is not None and not exported:
         yield Said(accelerator=hardware.accelerator, gpus_per_node=hardware.gpus_per_node)
     if launch.load:
         yield Said.model_validate(dict(launch.load))
-    said: dict[str, Any] = {
+    fields: dict[str, Any] = {
         "model": model,
         "weights": None if _is_quantised(launch.model, model) else stated.weights,
         "kv_cache": stated.kv_cache,
         "activations": stated.activations,
         "memory_utilization": stated.memory_share,
         "engine": launch.engine,
-        "engine_version": None if own else launch.version,
+        "engine_version": None if exported else launch.version,
     }
-    yield Said.model_validate({name: value for name, value in said.items() if value is not None})
+    yield Said.model_validate({name: value for name, value in fields.items() if value is not None})
 
 
 def _asked_of(plan: Plan | None) -> dict[str, Any]:
-    """What `plan` was asked for, in the words of the line of an export; how it was decided is not among it."""
+    """The request behind `plan`, in the form of an export's line; what was decided for it is left out."""
     if plan is None:
         return {}
     asked = plan.model_dump(mode="json", include={"hardware", "workload", "precision"}, exclude_none=True)
@@ -66,7 +66,7 @@ def _asked_of(plan: Plan | None) -> dict[str, Any]:
 
 
 def _planned(planned: Mapping[str, Any], *, is_its_model: bool, kv_cache: str | None) -> Said:
-    """What an export says that it was made for; of number formats only what no command would say otherwise.
+    """What an export says that it was made for; number formats only as far as no command says otherwise.
 
     Raises:
         InputError: it is damaged.

@@ -41,12 +41,12 @@ class Waiting(Sparse):
 
 
 def waiting_of(plan: Plan, figures: PerformanceEstimate, calibration: CustomCalibration | None) -> Waiting | None:
-    """Who waits in `plan`; `None` where nobody does, none is served, or requests come at a rate.
+    """Who waits in `plan`; `None` if nobody does, no request is served, or requests come at a rate.
 
     Raises:
         InputError: a fact that the figures need is not known.
     """
-    load, held = plan.workload, figures.memory.kv_cache_capacity_requests
+    load, capacity = plan.workload, figures.memory.kv_cache_capacity_requests
     if load.request_rate is not None:
         return None
     read = read_document(plan)
@@ -54,7 +54,7 @@ def waiting_of(plan: Plan, figures: PerformanceEstimate, calibration: CustomCali
         layout = layout_from_view(read.view)
         layout = layout.with_setting(layout.setting.with_calibration(calibration))
         batch = layout.setting.max_sequences * _schedulers(layout)
-        at_once = batch if held is None else min(held, batch)
+        at_once = batch if capacity is None else min(capacity, batch)
         if not 0 < at_once < load.concurrency:
             return None
         alone = load.model_copy(update={"concurrency": at_once})
@@ -64,7 +64,7 @@ def waiting_of(plan: Plan, figures: PerformanceEstimate, calibration: CustomCali
     return Waiting(
         requests=load.concurrency,
         at_once=at_once,
-        for_cache=at_once == held,
+        for_cache=at_once == capacity,
         ttft_ms=figures.latency.ttft_ms,
         ttft_ms_without=run.times.ttft.mean * 1e3,
     )
@@ -75,7 +75,7 @@ def _schedulers(layout: LoadedLayout) -> int:
 
 
 def lacks_room_alone(findings: Sequence[Violation], figures: PerformanceEstimate) -> bool:
-    """Whether all that is wrong is that the requests of the load do not fit at once, and one of them does."""
-    errors = [one for one in findings if one.severity == "error"]
-    short = bool(errors) and all((one.rule, one.message_id) == ("ME001", "short-of-memory") for one in errors)
+    """Whether the only fault is that the requests of the load do not fit at once, while one of them does."""
+    errors = [finding for finding in findings if finding.severity == "error"]
+    short = bool(errors) and all((error.rule, error.message_id) == ("ME001", "short-of-memory") for error in errors)
     return short and figures.memory.max_concurrency > 0

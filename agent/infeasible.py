@@ -69,21 +69,23 @@ def _devices_bind(request: SearchRequest) -> _Binding:
 
 
 def _nothing_is_legal(request: SearchRequest, result: SearchResult) -> _Binding:
-    """No strategy came so far that memory would be asked about: the limits that refused, with their counts."""
+    """No strategy is legal, before memory is looked at: the rules that refused, with their counts."""
     if request.space.gpus < 1:
         return _Binding("CO008", _no_gpu(request), None, None)
     names = {rule.id: f"{rule.id} ({rule.name})" for rule in all_rules()}
     # Constraints first: rules refuse some degrees of every model.
     by = sorted(result.refused, key=names.__contains__)
-    told = [f"{names.get(name, name)} refused {result.refused[name]:,}" for name in by[:_MOST_NAMED]]
-    rest = f" and {len(by) - _MOST_NAMED} other rules more" if len(by) > _MOST_NAMED else ""
-    reason = f"no strategy on {_kind(request)} is legal: of the degrees and stages tried {', '.join(told)}{rest}"
+    counts = [f"{names.get(name, name)} refused {result.refused[name]:,}" for name in by[:_MOST_NAMED]]
+    others = f" and {len(by) - _MOST_NAMED} other rules more" if len(by) > _MOST_NAMED else ""
+    reason = f"no strategy on {_kind(request)} is legal: of the degrees and stages tried {', '.join(counts)}{others}"
     return _Binding(by[0] if by[0] in names else "CO008", reason, None, None)
 
 
 def _no_gpu(request: SearchRequest) -> str:
     """Why no GPU is left to plan with: what one costs, or that all are kept back."""
-    budgets = [one for one in request.policy.constraints or () if isinstance(one, BudgetConstraint)]
+    budgets = [
+        constraint for constraint in request.policy.constraints or () if isinstance(constraint, BudgetConstraint)
+    ]
     accelerator = request.facts.accelerator
     for budget in budgets:
         if (price := hourly_price(budget, accelerator)) > budget.value:
@@ -128,7 +130,7 @@ def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding
 
 
 def _constraints_bind(request: SearchRequest, binding: _Binding, usual_node: int, *, is_open: bool) -> _Binding | None:
-    """What binds where there is a plan without the constraints of the request; of an open number of GPUs the fewest."""
+    """What binds if there is a plan without the request's constraints; on the fewest GPUs if their number is open."""
     constraints = request.policy.constraints
     if constraints is None:
         return None
@@ -136,13 +138,13 @@ def _constraints_bind(request: SearchRequest, binding: _Binding, usual_node: int
 
     def best_of_free() -> Candidate | None:
         sized = fewest_gpus(free, usual_node) if is_open else None
-        found = search(free) if sized is None else sized.result
-        return None if found is None else found.best
+        result = search(free) if sized is None else sized.result
+        return None if result is None else result.best
 
     best = if_time("a plan without the constraints", best_of_free)
     if best is None:
         return None
-    words = ", ".join(f"“{one.words}”" for one in constraints)
+    words = ", ".join(f"“{constraint.words}”" for constraint in constraints)
     without = f"without it there is one: {named(best)} with {figures(best)}"
     return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {binding.reason}; {without}")
 
@@ -151,19 +153,19 @@ def _with_ranges(request: SearchRequest, closest: Candidate | None) -> Candidate
     return None if closest is None else next(with_ranges(request, (closest,)))
 
 
-def _most_that_fit(request: SearchRequest, held: Candidate) -> str:
-    """How many requests fit into memory, and about how many of them hold the limits on latency (`held` does)."""
+def _most_that_fit(request: SearchRequest, holding: Candidate) -> str:
+    """How many requests fit into memory, and about how many hold the limits on latency (`holding` does)."""
     load = request.workload
     limits = [limit.name for limit in stated_limits(load) if limit.unit == "ms"]
     free = replace(request, workload=load.model_copy(update=dict.fromkeys(LATENCY_FIELDS)))
-    fitting = (_most_requests(free) if limits else held) or held
-    own = free.settled(fitting)
-    layout = layout_at(own, base_setting(own), fitting.strategy, 1)
+    fitting = (_most_requests(free) if limits else holding) or holding
+    settled = free.settled(fitting)
+    layout = layout_at(settled, base_setting(settled), fitting.strategy, 1)
     most, shared = max(fitting.concurrency, max_concurrency(layout)), where_shared_once(layout)
     more = "" if shared is None else f"; {shared}"
-    if fitting.concurrency <= held.concurrency:
+    if fitting.concurrency <= holding.concurrency:
         return f"{most:,} do{more}"
-    return f"{most:,} do, and about {held.concurrency:,} with {' and '.join(limits)} as limited{more}"
+    return f"{most:,} do, and about {holding.concurrency:,} with {' and '.join(limits)} as limited{more}"
 
 
 def _most_requests(request: SearchRequest) -> Candidate | None:
@@ -171,7 +173,7 @@ def _most_requests(request: SearchRequest) -> Candidate | None:
     workload = request.workload.model_copy(update={"objective": "throughput"})
     most = replace(request, workload=workload, concurrency_open=True)
     result = if_time("the most requests that fit", lambda: search(most))
-    fitting = [one for one in (result.candidates if result else ()) if one.ttft_ms is not None]
+    fitting = [candidate for candidate in (result.candidates if result else ()) if candidate.ttft_ms is not None]
     return max(fitting, key=lambda candidate: candidate.concurrency, default=None)
 
 

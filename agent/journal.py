@@ -57,8 +57,8 @@ class _Entry(Frozen, Generic[Row]):
 class Journal(Generic[Row]):
     """The journal at `path` for the run with this `digest`; a context manager that holds its lock.
 
-    `rows` are the finished cases by key; `changed` says that the last run was another one, of which those cases that
-    are asked again are kept. Results of another version of the package are not.
+    `rows` are the finished cases by key; `changed`: the last run was another one, of which the cases that
+    are asked again are kept. Results of another version of the package are dropped.
 
     Raises:
         InputError: the file cannot be written, is no journal of this form, or another run is writing it.
@@ -76,7 +76,7 @@ class Journal(Generic[Row]):
             self._lock()
             last = None if fresh else self._read()
             if fresh:
-                self._check_own()
+                self._header_at_start()
                 self._cut(0)
             if last != self._header:
                 self.changed = last is not None
@@ -146,7 +146,7 @@ class Journal(Generic[Row]):
     def _cut(self, length_bytes: int) -> None:
         os.ftruncate(self._file.fileno(), length_bytes)
 
-    def _check_own(self) -> _Header | None:
+    def _header_at_start(self) -> _Header | None:
         """The header at the start of the file, or `None` where the file is empty.
 
         Raises:
@@ -166,14 +166,14 @@ class Journal(Generic[Row]):
     def _header_in(self, line: bytes) -> _Header | None:
         """The header in a line, or `None` where it is none of this form."""
         try:
-            found = _Header.model_validate_json(line)
+            header = _Header.model_validate_json(line)
         except ValidationError:
             return None
-        return found if found.format == self.form.name else None
+        return header if header.format == self.form.name else None
 
     def _read(self) -> _Header | None:
-        """Read what was kept, and return the last header; what stands behind the last whole line is cut off."""
-        header = self._check_own()
+        """Read the rows on disk and return the last header; what stands behind the last whole line is cut off."""
+        header = self._header_at_start()
         whole = self._file.tell()
         while line := self._file.readline(self.form.most_line_bytes):
             if not line.endswith(b"\n") and len(line) < self.form.most_line_bytes:
@@ -184,7 +184,7 @@ class Journal(Generic[Row]):
         return header
 
     def _take(self, line: bytes, header: _Header | None) -> _Header | None:
-        """One line: a row, or the header of a later run; one that cannot be read is a case that runs again."""
+        """Take in a line: a row, or the header of a later run; a line that cannot be read is a case that runs again."""
         try:
             entry = self._entry.model_validate_json(line)
         except ValidationError:

@@ -22,7 +22,7 @@ from .reasons import Proposal, figures, named
 from .results import StatedStrategyVerdict
 from .stated_strategy import judge, pinning, read_strategy
 
-# The rule that a limit of the load is not held.
+# The rule that is broken when a limit of the load is not held.
 _LIMITS = "PE010"
 
 
@@ -30,8 +30,8 @@ def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Propo
     """`free` with the best strategy that has the stated degrees in place of the best of all, where one is feasible."""
     placement = _placement(free.request.disaggregated, stated)
     request = replace(free.request, disaggregated=placement)
-    kept = (one for one in free.result.candidates if keeps(one.strategy, stated))
-    keeping = [one for one in kept if placement in (None, is_disaggregated(one.strategy))]
+    matching = (candidate for candidate in free.result.candidates if keeps(candidate.strategy, stated))
+    keeping = [candidate for candidate in matching if placement in (None, is_disaggregated(candidate.strategy))]
     if not any(candidate.feasible for candidate in keeping):
         keeping = _pinned(request, stated) or _as_it_stands(intent, free, stated) or keeping
     feasible = next((candidate for candidate in keeping if candidate.feasible), None)
@@ -43,8 +43,8 @@ def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Propo
     if chosen is free.chosen:
         return free
     note = _note_on_kept(free.chosen, chosen, free.request.workload.objective)
-    others = [one for one in free.assumptions if one.field not in ("disaggregated", "gpus")]
-    assumptions = (*others, *(told for told in (of_placement, of_nodes) if told is not None))
+    others = [assumption for assumption in free.assumptions if assumption.field not in ("disaggregated", "gpus")]
+    assumptions = (*others, *(assumption for assumption in (of_placement, of_nodes) if assumption is not None))
     return replace(free, request=free.request.settled(chosen), chosen=chosen, note=note, assumptions=assumptions)
 
 
@@ -52,10 +52,10 @@ def asked_about(proposal: Proposal, stated: StatedStrategy, verdict: StatedStrat
     """The best candidate with the stated degrees where the plan has others; `None` where the rules refuse them."""
     if keeps(proposal.chosen.strategy, stated):
         return None
-    kept = (one for one in proposal.result.candidates if keeps(one.strategy, stated))
-    found = proposal.asked or next(kept, None)
-    if found is not None or any(one.severity == "error" and one.rule != _LIMITS for one in verdict.findings):
-        return found
+    matching = (candidate for candidate in proposal.result.candidates if keeps(candidate.strategy, stated))
+    best = proposal.asked or next(matching, None)
+    if best is not None or any(finding.severity == "error" and finding.rule != _LIMITS for finding in verdict.findings):
+        return best
     return _at_load_of(proposal, stated) if verdict.estimate is not None else None
 
 
@@ -80,7 +80,7 @@ def _note_on_kept(best: Candidate, chosen: Candidate, objective: str) -> str:
 
 
 def pinned(intent: Intent, stated: StatedStrategy) -> Intent:
-    """The intent with every degree that was stated as a constraint."""
+    """The intent with every stated degree as a constraint."""
     return intent.model_copy(
         update={
             "constraints": (*intent.constraints, *pinning(stated)),
@@ -90,7 +90,7 @@ def pinned(intent: Intent, stated: StatedStrategy) -> Intent:
 
 
 def _placement(asked: bool | None, stated: StatedStrategy) -> bool | None:
-    """Whether phases lie apart with what was stated: DP by itself counts replicas that serve both."""
+    """Whether phases lie apart with `stated`: DP alone counts replicas that serve both."""
     return False if asked is None and stated.dp is not None else asked
 
 
@@ -113,14 +113,14 @@ def keeps(strategy: Strategy, stated: StatedStrategy) -> bool:
 
 
 def _pinned(request: SearchRequest, stated: StatedStrategy) -> list[Candidate]:
-    """What a search finds that has to keep the degrees that were stated."""
+    """The candidates of a search that is constrained to the stated degrees."""
     pins = (*(request.policy.constraints or ()), *pinning(stated))
-    found = search(replace(request, policy=request.policy.model_copy(update={"constraints": pins})))
-    return [candidate for candidate in found.candidates if keeps(candidate.strategy, stated)]
+    result = search(replace(request, policy=request.policy.model_copy(update={"constraints": pins})))
+    return [candidate for candidate in result.candidates if keeps(candidate.strategy, stated)]
 
 
 def _as_it_stands(intent: Intent, free: Proposal, stated: StatedStrategy) -> list[Candidate]:
-    """The strategy itself, where it is legal: for the engine that is assumed too, where none is named."""
+    """The strategy itself if it is legal, also for the assumed engine if none is named."""
     request = _at_load(free)
     judged = request
     if request.named_engine is None and request.assumed_engine is not None:

@@ -53,7 +53,7 @@ def _limit_text(workload: WorkloadBlock, limit: Limit, figures: RunFigures, esti
 
 
 def spare_text(spare: float) -> str:
-    """What a limit that holds has to spare, as a share of it; nothing where there is none to speak of."""
+    """How much a held limit has to spare, in words, as a share of it."""
     if spare < _NO_SHARE:
         return say("met with nothing to spare")
     return say("tight, {spare:.1%} to spare" if spare < TIGHT_SHARE else "{spare:.0%} to spare", spare=spare)
@@ -63,7 +63,7 @@ def without_room(workload: WorkloadBlock, estimate: PerformanceEstimate) -> tupl
     """Names of the limits on times and tokens that hold with nothing to spare."""
     figures = figures_of_estimate(estimate)
     limits = [limit for limit in stated_limits(workload) if limit.field != "request_rate"]
-    return tuple(one.name for one in limits if 0.0 <= spare_share(one, figures.of(one)) < _NO_SHARE)
+    return tuple(limit.name for limit in limits if 0.0 <= spare_share(limit, figures.of(limit)) < _NO_SHARE)
 
 
 def _rate_text(workload: WorkloadBlock, limit: Limit, figures: RunFigures) -> str:

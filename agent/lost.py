@@ -1,4 +1,4 @@
-"""Why candidates of a search are not the plan: what each lost by, and the best of each other family."""
+"""Why candidates of a search are not the plan: what decided against each, and the best of each other family."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Lost(Struct, frozen=True):
 
 
 def why_lost(candidate: Candidate, chosen: Candidate | None, objective: str) -> Lost:
-    """Why `candidate` is not the one: the rules that it breaks, else its figure beside that of `chosen`."""
+    """Why `candidate` is not the plan: the rules that it breaks, else its figure beside that of `chosen`."""
     if candidate.why_not:
         return Lost("; ".join(candidate.why_not), candidate.why_not[0].partition(":")[0])
     if chosen is None:
@@ -44,8 +44,10 @@ def on_other_phases(proposal: Proposal) -> str | None:
     """
     chosen = proposal.chosen
     is_apart = is_disaggregated(chosen.strategy)
-    others = (one for one in proposal.result.candidates if is_disaggregated(one.strategy) is not is_apart)
-    other = next((one for one in others if one.ttft_ms is not None), None)
+    others = (
+        candidate for candidate in proposal.result.candidates if is_disaggregated(candidate.strategy) is not is_apart
+    )
+    other = next((candidate for candidate in others if candidate.ttft_ms is not None), None)
     if other is None:
         return None
     placed = "both phases on the same GPUs" if is_apart else "prefill and decode on GPUs of their own"
@@ -54,22 +56,22 @@ def on_other_phases(proposal: Proposal) -> str | None:
 
 
 def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
-    """What was asked about and is not the plan, then the best candidate of each other family; what decided against."""
+    """The strategy that was asked about, then the best of each other family, each with what decided against it."""
     chosen = proposal.chosen
     objective = proposal.request.workload.objective
-    seen, found = {_family(chosen.strategy)}, list[Alternative]()
+    seen, others = {_family(chosen.strategy)}, list[Alternative]()
     if proposal.asked is not None:
         asked = _alternative(proposal.asked, why_lost(proposal.asked, chosen, objective))
         seen.add(_family(proposal.asked.strategy))
-        found.append(asked.model_copy(update={"reason": f"asked about: {asked.reason}"}))
+        others.append(asked.model_copy(update={"reason": f"asked about: {asked.reason}"}))
     for candidate in proposal.result.candidates:
         if _family(candidate.strategy) in seen:
             continue
         seen.add(_family(candidate.strategy))
-        found.append(_alternative(candidate, why_lost(candidate, chosen, objective)))
-        if len(found) == MAX_ALTERNATIVES:
+        others.append(_alternative(candidate, why_lost(candidate, chosen, objective)))
+        if len(others) == MAX_ALTERNATIVES:
             break
-    return tuple(found)
+    return tuple(others)
 
 
 def _alternative(candidate: Candidate, lost: Lost) -> Alternative:
@@ -109,17 +111,19 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
 
 
 def _objective_pair(candidate: Candidate, chosen: Candidate, objective: str) -> tuple[float, float, str] | None:
-    """The figure of both that the objective goes by, and its unit; nodes are billed whole."""
+    """The figure that the objective compares, of the candidate and of `chosen`, with its unit; nodes are billed
+    whole.
+    """
     both = candidate, chosen
     if objective == "latency":
-        figures_, unit = [one.end_to_end_ms for one in both], "ms from end to end"
+        figures_, unit = [side.end_to_end_ms for side in both], "ms from end to end"
     elif objective == "throughput":
-        figures_, unit = [one.output_tokens_per_s for one in both], "output tokens/s"
-    elif any(one.served_tokens_per_s != one.output_tokens_per_s for one in both):
-        figures_, unit = [one.billed_gpus or one.gpus for one in both], "GPUs billed for the same rate"
+        figures_, unit = [side.output_tokens_per_s for side in both], "output tokens/s"
+    elif any(side.served_tokens_per_s != side.output_tokens_per_s for side in both):
+        figures_, unit = [side.billed_gpus or side.gpus for side in both], "GPUs billed for the same rate"
     else:
-        figures_ = [(one.output_tokens_per_s or 0.0) / (one.billed_gpus or one.gpus) for one in both]
-        is_whole = all(one.billed_gpus in (None, one.gpus) for one in both)
+        figures_ = [(side.output_tokens_per_s or 0.0) / (side.billed_gpus or side.gpus) for side in both]
+        is_whole = all(side.billed_gpus in (None, side.gpus) for side in both)
         unit = f"output tokens/s per {'' if is_whole else 'billed '}GPU"
     other, best = figures_
     return (other, best, unit) if other and best else None
@@ -133,7 +137,7 @@ def _is_two_kinds(candidate: Candidate, chosen: Candidate) -> bool:
 
 
 def _tie_lead(candidate: Candidate, chosen: Candidate, objective: str) -> str:
-    """What decided between two that are as good for the objective, as the search does (`strategy_rows.order`)."""
+    """What decided between two that are equally good for the objective, as the search does (`strategy_rows.order`)."""
     if objective == "cost" and _is_two_kinds(candidate, chosen):
         return f"but {_TWO_KINDS}"
     if candidate.gpus != chosen.gpus:
@@ -151,9 +155,9 @@ def _more_machinery(strategy: Strategy, other: Strategy) -> str:
     pairs = (strategy.prefill, other.prefill), (strategy.decode, other.decode)
     if is_disaggregated(strategy) and not is_disaggregated(other):
         return _TWO_KINDS
-    if any(one.pp > two.pp for one, two in pairs):
+    if any(ours.pp > theirs.pp for ours, theirs in pairs):
         return "with more pipeline stages"
-    if any(one.stage_layers is not None and two.stage_layers is None for one, two in pairs):
+    if any(ours.stage_layers is not None and theirs.stage_layers is None for ours, theirs in pairs):
         return "with stages of unequal depth"
     if strategy.dp > other.dp:
         return f"with {strategy.dp} servers instead of {other.dp}"

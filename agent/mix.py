@@ -166,35 +166,35 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
         cleared |= {"output_tokens_range": None, "lengths": None, "prefixes": None, "arrivals": None}
         workload = base.workload.model_copy(update={**cleared, **fields})
         parts.append(Part(kind.name, replace(base, workload=workload), kind.weight))
-    found = search_mix(parts)
+    result = search_mix(parts)
     return MixAnswer(
-        feasible=found.best is not None,
+        feasible=result.best is not None,
         model=intent.model.name,
         hardware=f"{base.hardware.nodes}x{base.hardware.gpus_per_node}:{base.facts.accelerator.id}",
         objective=base.workload.objective,
         workloads=kinds.workloads,
-        candidates=found.candidates,
-        evaluated=found.evaluated,
-        rejected=found.rejected,
-        precision=found.precision,
-        plan=_plan(intent, parts, found),
+        candidates=result.candidates,
+        evaluated=result.evaluated,
+        rejected=result.rejected,
+        precision=result.precision,
+        plan=_plan(intent, parts, result),
         left_out=left_out(),
     )
 
 
-def _plan(intent: Intent, parts: Sequence[Part], found: MixResult) -> Plan | None:
-    best = found.best
+def _plan(intent: Intent, parts: Sequence[Part], result: MixResult) -> Plan | None:
+    best = result.best
     if best is None:
         return None
     request = max(
-        (part.request for part in parts), key=lambda one: one.workload.input_tokens + one.workload.output_tokens
+        (part.request for part in parts), key=lambda asked: asked.workload.input_tokens + asked.workload.output_tokens
     )
     plan = build_plan(
         BuildRequest(
             model=intent.model.block,
             hardware=request.hardware,
             workload=request.workload.model_copy(update={"concurrency": best.concurrency}),
-            precision=found.precision or request.precision,
+            precision=result.precision or request.precision,
             strategy=best.strategy,
             policy=request.policy,
             serving=request.serving,
@@ -202,6 +202,6 @@ def _plan(intent: Intent, parts: Sequence[Part], found: MixResult) -> Plan | Non
     )
     report = validate(plan)
     if not report.valid:
-        rules = ", ".join(dict.fromkeys(one.rule for one in report.violations))
+        rules = ", ".join(dict.fromkeys(finding.rule for finding in report.violations))
         raise InputError(f"the best strategy for the mix breaks {rules}: no plan is given out")
     return plan

@@ -56,7 +56,7 @@ class PlanPage(Displayed):
         )  # fmt: skip
 
 
-def html_of(thing: Displayed) -> str:
+def html_of(result: Displayed) -> str:
     """What a notebook shows of a result."""
     from ..tools.plan.document import Plan
     from ..tools.plan.performance import PerformanceEstimate
@@ -64,25 +64,25 @@ def html_of(thing: Displayed) -> str:
     from .results import PlanResult
     from .search_results import SearchAnswer
 
-    match thing:
+    match result:
         case Plan():
-            return _headed(thing, _picture(thing))
+            return _headed(result, _picture(result))
         case PerformanceEstimate():
-            return _headed(thing, _estimate(thing))
+            return _headed(result, _estimate(result))
         case ValidationReport():
-            return _headed(thing, _findings(thing))
+            return _headed(result, _findings(result))
         case SearchAnswer():
-            return _headed(thing, _candidates(thing))
+            return _headed(result, _candidates(result))
         case PlanResult():
-            return _headed(thing, _result(thing))
+            return _headed(result, _result(result))
         case _:
-            return _headed(thing, "")
+            return _headed(result, "")
 
 
-def _headed(thing: Displayed, body: str) -> str:
+def _headed(result: Displayed, body: str) -> str:
     from .evaluation.report.markup import element
 
-    return element("div", element("p", element("b", thing.one_line())), body)
+    return element("div", element("p", element("b", result.one_line())), body)
 
 
 def _table(heads: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -101,33 +101,37 @@ def _picture(plan: Plan) -> str:
     return element("img", src=f"data:image/svg+xml;base64,{drawn}", alt=plan.one_line(), style="max-width:100%")
 
 
-def _estimate(found: PerformanceEstimate) -> str:
+def _estimate(estimate: PerformanceEstimate) -> str:
     from .report.cost import cost_text
     from .report.estimate import rate_text
     from .report.text import bytes_text, ms_text
 
-    latency, percentiles = found.latency, found.latency.percentiles
+    latency, percentiles = estimate.latency, estimate.latency.percentiles
     rows = [
         ("TTFT", ms_text(latency.ttft_ms), ms_text(percentiles.ttft_ms.p90)),
         ("TPOT", ms_text(latency.tpot_ms), ms_text(percentiles.tpot_ms.p90)),
         ("end to end", ms_text(latency.end_to_end_ms), ms_text(percentiles.end_to_end_ms.p90)),
-        ("output", rate_text(found.throughput.dp_scaled_tokens_per_s), ""),
+        ("output", rate_text(estimate.throughput.dp_scaled_tokens_per_s), ""),
     ]
-    devices = found.memory.per_device
+    devices = estimate.memory.per_device
     if devices:
-        fullest = max(devices, key=lambda one: one.total_bytes / max(1, one.usable_bytes))
+        fullest = max(devices, key=lambda device: device.total_bytes / max(1, device.usable_bytes))
         rows.append(("memory", f"{bytes_text(fullest.total_bytes)} of {bytes_text(fullest.usable_bytes)}", ""))
-    if found.cost is not None:
-        rows.append(("cost", cost_text(found.cost, len(devices)), ""))
+    if estimate.cost is not None:
+        rows.append(("cost", cost_text(estimate.cost, len(devices)), ""))
     return _table(("", "mean", "p90"), rows)
 
 
 def _findings(report: ValidationReport) -> str:
     if not report.violations:
         return ""
-    rows = [(one.rule, one.severity, one.message, one.remedy) for one in report.violations[:_FINDINGS]]
-    left = len(report.violations) - len(rows)
-    return _table(("rule", "", "finding", "to mend"), [*rows, *([("", "", f"and {left:,} more", "")] if left else [])])
+    rows = [
+        (finding.rule, finding.severity, finding.message, finding.remedy) for finding in report.violations[:_FINDINGS]
+    ]
+    further = len(report.violations) - len(rows)
+    return _table(
+        ("rule", "", "finding", "to mend"), [*rows, *([("", "", f"and {further:,} more", "")] if further else [])]
+    )
 
 
 def _candidates(answer: SearchAnswer) -> str:
@@ -139,19 +143,19 @@ def _candidates(answer: SearchAnswer) -> str:
 
     rows = [
         (
-            f"{place}", strategy_text(one), f"{one.gpus}", text(one.ttft_ms, ms_text), text(one.tpot_ms, ms_text),
-            text(one.output_tokens_per_s, figure), text(one.output_tokens_per_s_per_gpu, figure),
+            f"{place}", strategy_text(row), f"{row.gpus}", text(row.ttft_ms, ms_text), text(row.tpot_ms, ms_text),
+            text(row.output_tokens_per_s, figure), text(row.output_tokens_per_s_per_gpu, figure),
         )
-        for place, one in enumerate(answer.candidates[:_CANDIDATES], 1)
+        for place, row in enumerate(answer.candidates[:_CANDIDATES], 1)
     ]  # fmt: skip
     return _table(("#", "strategy", "GPUs", "TTFT", "TPOT", "tokens/s", "per GPU"), rows)
 
 
-def _result(found: PlanResult) -> str:
+def _result(result: PlanResult) -> str:
     from .evaluation.report.markup import joined
 
-    parts = [_estimate(found.estimate)] if found.estimate is not None else []
-    parts += [_picture(found.plan)] if found.plan is not None else []
+    parts = [_estimate(result.estimate)] if result.estimate is not None else []
+    parts += [_picture(result.plan)] if result.plan is not None else []
     return joined(*parts)
 
 

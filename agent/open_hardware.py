@@ -27,12 +27,12 @@ _MAX_UNNAMED_GPUS = 64
 
 
 def on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Refused:
-    """The least hardware that does where none was named, or only kinds of it: the cheapest, or of the least memory."""
+    """The least hardware that suffices if none was named, or only kinds of it: the cheapest, or of the least memory."""
     kinds = list(kinds_of(intent, architecture))
     by_price = intent.workload.objective == "cost"
-    found = least_hardware(intent, kinds)
-    if found is not None and found.result is not None and found.result.best is not None:
-        hardware = found.request.hardware
+    sized = least_hardware(intent, kinds)
+    if sized is not None and sized.result is not None and sized.result.best is not None:
+        hardware = sized.request.hardware
         reason = "the least memory in all that holds every limit"
         if by_price:
             priced = ", ".join(_price_text(kind) for kind in kinds if kind.usd_per_gpu_hour is not None)
@@ -43,19 +43,19 @@ def on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Re
             )
         assumption = Assumption(
             field="hardware",
-            value=f"{hardware.nodes}x{hardware.gpus_per_node}:{found.request.facts.accelerator.id}",
-            reason=f"{_unnamed(intent)}: {reason}{_others_lost(intent, found, kinds)}",
+            value=f"{hardware.nodes}x{hardware.gpus_per_node}:{sized.request.facts.accelerator.id}",
+            reason=f"{_unnamed(intent)}: {reason}{_others_lost(intent, sized, kinds)}",
         )
-        assumptions = assumption, *_formats_of(found.request, intent)
-        return Examined(found.request, found.result, found.result.best, assumptions)
+        assumptions = assumption, *_formats_of(sized.request, intent)
+        return Examined(sized.request, sized.result, sized.result.best, assumptions)
     return _too_much_for_any(kinds)
 
 
 def kinds_of(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
     """The kinds of accelerator that are looked at where none was named."""
     named = chosen_kinds(intent.constraints)
-    budgets = [one for one in intent.constraints if isinstance(one, BudgetConstraint)]
-    is_paid = any(one.usd_per_gpu_hour is None for one in budgets)
+    budgets = [constraint for constraint in intent.constraints if isinstance(constraint, BudgetConstraint)]
+    is_paid = any(budget.usd_per_gpu_hour is None for budget in budgets)
     for accelerator in all_accelerators():
         if accelerator.id not in named if named else accelerator.vendor not in _DEFAULT_VENDORS:
             continue
@@ -68,21 +68,21 @@ def kinds_of(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
         yield Kind(request, node, accelerator.on_demand_usd_per_hour)
 
 
-def _others_lost(intent: Intent, found: Sized, kinds: Sequence[Kind]) -> str:
-    """How many of each other kind that was named would be less, and do not; nothing where a token is to be cheap."""
+def _others_lost(intent: Intent, sized: Sized, kinds: Sequence[Kind]) -> str:
+    """How many of each other named kind would be less and do not suffice; "" if cost per token decides."""
     by_price = intent.workload.objective == "cost"
-    if not chosen_kinds(intent.constraints) or (by_price and found.request.is_paid_by_token):
+    if not chosen_kinds(intent.constraints) or (by_price and sized.request.is_paid_by_token):
         return ""
     each = {kind.request.facts.accelerator.id: kind.middle_usd if by_price else kind.memory_bytes for kind in kinds}
-    most = each.pop(found.request.facts.accelerator.id) * found.request.facts.gpus
-    fewer = {name: min(_MAX_UNNAMED_GPUS, ceil(most / one) - 1) for name, one in each.items()}
-    told = [f"up to {gpus} × {name}" for name, gpus in fewer.items() if gpus > 0]
+    most = each.pop(sized.request.facts.accelerator.id) * sized.request.facts.gpus
+    fewer = {name: min(_MAX_UNNAMED_GPUS, ceil(most / size) - 1) for name, size in each.items()}
+    counts = [f"up to {gpus} × {name}" for name, gpus in fewer.items() if gpus > 0]
     what = f"cost less than its {most:.2f} USD an hour" if by_price else "have less memory"
-    return f"; {' and '.join(told)} would {what}, and are not known to do" if told else ""
+    return f"; {' and '.join(counts)} would {what}, and are not known to do" if counts else ""
 
 
 def least_hardware(intent: Intent, kinds: Iterable[Kind]) -> Sized | None:
-    """The hardware that does, of `kinds`: the cheapest by a price, else the least memory."""
+    """The hardware of `kinds` that suffices: the cheapest if the objective is cost, else of the least memory."""
     return (cheapest if intent.workload.objective == "cost" else least_memory)(kinds, _MAX_UNNAMED_GPUS)
 
 
@@ -96,14 +96,14 @@ def _price_text(kind: Kind) -> str:
 
 
 def _formats_of(request: SearchRequest, intent: Intent) -> Iterator[Assumption]:
-    """What the chosen accelerator makes of formats that were assumed before it was chosen."""
+    """The formats of the chosen accelerator, if it lacks those that were assumed before it was chosen."""
     if intent.precisions is None and request.precision != intent.precision:
         reason = f"{request.facts.accelerator.id} has no bf16 units"
         yield Assumption(field="precision", value=precision_name(request.precision), reason=reason)
 
 
 def _too_much_for_any(kinds: Sequence[Kind]) -> Refused:
-    """Why no kind does: by what the kind with the most memory for its number lacks."""
+    """Why no kind suffices: what the kind that needs the fewest accelerators lacks."""
     holding = [kind for kind in kinds if kind.least_gpus <= _MAX_UNNAMED_GPUS]
     if not holding:
         need = min(least_weights_bytes(kind.request) for kind in kinds)
@@ -111,6 +111,6 @@ def _too_much_for_any(kinds: Sequence[Kind]) -> Refused:
             f"the weights alone take {need / 1e9:.0f} GB: more than {_MAX_UNNAMED_GPUS} accelerators of any kind hold"
         )
         return Refused(Infeasible(reason=reason, rule="ME001", needs=Needs(note="name hardware with more memory")))
-    kind = min(holding, key=lambda one: one.least_gpus)
+    kind = min(holding, key=lambda kind: kind.least_gpus)
     largest = resized(kind.request, max(1, SHOWN_GPUS // kind.usual_node), kind.usual_node)
     return refused(largest, search(largest), kind.usual_node)

@@ -1,4 +1,4 @@
-"""What else would do where a request has no plan: narrower number formats, and other cards of that number."""
+"""What else would do for a request without a plan: narrower number formats, and as many of another card."""
 
 from __future__ import annotations
 
@@ -26,52 +26,52 @@ _MOST_CARDS, _ENOUGH_CARDS = 5, 2
 
 
 class OtherFormats(Struct, frozen=True):
-    """Number formats, a line each: those in which there is a plan, and those that come nearer than the one asked."""
+    """Number formats, a line each: those that have a plan, and those that come nearer than the one asked for."""
 
     would_do: tuple[str, ...] = ()
     nearer: tuple[str, ...] = ()
 
 
 def other_formats(request: SearchRequest, closest: Candidate | None) -> OtherFormats:
-    """What other formats bring on the same hardware, where they were not open; `closest`: the best in the one asked."""
+    """What other formats bring on the same hardware, unless they were open; `closest`: the best in the one asked."""
     if request.precisions:
         return OtherFormats()
-    accelerator, own = request.facts.accelerator, request.architecture.native_precision
+    accelerator, native = request.facts.accelerator, request.architecture.native_precision
     would_do: list[str] = []
     nearer: list[str] = []
-    for precision in formats_on(OpenPrecisions(is_open=True), own, accelerator):
+    for precision in formats_on(OpenPrecisions(is_open=True), native, accelerator):
         if precision == request.precision:
             continue
         name = precision_name(precision)
-        one = _leading(replace(request, precision=precision), f"a plan in {name}")
-        if one is None or one.ttft_ms is None:
+        best = _leading(replace(request, precision=precision), f"a plan in {name}")
+        if best is None or best.ttft_ms is None:
             continue
-        told = f"in {name}: {named(one)} with {figures(one)}"
-        if one.feasible:
-            would_do.append(f"{told}; {QUALITY}")
-        elif closest is None or closest.ttft_ms is None or len(one.why_not) < len(closest.why_not):
-            nearer.append(f"{told}; still {'; '.join(one.why_not).replace('PE010: ', '')}; {QUALITY}")
+        line = f"in {name}: {named(best)} with {figures(best)}"
+        if best.feasible:
+            would_do.append(f"{line}; {QUALITY}")
+        elif closest is None or closest.ttft_ms is None or len(best.why_not) < len(closest.why_not):
+            nearer.append(f"{line}; still {'; '.join(best.why_not).replace('PE010: ', '')}; {QUALITY}")
     return OtherFormats(tuple(would_do), tuple(nearer))
 
 
 def other_cards(request: SearchRequest) -> Iterator[str]:
     """Cards of the same maker with more memory or more bandwidth, the nearest first, each with its plan."""
-    own = request.facts.accelerator
+    current = request.facts.accelerator
     if chosen_kinds(request.policy.constraints or ()):
         return
     better = [
-        one
-        for one in all_accelerators()
-        if one.vendor == own.vendor
-        and one.typical_node_accelerators == own.typical_node_accelerators
-        and one.memory_bytes()[0] > own.memory_bytes()[0]
-        and (one.memory_bandwidth_gb_s or 0) >= (own.memory_bandwidth_gb_s or 0)
+        card
+        for card in all_accelerators()
+        if card.vendor == current.vendor
+        and card.typical_node_accelerators == current.typical_node_accelerators
+        and card.memory_bytes()[0] > current.memory_bytes()[0]
+        and (card.memory_bandwidth_gb_s or 0) >= (current.memory_bandwidth_gb_s or 0)
     ]
     nearest = sorted(better, key=lambda card: card.memory_bytes()[0])[:_MOST_CARDS]
-    tried = ((one, _leading(_on(request, one), f"a plan on {one.id}")) for one in nearest)
-    found = ((one, best) for one, best in tried if best is not None and best.feasible)
-    for one, best in islice(found, _ENOUGH_CARDS):
-        yield f"on {request.facts.gpus} × {one.id}: {named(best)} with {figures(best)}"
+    tried = ((card, _leading(_on(request, card), f"a plan on {card.id}")) for card in nearest)
+    suitable = ((card, best) for card, best in tried if best is not None and best.feasible)
+    for accelerator, best in islice(suitable, _ENOUGH_CARDS):
+        yield f"on {request.facts.gpus} × {accelerator.id}: {named(best)} with {figures(best)}"
 
 
 def _on(request: SearchRequest, accelerator: Accelerator) -> SearchRequest:
@@ -82,14 +82,14 @@ def _on(request: SearchRequest, accelerator: Accelerator) -> SearchRequest:
         hardware=hardware,
         facts=facts_of(hardware, accelerator),
         precision=request.precision.on(accelerator),
-        precisions=tuple(one.on(accelerator) for one in request.precisions),
+        precisions=tuple(precision.on(accelerator) for precision in request.precisions),
     )
 
 
 def _leading(request: SearchRequest, what: str) -> Candidate | None:
-    """The best plan, or what comes closest, where what it needs is known."""
+    """The best plan, or what comes closest; `None` if the time is over or a fact that it needs is not known."""
     try:
-        found = if_time(what, lambda: search(request))
+        result = if_time(what, lambda: search(request))
     except InputError:
         return None
-    return None if found is None else next(iter(found.candidates), None)
+    return None if result is None else next(iter(result.candidates), None)

@@ -19,26 +19,28 @@ from .search_request import accelerator_of, search_request, with_concurrency
 
 
 def as_good_at_peak(intent: Intent, proposal: Proposal) -> tuple[Candidate, ...]:
-    """What the search found that is as good as the chosen one for the peak alone; none where degrees were stated."""
+    """The candidates that are as good as the chosen one for the peak alone; empty if degrees were stated."""
     if intent.strategy is not None:
         return ()
     chosen, objective = proposal.chosen, proposal.request.workload.objective
     most = worth(chosen, objective) * (1 + TIE_SHARE)
     return tuple(
-        one
-        for one in proposal.result.candidates
-        if one is not chosen
-        and one.precision == chosen.precision
-        and holds_as_much(one, chosen)
-        and worth(one, objective) <= most
+        candidate
+        for candidate in proposal.result.candidates
+        if candidate is not chosen
+        and candidate.precision == chosen.precision
+        and holds_as_much(candidate, chosen)
+        and worth(candidate, objective) <= most
     )
 
 
 def of_day(day: OverDay | None, proposal: Proposal) -> Candidate | None:
-    """What was found at the peak of the layout that the day has; `None` where that is the chosen one's."""
+    """The candidate at the peak with the layout of the day; `None` if the chosen one has it."""
     if day is None or day.layout == _layout(proposal.chosen):
         return None
-    return next(one for one in proposal.result.candidates if one.feasible and _layout(one) == day.layout)
+    return next(
+        candidate for candidate in proposal.result.candidates if candidate.feasible and _layout(candidate) == day.layout
+    )
 
 
 def _layout(candidate: Candidate) -> str:
@@ -65,11 +67,11 @@ def with_day(result: PlanResult, at_peak: AtPeak | None = None) -> PlanResult:
     )
     known = at_peak or AtPeak(chosen)
     asked, rented = intent.day, _rented(intent, plan.hardware.gpus_per_node)
-    found = if_time("the hours of the day", lambda: size_over_day(request, known, asked, rented))
+    day = if_time("the hours of the day", lambda: size_over_day(request, known, asked, rented))
     report = result.report
     if report is not None:
         report = report.model_copy(update={"left_out": tuple(dict.fromkeys((*report.left_out, *left_out())))})
-    return result.model_copy(update={"over_day": found, "report": report})
+    return result.model_copy(update={"over_day": day, "report": report})
 
 
 def _rented(intent: Intent, gpus_per_node: int) -> Rented:

@@ -96,8 +96,8 @@ def plan(
 
     Example:
         >>> import shardwright
-        >>> found = shardwright.plan("Serve Llama-3.2-1B on one L4, 512 in / 32 out, lowest latency")
-        >>> found.valid, found.plan.strategy.gpu_count
+        >>> result = shardwright.plan("Serve Llama-3.2-1B on one L4, 512 in / 32 out, lowest latency")
+        >>> result.valid, result.plan.strategy.gpu_count
         (True, 1)
         >>> shardwright.plan(model="Llama-3.1-405B", hardware="1x1:l4").infeasible.rule
         'ME001'
@@ -111,7 +111,7 @@ def plan(
 def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = True) -> PlanResult:
     """Plan for a complete intent. `keep_stated`: degrees that were stated are asked for, not only judged.
 
-    `with_hint`: also what a relaxation would gain, what fewer GPUs and more load would do, each a search of its own.
+    `with_hint`: also search for what a relaxation would gain, and what fewer GPUs and more load would do.
 
     Raises:
         InputError: the config or the hardware cannot be read.
@@ -124,7 +124,7 @@ def plan_intent(intent: Intent, *, keep_stated: bool = True, with_hint: bool = T
 
 
 def _plan_once(intent: Intent, *, keep_stated: bool, with_hint: bool, with_hours: bool) -> PlanResult:
-    """`plan_intent`, `with_hours` of the day that is asked for."""
+    """`plan_intent` without a reserve; `with_hours`: also the hours of the day that is asked for."""
     constraint = intent.strategy if keep_stated else None
     outcome = propose(intent, constraint, with_hint=with_hint)
     if isinstance(outcome, Infeasible):
@@ -143,7 +143,7 @@ def _plan_once(intent: Intent, *, keep_stated: bool, with_hint: bool, with_hours
 
 
 def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResult:
-    """The document of what was proposed, judged and estimated."""
+    """The plan that was proposed, judged and estimated."""
     build = _build_request(intent, outcome)
     document = build_plan(build)
     report, figures_ = judged(document, intent.usd_per_gpu_hour, intent.calibration)
@@ -210,14 +210,14 @@ def _report(
     intent: Intent, proposal: Proposal, stated: StatedStrategyVerdict | None, seen: dict[str, int]
 ) -> PlanReport:
     chosen, result = proposal.chosen, proposal.result
-    made = (
+    decisions = (
         *proposal.assumptions,
         *formats_chosen(intent.precisions, proposal.request, result),
         *batch_chosen(proposal.request),
     )
-    decided = {assumption.field for assumption in made}
+    decided = {assumption.field for assumption in decisions}
     assumptions = [a for a in intent.assumptions if a.field not in decided]
-    assumptions.extend(made)
+    assumptions.extend(decisions)
     if intent.concurrency_open:
         reason = (
             "as many as the rate has in flight: requests a second times the seconds of one, as far as memory goes"
@@ -231,8 +231,8 @@ def _report(
     formats = in_format(proposal.request.precision if intent.precisions is not None else None)
     words = describe(chosen.strategy, has_split_ffn=proposal.request.architecture.has_split_ffn)
     best_for = f"{words}{formats} is {proposal.standing}"
-    told = (f"{best_for}: {figures(chosen)}", on_other_phases(proposal), considered(result))
-    explanation = " ".join(f"{sentence}." for sentence in told if sentence is not None)
+    sentences = (f"{best_for}: {figures(chosen)}", on_other_phases(proposal), considered(result))
+    explanation = " ".join(f"{sentence}." for sentence in sentences if sentence is not None)
     if proposal.note:
         explanation = f"{explanation} {proposal.note}"
     if proposal.hint:

@@ -1,8 +1,8 @@
-"""What is taken of layouts that no benchmark tells apart: replicas that do both phases, and nodes that are used whole.
+"""Chooses among layouts that no benchmark tells apart: replicas that do both phases, and nodes that are used whole.
 
 Prefill and decode apart take servers of two kinds, a router between them and a network for KV caches. Nodes are rented
-whole: of several, GPUs that a layout leaves free are paid for all the same, and its nodes are not alike. `search` ranks
-by figures alone.
+whole: GPUs that a layout of several nodes leaves free are paid for all the same, and its nodes are not alike. `search`
+ranks by figures alone.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ _OPEN = "whether prefill and decode share replicas was left open"
 def placed(
     request: SearchRequest, candidates: Sequence[Candidate], best: Candidate
 ) -> tuple[Candidate, Assumption | None]:
-    """`best` of `candidates`, or the best whose replicas do both if it is as good to measure; and what is said of that.
+    """`best`, or the best candidate whose replicas do both phases if it is as good; and the assumption that says so.
 
     As good: it holds what `best` holds, for no more GPUs billed, and its objective is within what repeats of one
     benchmark differ by. The error of a ratio of two layouts is far wider, and says nothing of which to take.
     """
     if request.disaggregated is not None or not is_disaggregated(best.strategy):
         return best, None
-    together = next((one for one in candidates if not is_disaggregated(one.strategy)), None)
+    together = next((candidate for candidate in candidates if not is_disaggregated(candidate.strategy)), None)
     if together is None:
         reason = f"{_OPEN}, and no such strategy fits into memory"
         return best, Assumption(field="disaggregated", value=True, reason=reason)
@@ -64,13 +64,13 @@ def filled(
     if best.gpus == billed or billed <= request.hardware.gpus_per_node:
         return best, None
 
-    def is_as_good(one: Candidate) -> bool:
-        is_apart = is_disaggregated(one.strategy) and not is_disaggregated(best.strategy)
-        is_near = _lead(best, one, objective) <= REPEAT_SHARE
-        is_alike = one.precision == best.precision and not is_apart
-        return one.gpus == one.billed_gpus and is_alike and holds_as_much(one, best) and is_near
+    def is_as_good(candidate: Candidate) -> bool:
+        is_apart = is_disaggregated(candidate.strategy) and not is_disaggregated(best.strategy)
+        is_near = _lead(best, candidate, objective) <= REPEAT_SHARE
+        is_alike = candidate.precision == best.precision and not is_apart
+        return candidate.gpus == candidate.billed_gpus and is_alike and holds_as_much(candidate, best) and is_near
 
-    whole = next((one for one in candidates if is_as_good(one)), None)
+    whole = next((candidate for candidate in candidates if is_as_good(candidate)), None)
     if whole is None:
         return best, None
     lead = max(0.0, _lead(best, whole, objective))
@@ -80,13 +80,16 @@ def filled(
 
 
 def _lead(best: Candidate, other: Candidate, objective: Objective) -> float:
-    """The share by which `best` is ahead of another for the objective."""
+    """The share by which `best` is ahead of `other` for the objective."""
     return worth(other, objective) / worth(best, objective) - 1
 
 
 def holds_as_much(candidate: Candidate, best: Candidate) -> bool:
-    """Whether it holds the limits, lacks and is warned of no more, and no more GPUs are billed."""
+    """Whether `candidate` holds the limits, lacks no more, has no more warnings and is billed no more GPUs than
+    `best`.
+    """
     of_each = [
-        (not one.feasible, one.behind, bool(one.warnings), one.billed_gpus or one.gpus) for one in (candidate, best)
+        (not side.feasible, side.behind, bool(side.warnings), side.billed_gpus or side.gpus)
+        for side in (candidate, best)
     ]
-    return all(one <= other for one, other in zip(*of_each, strict=True))
+    return all(figure <= most for figure, most in zip(*of_each, strict=True))

@@ -39,7 +39,7 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
 
 
 def experts_left_open(text: str, plan: Plan) -> str | None:
-    """How `plan` has the experts that the words `text` leave open; `None` where they do not, or it has none."""
+    """How `plan` lays out the experts that `text` leaves open; `None` if it leaves none open."""
     architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
     ep = max(plan.strategy.prefill.ep, plan.strategy.decode.ep)
     try:
@@ -66,7 +66,9 @@ def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
 
 def _laid_out(strategy: Strategy, architecture: Architecture, plan: Plan) -> Plan:
     policy, phases = plan.policy, (strategy.prefill, strategy.decode)
-    used = [name for degree, name in RELAXATION_OF.items() if any((getattr(one, degree) or 1) > 1 for one in phases)]
+    used = [
+        name for degree, name in RELAXATION_OF.items() if any((getattr(phase, degree) or 1) > 1 for phase in phases)
+    ]
     if used:
         policy = PolicyBlock.model_validate(
             {**policy.model_dump(), "relaxations": tuple(dict.fromkeys((*policy.relaxations, *used)))}
@@ -93,14 +95,14 @@ def strategy_of_words(text: str) -> StatedStrategy:
 
 
 def _apart(stated: StatedStrategy) -> StatedStrategy:
-    """Phases that were stated each with degrees of its own: what one leaves out is 1, not the other's."""
+    """Phases that were stated apart, each with its own degrees: one that a phase leaves out is 1, not the other's."""
     degrees = {name: getattr(stated, name).model_dump(exclude={"replicas"}) for name in PHASES}
-    if degrees["prefill"] == degrees["decode"] or not all(any(one.values()) for one in degrees.values()):
+    if degrees["prefill"] == degrees["decode"] or not all(any(values.values()) for values in degrees.values()):
         return stated
-    said = {name for one in degrees.values() for name, value in one.items() if value is not None}
-    alone = said & {"tp", "pp", "attention_dp"}
+    stated_names = {name for values in degrees.values() for name, value in values.items() if value is not None}
+    alone = stated_names & {"tp", "pp", "attention_dp"}
     phases = {
-        phase: getattr(stated, phase).model_copy(update={name: one[name] or 1 for name in alone})
-        for phase, one in degrees.items()
+        phase: getattr(stated, phase).model_copy(update={name: values[name] or 1 for name in alone})
+        for phase, values in degrees.items()
     }
     return stated.model_copy(update=phases)

@@ -33,29 +33,29 @@ from .search_request import accelerator_of, hardware_block, search_request
 
 
 def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refused:
-    """Search for `intent`, on the smallest hardware that does where that was left open.
+    """Search for `intent`, on the smallest hardware that suffices if it was left open.
 
-    `with_fewer_too`: where it was named, also for what fewer of the accelerators do, which takes searches of its own.
+    `with_fewer_too`: for named hardware search again for what fewer of its accelerators do.
 
     Raises:
         InputError: the config or the hardware cannot be read.
     """
     try:
-        found = _examined(intent, with_fewer_too=with_fewer_too)
+        outcome = _examined(intent, with_fewer_too=with_fewer_too)
     except InputError as error:
         if intent.disaggregated and SAY_NETWORK in str(error) and OR_TOGETHER not in str(error):
             error.args = (f"{error}{OR_TOGETHER}",)
         raise
     # Of several kinds each was placed by itself.
-    return found if isinstance(found, Refused) or len(intent.hardware_choices) > 1 else _placed(found)
+    return outcome if isinstance(outcome, Refused) or len(intent.hardware_choices) > 1 else _placed(outcome)
 
 
-def _placed(found: Examined) -> Examined:
-    best, told = found.best, list(found.assumptions)
+def _placed(examined: Examined) -> Examined:
+    best, assumptions = examined.best, list(examined.assumptions)
     for choose in (placed, filled):
-        best, assumption = choose(found.request, found.result.candidates, best)
-        told += [] if assumption is None else [assumption]
-    return replace(found, request=found.request.settled(best), best=best, assumptions=tuple(told))
+        best, assumption = choose(examined.request, examined.result.candidates, best)
+        assumptions += [] if assumption is None else [assumption]
+    return replace(examined, request=examined.request.settled(best), best=best, assumptions=tuple(assumptions))
 
 
 def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
@@ -87,21 +87,21 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
             )
         return refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     looks = with_fewer_too or request.is_paid_by_hour
-    found = if_time("fewer of the accelerators", lambda: with_fewer(request, result)) if looks else None
-    result, fewer = (result, None) if found is None else found
+    outcome = if_time("fewer of the accelerators", lambda: with_fewer(request, result)) if looks else None
+    result, fewer = (result, None) if outcome is None else outcome
     best = result.best or result.candidates[0]
-    words = None if found is None else on_fewer(request, best, fewer)
+    words = None if outcome is None else on_fewer(request, best, fewer)
     return Examined(request.settled(best), result, best, on_fewer=words)
 
 
 def _is_enough_known(intent: Intent, request: SearchRequest) -> bool:
-    """Whether of the most GPUs that may be used fewer can be the better answer: an objective asked for may want all."""
-    is_assumed = any(one.field == "objective" for one in intent.assumptions)
+    """Whether fewer than the most GPUs that may be used can be the better answer; a stated objective may want all."""
+    is_assumed = any(assumption.field == "objective" for assumption in intent.assumptions)
     return intent.workload.objective == "cost" or (is_assumed and request.says_enough)
 
 
 def _on_sized(sized: Sized) -> Examined:
-    """The answer on the hardware that was found to do."""
+    """The answer on the hardware that suffices."""
     if sized.result is None or sized.result.best is None:
         raise InputError(sized.unknown or "the hardware cannot be evaluated")
     least = sized.less_sound
@@ -117,7 +117,7 @@ def _on_sized(sized: Sized) -> Examined:
 
 
 def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:
-    """The least hardware that does; of nodes with an unknown network that with replicas which stay in one."""
+    """The least hardware that suffices; if the network between nodes is unknown, with replicas that stay in a node."""
     sized = fewest_gpus(request, usual_node)
     if sized is None or sized.result is not None or request.disaggregated:
         return sized
@@ -125,7 +125,7 @@ def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:
 
 
 def _of_choices(intent: Intent) -> Examined | Refused:
-    """The best of the named kinds, by the objective: of costs at the middle of the prices that are known."""
+    """The best of the named kinds by the objective; cost counts at the middle of the known prices."""
     answers: list[Examined | Refused] = []
     unknown: list[MissingFieldError] = []
     for choice in intent.hardware_choices:
@@ -134,27 +134,27 @@ def _of_choices(intent: Intent) -> Examined | Refused:
             answers.append(examine(alone, with_fewer_too=False))
         except MissingFieldError as error:  # a fact of one kind is no reason to answer nothing of the others
             unknown.append(error)
-    found = [one for one in answers if isinstance(one, Examined)]
-    if unknown and not found:
-        others = [f"elsewhere {one.infeasible.reason}" for one in answers if isinstance(one, Refused)]
+    plans = [plan for plan in answers if isinstance(plan, Examined)]
+    if unknown and not plans:
+        others = [f"elsewhere {answer.infeasible.reason}" for answer in answers if isinstance(answer, Refused)]
         unknown[0].args = ("; ".join((str(unknown[0]), *others)),)
         raise unknown[0]
-    if not found:
+    if not plans:
         return answers[0]
     objective = intent.workload.objective
-    parts = [one.request.facts.accelerator for one in found]
+    parts = [plan.request.facts.accelerator for plan in plans]
     unpriced = [part.id for part in parts if part.usd_per_hour is None]
     # Between a card with a price and one without there is no cheaper one: then the least time of GPUs counts.
     by_price = objective == "cost" and not unpriced
 
-    def rank(one: Examined) -> tuple[float, float]:
-        price = one.request.facts.accelerator.usd_per_hour if by_price else None
-        behind, cost = merit(one.best, objective)
+    def rank(plan: Examined) -> tuple[float, float]:
+        price = plan.request.facts.accelerator.usd_per_hour if by_price else None
+        behind, cost = merit(plan.best, objective)
         return behind, cost * (price or 1.0)
 
-    best = min(found, key=rank)
+    best = min(plans, key=rank)
     others = (
-        "; ".join(f"{one.request.facts.accelerator.id}: {figures(one.best)}" for one in found if one is not best)
+        "; ".join(f"{plan.request.facts.accelerator.id}: {figures(plan.best)}" for plan in plans if plan is not best)
         or "no plan on the others"
     )
     by = "the cheapest per token" if by_price else f"the best for {objective}"
@@ -177,14 +177,14 @@ def propose(
     Raises:
         InputError: the config or the hardware cannot be read.
     """
-    found = examine(intent, with_fewer_too=with_hint)
-    if isinstance(found, Refused):
-        return found.infeasible
-    request, result = found.request, found.result
-    proposal = Proposal(request, found.best, result, found.assumptions, on_fewer=found.on_fewer)
+    outcome = examine(intent, with_fewer_too=with_hint)
+    if isinstance(outcome, Refused):
+        return outcome.infeasible
+    request, result = outcome.request, outcome.result
+    proposal = Proposal(request, outcome.best, result, outcome.assumptions, on_fewer=outcome.on_fewer)
     choice = intent.hardware
     is_open = choice is None or choice.nodes is None
-    if is_open and constraint is not None and not keeps(found.best.strategy, constraint):
+    if is_open and constraint is not None and not keeps(outcome.best.strategy, constraint):
         return _sized_for(intent, constraint, proposal)
     if not is_open and constraint is not None:
         proposal = with_stated(intent, proposal, constraint)
@@ -192,19 +192,21 @@ def propose(
 
 
 def _sized_for(intent: Intent, stated: StatedStrategy, free: Proposal) -> Proposal:
-    """The plan on the least hardware that does with the stated degrees; `free` is what does without them."""
+    """The plan on the least hardware that suffices with the stated degrees, else `free`, the plan without them."""
     try:
-        found = examine(pinned(intent, stated), with_fewer_too=False)
+        outcome = examine(pinned(intent, stated), with_fewer_too=False)
     except InputError as error:
         return without_stated(free, f"nothing in one node has them and holds every limit, and beyond one {error}")
-    if isinstance(found, Refused):
-        return without_stated(free, found.infeasible.reason)
-    request = replace(found.request, policy=free.request.policy)
-    return sized_with(Proposal(request, found.best, found.result, found.assumptions), free.chosen)
+    if isinstance(outcome, Refused):
+        return without_stated(free, outcome.infeasible.reason)
+    request = replace(outcome.request, policy=free.request.policy)
+    return sized_with(Proposal(request, outcome.best, outcome.result, outcome.assumptions), free.chosen)
 
 
 def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
-    """What other hardware would do, where it was left open, and what an engine's own ways would gain."""
+    """The proposal with what other hardware would do, if that was left open, and what an engine's own ways would
+    gain.
+    """
     request, choice = proposal.request, intent.hardware
     fewer: str | None = None
     if choice is None:
@@ -219,8 +221,8 @@ def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
         return replace(proposal, with_engine=f"{NO_ENGINE_NAMED}: {fewer}")
     # To look for phases apart as well takes twice the time of the plan.
     alike = request if is_disaggregated(proposal.chosen.strategy) else replace(request, disaggregated=False)
-    found = gains(alike, proposal.chosen)
-    return replace(proposal, hint=found.hint, with_engine=found.first)
+    gain = gains(alike, proposal.chosen)
+    return replace(proposal, hint=gain.hint, with_engine=gain.first)
 
 
 def _less_sound(sized: Sized) -> str | None:
@@ -230,8 +232,8 @@ def _less_sound(sized: Sized) -> str | None:
         return None
     best = least.result.best
     gpus = least.request.facts.gpus
-    held = "GPU holds" if gpus == 1 else "GPUs hold"
-    return f"{gpus} {held} every limit too: {named(best)} with {figures(best)}"
+    subject = "GPU holds" if gpus == 1 else "GPUs hold"
+    return f"{gpus} {subject} every limit too: {named(best)} with {figures(best)}"
 
 
 def _why_not_fewer(request: SearchRequest, usual_node: int) -> str | None:
@@ -242,8 +244,8 @@ def _why_not_fewer(request: SearchRequest, usual_node: int) -> str | None:
         return None
     nodes = max(1, fewer // usual_node)
     smaller = resized(request, nodes, fewer // nodes)
-    found = if_time(f"what the best plan on {fewer} GPUs misses", lambda: searched(smaller)[1])
-    best = next(iter(found.candidates), None) if found is not None else None
+    result = if_time(f"what the best plan on {fewer} GPUs misses", lambda: searched(smaller)[1])
+    best = next(iter(result.candidates), None) if result is not None else None
     if best is None or best.feasible:
         return None
     missed = "; ".join(best.why_not).replace("PE010: ", "")

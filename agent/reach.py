@@ -1,6 +1,6 @@
-"""Where the limits together cannot be held: how near each one can be come to while the others are held.
+"""Where the limits cannot all be held: how close each one can be met while the others are held.
 
-A limit by itself is given up and searched for again; what it is given up for is the best that can be had of it.
+Each limit is dropped in turn and the search repeated for its best figure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .search_results import RankedCandidate, WithinReach
 
 
 class _Limit(Struct, frozen=True):
-    """A limit of the workload, the figure that it is on, and the objective that brings that figure nearest."""
+    """A limit of the workload, the figure that it bounds, and the objective that improves that figure most."""
 
     field: str
     figure: str
@@ -30,23 +30,23 @@ class _Limit(Struct, frozen=True):
 
 
 _LIMITS = (
-    *(_Limit(one.field, one.figure, "latency") for one in LATENCY_LIMITS),
+    *(_Limit(limit.field, limit.figure, "latency") for limit in LATENCY_LIMITS),
     _Limit("min_tokens_per_second", "output_tokens_per_s", "throughput", is_floor=True),
     _Limit("request_rate", "output_tokens_per_s", "throughput", is_floor=True),
 )
 
 
 def within_reach(request: SearchRequest) -> Iterator[WithinReach]:
-    """For each of several stated limits the best that can be had of it while all others are held."""
+    """For each of several stated limits, the best figure for it while all others are held."""
     stated = [limit for limit in _LIMITS if getattr(request.workload, limit.field) is not None]
     for limit in stated if len(stated) > 1 else ():
         update = {limit.field: None, "objective": limit.objective}
         freed = replace(request, workload=request.workload.model_copy(update=update))
-        found = if_time("how near each limit can be come to", partial(search, freed))
-        if found is None:
+        result = if_time("how near each limit can be come to", partial(search, freed))
+        if result is None:
             return
-        holding = [one for one in found.candidates if one.feasible]
-        best = min(holding, key=lambda one: _distance(one, limit), default=None)
+        holding = [candidate for candidate in result.candidates if candidate.feasible]
+        best = min(holding, key=lambda candidate: _distance(candidate, limit), default=None)
         yield WithinReach(limit=limit.field, best=None if best is None else ranked(best))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 KINDS_NAMED = "kinds to choose from were named"
 # What a number of GPUs is the fewest of, where the time was over before all were looked at.
 LOOKED_AT = "of those looked at before the time limit"
-# What others do that a candidate behind them (`Candidate.behind`) does not, and what stands against it.
+# What others do and a candidate behind them (`Candidate.behind`) does not, and the words for what it lacks.
 KEEPING_UP, HOLDING = f"keep up with {RATE_RESERVE:.0%} more requests", "whose engine's KV cache holds a request"
 _BEHIND = {
     1: (KEEPING_UP, f"with {RATE_RESERVE:.0%} more requests its queue grows"),
@@ -49,7 +49,7 @@ class Proposal(Struct, frozen=True):
 
     @property
     def standing(self) -> str:
-        """What the chosen one is among all that were found."""
+        """How the chosen candidate ranks among all others."""
         objective, best = self.request.workload.objective, self.result.best
         if best is None or merit(self.chosen, objective) <= merit(best, objective):
             return f"the best for {objective}"
@@ -58,12 +58,12 @@ class Proposal(Struct, frozen=True):
 
 
 def lack_of(candidate: Candidate) -> str | None:
-    """What puts a candidate behind others."""
+    """What the candidate lacks that puts it behind others; `None` if nothing."""
     return _BEHIND[candidate.behind][1] if candidate.behind else None
 
 
 def done_by_more_than(candidate: Candidate) -> str | None:
-    """What a larger plan does that was taken in place of a candidate that lacks it."""
+    """What a larger plan does that replaces a candidate which lacks it."""
     return _BEHIND[candidate.behind][0] if candidate.behind else None
 
 
@@ -88,29 +88,31 @@ def named(candidate: Candidate) -> str:
 
 
 def considered(result: SearchResult | SearchAnswer) -> str:
-    """How many strategies there are, how many fit, which were simulated, and what stands against all others."""
+    """How many strategies are legal, fit and were simulated, and why the others were not."""
     dominated = result.pruned.get("dominated", 0)
     legal = result.evaluated + sum(result.pruned.values())
     fitting = legal - result.rejected.get("ME001", 0)
-    told = f"Of {legal:,} legal strategies {fitting:,} fit into memory; {result.timed:,} were simulated"
+    text = f"Of {legal:,} legal strategies {fitting:,} fit into memory; {result.timed:,} were simulated"
     if dominated:
-        told += f", {dominated:,} are no better than another on the same GPUs"
+        text += f", {dominated:,} are no better than another on the same GPUs"
     others = fitting - result.timed - dominated
     if others <= 0:
-        return told
+        return text
     return (
-        f"{told}. The other {others:,} were not: a quick estimate without queues, which shows no figure here, puts "
+        f"{text}. The other {others:,} were not: a quick estimate without queues, which shows no figure here, puts "
         "each behind those, over a limit, or among what is warned of"
     )
 
 
 def on_more(proposal: Proposal) -> str | None:
-    """Which of the strategies that were simulated holds more requests at once than the best one, where that is open."""
+    """Which simulated strategy holds more requests at once than the best, if that number is open."""
     request, best = proposal.request, proposal.chosen
     if not request.concurrency_open or request.fills_upwards or not stated_limits(request.workload):
         return None
-    holding = [one for one in proposal.result.candidates if one.feasible]
-    most = max(holding, key=lambda one: (one.concurrency, one.output_tokens_per_s or 0.0), default=best)
+    holding = [candidate for candidate in proposal.result.candidates if candidate.feasible]
+    most = max(
+        holding, key=lambda candidate: (candidate.concurrency, candidate.output_tokens_per_s or 0.0), default=best
+    )
     if most.concurrency <= best.concurrency:
         return None
     return (
@@ -121,7 +123,7 @@ def on_more(proposal: Proposal) -> str | None:
 
 
 def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -> str | None:
-    """What fewer of the accelerators that were named would do; nothing where nothing says what is enough."""
+    """What fewer of the named accelerators would do; `None` if nothing says what is enough."""
     owned = request.facts.gpus
     if fewer is not None and request.is_paid_by_token:
         return say(
@@ -150,7 +152,7 @@ def on_fewer(request: SearchRequest, best: Candidate, fewer: Candidate | None) -
 
 
 def batch_chosen(request: SearchRequest) -> tuple[Assumption, ...]:
-    """That the engine's largest batch was set for the load; nothing where it was stated, or is the engine's own."""
+    """That the engine's largest batch was set for the load; empty if it was stated, or is the engine's own."""
     if not request.batch_follows_load or request.serving is None:
         return ()
     engine = ENGINES[engine_name(request.serving.engine) or request.assumed_engine or DEFAULT_ENGINE]
@@ -167,22 +169,22 @@ def batch_chosen(request: SearchRequest) -> tuple[Assumption, ...]:
 def formats_chosen(
     asked: OpenPrecisions | None, request: SearchRequest, result: SearchResult
 ) -> tuple[Assumption, ...]:
-    """Which number formats were chosen (those of `request`), and why; nothing where none were left open."""
+    """Which number formats were chosen (those of `request`), and why; empty if none were left open."""
     if asked is None:
         return ()
-    accelerator, own = request.facts.accelerator, request.architecture.native_precision
-    others = [one for one in formats_on(asked, own, accelerator) if one != request.precision]
-    told: list[str] = []
+    accelerator, native = request.facts.accelerator, request.architecture.native_precision
+    others = [precision for precision in formats_on(asked, native, accelerator) if precision != request.precision]
+    runners_up: list[str] = []
     for precision in others:
-        best = next((one for one in result.candidates if one.precision == precision), None)
+        best = next((candidate for candidate in result.candidates if candidate.precision == precision), None)
         if best is not None:
-            told.append(f"the best in {precision_name(precision)}: {'; '.join(best.why_not) or figures(best)}")
+            runners_up.append(f"the best in {precision_name(precision)}: {'; '.join(best.why_not) or figures(best)}")
     if not others:
         why = f"no other may be chosen on {accelerator.id}"
-    elif told:
-        why = f"chosen with the strategy, for {request.workload.objective}; {'; '.join(told)}"
+    elif runners_up:
+        why = f"chosen with the strategy, for {request.workload.objective}; {'; '.join(runners_up)}"
     else:
-        names = ", ".join(precision_name(one) for one in others)
+        names = ", ".join(precision_name(precision) for precision in others)
         why = f"chosen with the hardware: {names} would do no better, or not on as little of it"
     reason = f"the number format was left open: {why}; {QUALITY}"
     return (Assumption(field="precision", value=precision_name(request.precision), reason=reason),)

@@ -1,4 +1,4 @@
-"""A plan of one rate that still bears it when replicas are lost: planned again with as many replicas as that takes."""
+"""Plans again with more replicas, so that a plan of one rate still bears it when some are lost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_TRIES = 4
 
 
 def with_reserve(result: PlanResult, plan_again: Callable[[Intent], PlanResult]) -> PlanResult:
-    """`result` where its plan has its reserve, else a plan that has; where none is found, what lacks stands first.
+    """`result` if its plan has its reserve, else a plan that has; if none has, the report starts with what is missing.
 
     `plan_again` plans for an intent and sizes its day. Replicas that may be lost are demanded as a constraint of the
     plan, in the words that said so.
@@ -26,18 +26,20 @@ def with_reserve(result: PlanResult, plan_again: Callable[[Intent], PlanResult])
     # Phases apart need a reserve on each side; where that was left open both on the same GPUs take fewer.
     is_open = result.intent.disaggregated is None and result.plan is not None and is_disaggregated(result.plan.strategy)
     intent = result.intent.model_copy(update={"disaggregated": False}) if is_open else result.intent
-    found = plan_again(intent) if is_open else result
+    planned = plan_again(intent) if is_open else result
     for _ in range(_MOST_TRIES):
-        if not found.valid or found.over_day is None:
+        if not planned.valid or planned.over_day is None:
             break
-        if (day := lacking(found)) is None:
-            return found
-        found = plan_again(_demanding(intent, day))
+        if (day := lacking(planned)) is None:
+            return planned
+        planned = plan_again(_demanding(intent, day))
     return with_reserve_told(result)
 
 
 def lacking(result: PlanResult) -> OverDay | None:
-    """The day of a plan that has fewer GPUs than its rate takes once as many replicas as were said are lost."""
+    """The day of a plan with fewer GPUs than its rate takes once the stated replicas are lost; `None` if it has
+    enough.
+    """
     day, plan = result.over_day, result.plan
     if day is None or plan is None or not day.reserve_replicas or len(day.steps) != 1:
         return None
@@ -50,7 +52,7 @@ def _words(intent: Intent) -> str:
 
 
 def _demanding(intent: Intent, day: OverDay) -> Intent:
-    """The intent that demands the replicas of a day."""
+    """The intent that demands the replicas of `day`."""
     step = day.steps[0]
     counts: dict[ConstrainedPhase | None, int] = {None: step.replicas}
     if step.prefill_replicas is not None:
@@ -63,7 +65,7 @@ def _demanding(intent: Intent, day: OverDay) -> Intent:
 
 
 def with_reserve_told(result: PlanResult) -> PlanResult:
-    """`result`, in whose first lines stands what of the reserve its plan has not, or that nobody looked."""
+    """`result`, whose first lines say what its plan lacks of the reserve, or that there was no time to look."""
     day, intent, report = lacking(result), result.intent, result.report
     if report is None or intent is None or intent.day is None or not result.valid:
         return result
@@ -73,8 +75,8 @@ def with_reserve_told(result: PlanResult) -> PlanResult:
         missed = _missed(day, _words(intent))
     else:
         return result
-    told = (*report.not_acted_on, missed)
-    return result.model_copy(update={"report": report.model_copy(update={"not_acted_on": told})})
+    not_acted_on = (*report.not_acted_on, missed)
+    return result.model_copy(update={"report": report.model_copy(update={"not_acted_on": not_acted_on})})
 
 
 def _missed(day: OverDay, words: str) -> str:

@@ -76,8 +76,8 @@ def search(
 
     Example:
         >>> import shardwright
-        >>> found = shardwright.search(model="llama-3.2-1b", hardware="1x2:l4", input_tokens=512, output_tokens=32)
-        >>> found.best.summary
+        >>> answer = shardwright.search(model="llama-3.2-1b", hardware="1x2:l4", input_tokens=512, output_tokens=32)
+        >>> answer.best.summary
         'TP2'
     """
     said = said_of_arguments(model, hardware, workload, stated)
@@ -96,22 +96,22 @@ def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool =
     if top is not None and top < 1:
         raise InputError(f"top is {top}; at least one candidate is kept")
     started = time.perf_counter()
-    found = examine(intent)
+    outcome = examine(intent)
     seconds = time.perf_counter() - started
-    if found.request is None or found.result is None:
-        answer = _nothing_searched(intent, found, seconds)
+    if outcome.request is None or outcome.result is None:
+        answer = _nothing_searched(intent, outcome, seconds)
     else:
-        answer = _answer(intent, found, found.request, found.result, seconds)
+        answer = _answer(intent, outcome, outcome.request, outcome.result, seconds)
         if sensitivity:
-            flips = find_flips(found.request, found.result)
+            flips = find_flips(outcome.request, outcome.result)
             answer = answer.model_copy(update={"sensitivity": flips})
         answer = answer if top is None else leading(answer, top)
-        ranged = tuple(with_ranges(found.request, answer.candidates))
+        ranged = tuple(with_ranges(outcome.request, answer.candidates))
         answer = answer.model_copy(update={"candidates": ranged, "left_out": left_out()})
     return answer
 
 
-def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float) -> SearchAnswer:
+def _nothing_searched(intent: Intent, outcome: Examined | Refused, seconds: float) -> SearchAnswer:
     return SearchAnswer(
         feasible=False,
         request=_asked_for(intent),
@@ -124,7 +124,7 @@ def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float)
         seconds=seconds,
         families=(),
         excluded=(),
-        infeasible=found.infeasible if isinstance(found, Refused) else None,
+        infeasible=outcome.infeasible if isinstance(outcome, Refused) else None,
         assumptions=intent.assumptions,
         readings=intent.readings,
         not_acted_on=intent.unread,
@@ -135,12 +135,12 @@ def _nothing_searched(intent: Intent, found: Examined | Refused, seconds: float)
 
 
 def _answer(
-    intent: Intent, found: Examined | Refused, request: SearchRequest, result: SearchResult, seconds: float
+    intent: Intent, outcome: Examined | Refused, request: SearchRequest, result: SearchResult, seconds: float
 ) -> SearchAnswer:
     return SearchAnswer(
-        feasible=isinstance(found, Examined),
+        feasible=isinstance(outcome, Examined),
         request=_asked_for(intent, request, result),
-        candidates=tuple(ranked(one) for one in result.candidates),
+        candidates=tuple(ranked(candidate) for candidate in result.candidates),
         pareto=result.pareto,
         listed=len(result.candidates),
         evaluated=result.evaluated,
@@ -154,10 +154,10 @@ def _answer(
         families=tuple(families_lost(request, result)),
         excluded=tuple(excluded(request)),
         stated=_stated_rank(intent, result),
-        infeasible=found.infeasible if isinstance(found, Refused) else None,
-        on_fewer=found.on_fewer if isinstance(found, Examined) else None,
-        within_reach=tuple(within_reach(request)) if _misses_limits(found) else (),
-        assumptions=_assumptions(intent, found),
+        infeasible=outcome.infeasible if isinstance(outcome, Refused) else None,
+        on_fewer=outcome.on_fewer if isinstance(outcome, Examined) else None,
+        within_reach=tuple(within_reach(request)) if _misses_limits(outcome) else (),
+        assumptions=_assumptions(intent, outcome),
         readings=intent.readings,
         not_acted_on=intent.unread,
         trace=intent.trace,
@@ -165,17 +165,19 @@ def _answer(
     )
 
 
-def _misses_limits(found: Examined | Refused) -> bool:
-    return isinstance(found, Refused) and found.infeasible.rule == "PE010"
+def _misses_limits(outcome: Examined | Refused) -> bool:
+    return isinstance(outcome, Refused) and outcome.infeasible.rule == "PE010"
 
 
 def _asked_for(intent: Intent, request: SearchRequest | None = None, result: SearchResult | None = None) -> AskedFor:
     hardware: HardwareBlock | None = None if request is None else request.hardware
-    searched = [one.precision for one in result.candidates] if result is not None else []
+    searched = [candidate.precision for candidate in result.candidates] if result is not None else []
     precisions = ()
     if request is not None and intent.precisions is not None:
-        accelerator, own = request.facts.accelerator, request.architecture.native_precision
-        precisions = tuple(one for one in formats_on(intent.precisions, own, accelerator) if one in searched)
+        accelerator, native = request.facts.accelerator, request.architecture.native_precision
+        precisions = tuple(
+            precision for precision in formats_on(intent.precisions, native, accelerator) if precision in searched
+        )
     return AskedFor(
         model=intent.model.name,
         hardware=hardware,
@@ -189,20 +191,20 @@ def _asked_for(intent: Intent, request: SearchRequest | None = None, result: Sea
     )
 
 
-def _assumptions(intent: Intent, found: Examined | Refused) -> tuple[Assumption, ...]:
-    decided = found.assumptions if isinstance(found, Examined) else ()
-    if isinstance(found, Examined):
+def _assumptions(intent: Intent, outcome: Examined | Refused) -> tuple[Assumption, ...]:
+    decided = outcome.assumptions if isinstance(outcome, Examined) else ()
+    if isinstance(outcome, Examined):
         decided = (
             *decided,
-            *formats_chosen(intent.precisions, found.request, found.result),
-            *batch_chosen(found.request),
+            *formats_chosen(intent.precisions, outcome.request, outcome.result),
+            *batch_chosen(outcome.request),
         )
     fields = {assumption.field for assumption in decided}
-    return (*(one for one in intent.assumptions if one.field not in fields), *decided)
+    return (*(entry for entry in intent.assumptions if entry.field not in fields), *decided)
 
 
 def _stated_rank(intent: Intent, result: SearchResult) -> StatedRank | None:
-    """Where the first candidate with the degrees that were stated comes."""
+    """The place of the first candidate that has the stated degrees."""
     stated = intent.strategy
     if stated is None:
         return None
@@ -213,15 +215,15 @@ def _stated_rank(intent: Intent, result: SearchResult) -> StatedRank | None:
 
 
 def leading(answer: SearchAnswer, top: int) -> SearchAnswer:
-    """Only the first `top` candidates and those of the front; places are those of what is left."""
-    kept = [place for place in range(len(answer.candidates)) if place < top or place in answer.pareto]
-    places = {old: new for new, old in enumerate(kept)}
+    """Only the first `top` candidates and those of the front; places count these alone."""
+    remaining = [place for place in range(len(answer.candidates)) if place < top or place in answer.pareto]
+    places = {old: new for new, old in enumerate(remaining)}
     stated = answer.stated
     if stated is not None and stated.place is not None:
         stated = stated.model_copy(update={"place": places.get(stated.place)})
     return answer.model_copy(
         update={
-            "candidates": tuple(answer.candidates[place] for place in kept),
+            "candidates": tuple(answer.candidates[place] for place in remaining),
             "pareto": tuple(places[place] for place in answer.pareto),
             "stated": stated,
         }

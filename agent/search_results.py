@@ -133,7 +133,7 @@ class SearchAnswer(Displayed, Sparse):
         """
         figures = {"summary", "feasible", "gpus", "concurrency", "ttft_ms", "tpot_ms", "end_to_end_ms",
                    "output_tokens_per_s", "output_tokens_per_s_per_gpu", "memory_per_gpu_bytes"}  # fmt: skip
-        return frame([one.model_dump(include=figures) for one in self.candidates])
+        return frame([candidate.model_dump(include=figures) for candidate in self.candidates])
 
     @property
     def best(self) -> RankedCandidate | None:

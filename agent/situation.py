@@ -41,10 +41,10 @@ def situation_of(intent: Intent) -> Situation:
     return Situation(
         moe=architecture.is_moe,
         dense=not architecture.is_moe,
-        mla=any(one.latent is not None for one in attentions),
-        gqa=any(isinstance(one, GroupedQueryAttention) and one.kv_heads < one.query_heads for one in attentions),
-        sliding_window=any(one.window_tokens is not None for one in attentions),
-        linear_attention=any(one.is_recurrent for one in attentions),
+        mla=any(spec.latent is not None for spec in attentions),
+        gqa=any(isinstance(spec, GroupedQueryAttention) and spec.kv_heads < spec.query_heads for spec in attentions),
+        sliding_window=any(spec.window_tokens is not None for spec in attentions),
+        linear_attention=any(spec.is_recurrent for spec in attentions),
         long_context=_longest_input_tokens(workload) >= LONG_PROMPT_TOKENS,
         multi_node=nodes is None or nodes > 1,
         single_node=nodes is None or nodes == 1,
@@ -66,7 +66,7 @@ def _longest_input_tokens(workload: WorkloadBlock) -> int:
 
 def _is_low_precision(intent: Intent) -> bool:
     precision = intent.precision
-    narrow = [one for one in (precision.weights, precision.kv_cache, precision.activations) if one not in _WIDE]
+    narrow = [dtype for dtype in (precision.weights, precision.kv_cache, precision.activations) if dtype not in _WIDE]
     return bool(narrow) or intent.precisions is not None
 
 

@@ -28,11 +28,11 @@ _COUNTED = ("turns", "corrections", "tool_calls", "input_tokens", "output_tokens
 
 
 def spent_together(every: Sequence[Spent]) -> Spent:
-    """What several runs took; money only where every run that asked a model has a price."""
-    prices = [one.usd for one in every if one.turns]
+    """What several runs took together; `usd` only if every run that asked a model has a price."""
+    prices = [run.usd for run in every if run.turns]
     known = bool(prices) and all(price is not None for price in prices)
     return Spent(
-        **{name: sum(getattr(one, name) for one in every) for name in _COUNTED},
-        tokens_estimated=any(one.tokens_estimated for one in every),
+        **{name: sum(getattr(run, name) for run in every) for name in _COUNTED},
+        tokens_estimated=any(run.tokens_estimated for run in every),
         usd=sum(price or 0.0 for price in prices) if known else None,
     )

@@ -1,6 +1,6 @@
-"""What a program states as arguments, as `Said`: the same that words, briefs and flags are read into.
+"""What a program states as arguments, as `Said`, which words, briefs and flags are read into as well.
 
-Values are checked here; what is left out is completed, with stated assumptions, where everything else is.
+Values are checked here; what is left out is completed later, with stated assumptions, as for the others.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PrecisionArgument = str | PrecisionBlock | Mapping[str, str]
 WorkloadArgument = WorkloadBlock | Mapping[str, object]
 
 _Model = TypeVar("_Model", bound=BaseModel)
-# Lengths that stand in while what was stated of a workload is checked.
+# Lengths that stand in while the stated fields of a workload are checked.
 _LENGTHS = {"input_tokens": 1, "output_tokens": 1}
 _APART: tuple[tuple[str, type[BaseModel]], ...] = (
     ("lengths", RequestLengths),
@@ -52,7 +52,7 @@ _APART: tuple[tuple[str, type[BaseModel]], ...] = (
     ("arrivals", Arrivals),
 )
 # Limits by the names of the options.
-_LIMITS = {one.figure: one.field for one in LATENCY_LIMITS}
+_LIMITS = {limit.figure: limit.field for limit in LATENCY_LIMITS}
 # Each of them is a search of its own.
 _MOST_PRECISIONS = 20
 _PRECISIONS = ("weights", "kv_cache", "activations")
@@ -171,8 +171,8 @@ def checked(kind: type[_Model], value: Any, where: str, written: Mapping[str, st
         raise InputError("".join(letter if letter.isprintable() else "?" for letter in what)) from None
 
 
-def _refuse_unknown(given: Iterable[str], known: Collection[str], what: str) -> None:
-    for name in given:
+def _refuse_unknown(names: Iterable[str], known: Collection[str], what: str) -> None:
+    for name in names:
         if name not in known:
             near = get_close_matches(str(name)[:80], known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
@@ -208,12 +208,12 @@ def _stated_of(workload: WorkloadArgument | None) -> dict[str, Any]:
     return dict(workload or {})
 
 
-def _workload(given: dict[str, Any], single: Collection[str]) -> dict[str, Any]:
-    """The fields of a workload; errors name each as it is `given`, those of `single` as arguments."""
-    _refuse_unknown(given, (*WorkloadBlock.model_fields, *_LIMITS), "field of a workload")
-    stated = {_LIMITS.get(name, name): value for name, value in given.items() if value is not None}
-    written = {_LIMITS.get(name, name): name if name in single else f"workload.{name}" for name in given}
-    # Whether they agree with means and rates is known when everything is.
+def _workload(fields: dict[str, Any], single: Collection[str]) -> dict[str, Any]:
+    """The fields of a workload; errors name each as in `fields`, those of `single` as arguments."""
+    _refuse_unknown(fields, (*WorkloadBlock.model_fields, *_LIMITS), "field of a workload")
+    stated = {_LIMITS.get(name, name): value for name, value in fields.items() if value is not None}
+    written = {_LIMITS.get(name, name): name if name in single else f"workload.{name}" for name in fields}
+    # Whether they agree with means and rates is known only when everything is.
     apart = {name: checked(kind, stated.pop(name), written[name]) for name, kind in _APART if name in stated}
     block = checked(WorkloadBlock, {**_LENGTHS, **stated}, "workload", written)
     return {name: getattr(block, name) for name in stated} | apart
@@ -229,16 +229,16 @@ def traced(trace: TraceArgument) -> Trace:
     return trace if isinstance(trace, Trace) else read_trace(Path(trace))
 
 
-def said_trace(found: Trace) -> dict[str, Any]:
+def said_trace(trace: Trace) -> dict[str, Any]:
     """The fields of `Said` that a trace states."""
     said = SaidTrace(
-        description=found.describe(),
-        request_rate=found.planned_rate_per_s,
-        peak=found.peak,
-        arrivals=found.arrivals,
+        description=trace.describe(),
+        request_rate=trace.planned_rate_per_s,
+        peak=trace.peak,
+        arrivals=trace.arrivals,
     )
-    stated = {"trace": said, "lengths": found.lengths}
-    return stated if found.prefixes is None else {**stated, "prefixes": found.prefixes}
+    stated = {"trace": said, "lengths": trace.lengths}
+    return stated if trace.prefixes is None else {**stated, "prefixes": trace.prefixes}
 
 
 def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None) -> dict[str, Any]:
@@ -254,15 +254,17 @@ def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None
 
 
 def _choice(precisions: Sequence[PrecisionArgument]) -> dict[str, Any]:
-    """Several precisions to choose from; the only one of a list is stated."""
-    for one in precisions[: _MOST_PRECISIONS + 1]:
-        expect(one, (str, PrecisionBlock, Mapping), "precision", "the name of a format, or all three, is expected")
-    listed = [_precision(one) for one in precisions[: _MOST_PRECISIONS + 1]]
-    if not 1 <= len(listed) <= _MOST_PRECISIONS or any("precisions" in one for one in listed):
+    """Several precisions to choose from; a list of one states it."""
+    for precision in precisions[: _MOST_PRECISIONS + 1]:
+        expect(
+            precision, (str, PrecisionBlock, Mapping), "precision", "the name of a format, or all three, is expected"
+        )
+    listed = [_precision(precision) for precision in precisions[: _MOST_PRECISIONS + 1]]
+    if not 1 <= len(listed) <= _MOST_PRECISIONS or any("precisions" in fields for fields in listed):
         raise InputError(f'precision: a list holds one to {_MOST_PRECISIONS} formats, each by itself; or write "any"')
     if len(listed) == 1:
         return listed[0]
-    named = tuple(checked(StatedPrecision, one, "precision") for one in listed)
+    named = tuple(checked(StatedPrecision, fields, "precision") for fields in listed)
     return {"precisions": OpenPrecisions(named=named)}
 
 

@@ -48,7 +48,7 @@ def stated_constraints(constraints: Iterable[ConstraintArgument] | None) -> tupl
     listed = [constraints] if isinstance(constraints, str) else list(constraints)
     if len(listed) > _MOST:
         raise InputError(f"constraints: at most {_MOST} are read")
-    return tuple(_constraint(one) for one in listed) or None
+    return tuple(_constraint(constraint) for constraint in listed) or None
 
 
 def _constraint(stated: ConstraintArgument) -> Constraint:

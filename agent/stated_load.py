@@ -1,4 +1,4 @@
-"""A plan document under a load, or on hardware, that was stated beside it, in place of its own."""
+"""A plan under a load, or on hardware, that is stated beside it and replaces its own."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ D = TypeVar("D", bound=Document)
 
 
 def under_load(document: D, said: Said) -> D | Plan:
-    """The plan of `document` under what is `said` of load and limits; itself where nothing is, or it is no plan.
+    """The plan of `document` under the load and limits that are `said`; itself if none are, or it is no plan.
 
     A stated number of requests at once takes the place of the plan's rate.
 
@@ -41,19 +41,19 @@ def under_load(document: D, said: Said) -> D | Plan:
         plan = plan.model_copy(update={"serving": serving, "performance": None})
     if not stated:
         return plan
-    own = plan.workload
+    plan_load = plan.workload
     if said.concurrency is not None and said.request_rate is None:
-        own = without_rate(own)
-    base = said_of_arguments(plan.model.config, plan.hardware, own, Arguments())
+        plan_load = without_rate(plan_load)
+    base = said_of_arguments(plan.model.config, plan.hardware, plan_load, Arguments())
     assert base is not None
     workload = complete(base, Said(**stated)).workload
     return plan.model_copy(update={"workload": workload, "performance": None})
 
 
 def on_hardware(plan: Plan, said: Said) -> Plan:
-    """The plan with the hardware that is `said` in place of its own, for a strategy to be placed on; itself where none.
+    """The plan on the hardware that is `said`, for a strategy to be placed on; unchanged if none is.
 
-    Of an open number of nodes it has as many as before.
+    If the number of nodes is open, it stays as before.
 
     Raises:
         InputError: the hardware cannot be read.

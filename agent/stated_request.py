@@ -46,8 +46,8 @@ def stated_intent(
     serving = stated.get("serving")
     if serving is None:
         return intent
-    own = intent.serving or ServingBlock()
-    named = {name: getattr(own, name) for name in ("engine", "engine_version", "kv_offload")}
+    intended = intent.serving or ServingBlock()
+    named = {name: getattr(intended, name) for name in ("engine", "engine_version", "kv_offload")}
     block = checked(ServingBlock, serving, "serving").model_copy(update=named)
     return intent.model_copy(update={"serving": block})
 
@@ -69,8 +69,8 @@ def intent_of(
         InputError: as `plan`.
     """
     intent = complete(*statements_of(request, brief=brief, flags=flags, reader=reader))
-    own = own_calibration(calibration)
-    return intent if own is None else intent.model_copy(update={"calibration": own})
+    custom = own_calibration(calibration)
+    return intent if custom is None else intent.model_copy(update={"calibration": custom})
 
 
 def statements_of(

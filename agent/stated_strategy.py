@@ -31,12 +31,12 @@ from .results import StatedStrategyVerdict
 MAX_STATED_GPUS = 4096
 _DEGREES = tuple(StatedDegrees.model_fields)
 _STATED = "as was stated"
-# What a phase has beside the degrees that people state for engines.
+# What a phase of a plan has beside the degrees that people state for engines.
 _FURTHER = ("tp_expert", "kv_sp", "sp_kind", "stage_layers")
 
 
 def read_strategy(stated: StatedStrategy, architecture: Architecture, hardware: HardwareBlock) -> Strategy:
-    """The strategy that was stated; what was left open is what a serving engine would take.
+    """The strategy that was stated; what it leaves open is as a serving engine would take it.
 
     TP of the FFN is attention's, EP of a MoE model is the stage's width, DP fills the stated GPUs.
 
@@ -85,12 +85,12 @@ def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: H
     Raises:
         InputError: the strategy is larger than anything that can be laid out.
     """
-    shared = _said(block, architecture)
-    phases = {name: {**shared, **_said(as_mapping(block.get(name)), architecture)} for name in PHASES}
+    shared = _fields(block, architecture)
+    phases = {name: {**shared, **_fields(as_mapping(block.get(name)), architecture)} for name in PHASES}
     if not any(phases.values()) and _degree(block.get("dp")) is None:
         return None
-    for own, other in (("prefill", "decode"), ("decode", "prefill")):
-        _share_cut(phases[own], phases[other])
+    for phase_name, other in (("prefill", "decode"), ("decode", "prefill")):
+        _share_cut(phases[phase_name], phases[other])
     for phase in phases.values():
         if "tp_expert" in phase and "ep" not in phase:
             width = (phase.get("tp") or 1) * (phase.get("sp") or 1) * (phase.get("attention_dp") or 1)
@@ -103,50 +103,50 @@ def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: H
         prefill=degrees["prefill"],
         decode=degrees["decode"],
     )
-    found = read_strategy(stated, architecture, hardware)
-    whole = found.model_copy(
+    strategy = read_strategy(stated, architecture, hardware)
+    whole = strategy.model_copy(
         update={
-            "prefill": _with(found.prefill, phases["prefill"]),
-            "decode": _with(found.decode, phases["decode"]),
+            "prefill": _with(strategy.prefill, phases["prefill"]),
+            "decode": _with(strategy.decode, phases["decode"]),
         }
     )
     return whole.model_copy(update={"gpu_count": stated.gpus or gpu_count(whole)})
 
 
-def _share_cut(own: dict[str, Any], other: Mapping[str, Any]) -> None:
-    """Give a phase the stages of the other where it has as many and says nothing of their layers."""
-    if "stage_layers" in other and own.get("pp", other["pp"]) == other["pp"]:
-        own.setdefault("stage_layers", other["stage_layers"])
+def _share_cut(phase: dict[str, Any], other: Mapping[str, Any]) -> None:
+    """Give `phase` the stages of `other` if it has as many and states no layers of its own."""
+    if "stage_layers" in other and phase.get("pp", other["pp"]) == other["pp"]:
+        phase.setdefault("stage_layers", other["stage_layers"])
 
 
 def _degree(value: Any) -> int | None:
-    """A degree; no degree is negative, so that a sign before one is a dash."""
+    """`value` as a degree; a minus sign before it is a dash, since no degree is negative."""
     is_text = isinstance(value, str) and len(value) < 10 and value.strip().isdecimal()
     number = int(value) if is_text else as_int(value)
     return abs(number) if number is not None and DEGREE.hold(abs(number)) else None
 
 
-def _said(block: Mapping[str, Any], architecture: Architecture) -> dict[str, Any]:
-    """What of a phase's block can be laid out."""
-    found: dict[str, Any] = {name: _degree(block.get(name)) for name in (*_DEGREES, "tp_expert", "kv_sp")}
+def _fields(block: Mapping[str, Any], architecture: Architecture) -> dict[str, Any]:
+    """The fields of a phase's block that can be laid out."""
+    fields: dict[str, Any] = {name: _degree(block.get(name)) for name in (*_DEGREES, "tp_expert", "kv_sp")}
     sizes = [as_int(size) for size in as_list(block.get("stage_layers"))]
     cut = [size for size in sizes if size is not None and size > 0]
-    pp = found["pp"] or len(cut)
+    pp = fields["pp"] or len(cut)
     if len(cut) == len(sizes) == pp and sum(cut) == architecture.num_layers:
-        found |= {"stage_layers": tuple(cut), "pp": pp}
+        fields |= {"stage_layers": tuple(cut), "pp": pp}
     if block.get("sp_kind") in ("all_gather", "ulysses"):
-        found["sp_kind"] = block["sp_kind"]
-    return {name: value for name, value in found.items() if value is not None}
+        fields["sp_kind"] = block["sp_kind"]
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def _with(phase: PhaseStrategy, own: Mapping[str, Any]) -> PhaseStrategy:
-    further = {name: own[name] for name in _FURTHER if name in own}
+def _with(phase: PhaseStrategy, fields: Mapping[str, Any]) -> PhaseStrategy:
+    further = {name: fields[name] for name in _FURTHER if name in fields}
     # One group is none: the field is absent then.
     further["attention_dp"] = phase.attention_dp if (phase.attention_dp or 1) > 1 else None
     return PhaseStrategy.model_validate({**phase.model_dump(), **further})
 
 
-def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture) -> PhaseStrategy:
+def _phase(stated: StatedDegrees, other: StatedDegrees, architecture: Architecture) -> PhaseStrategy:
     """The degrees of one phase.
 
     Raises:
@@ -154,13 +154,13 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
     """
 
     def degree(name: str) -> int | None:
-        value: int | None = getattr(own, name)
-        # A phase that says its TP is a stage of its own: what goes with it is not that of the other one's.
-        is_shared = name == "pp" or own.tp is None
+        value: int | None = getattr(stated, name)
+        # A phase that states TP is a stage of its own: what goes with the other's TP is not shared.
+        is_shared = name == "pp" or stated.tp is None
         return value if value is not None or not is_shared else getattr(other, name)
 
     tp, attention_dp = degree("tp") or 1, degree("attention_dp")
-    sp = own.sp or 1
+    sp = stated.sp or 1
     width = tp * sp * (attention_dp or 1)
     if width > MAX_STATED_GPUS:
         raise InputError(
@@ -175,13 +175,13 @@ def _phase(own: StatedDegrees, other: StatedDegrees, architecture: Architecture)
     # Experts in fewer groups than there are devices are cut over the others, as engines do.
     tp_expert = width // ep if architecture.is_moe and width % ep == 0 and ep < width else None
     return PhaseStrategy(
-        pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=own.replicas,
+        pp=degree("pp") or 1, sp=sp, ep=ep, tp=tp, tp_ffn=tp_ffn, attention_dp=attention_dp, replicas=stated.replicas,
         tp_expert=tp_expert,
     )  # fmt: skip
 
 
 def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> StatedStrategyVerdict:
-    """What the rules and the estimate say of the strategy as it was stated."""
+    """The verdict of the rules and the estimate on the strategy as it was stated."""
     architecture, hardware = request.architecture, request.hardware
     try:
         strategy = read_strategy(stated, architecture, hardware)

@@ -1,7 +1,7 @@
 """The obvious wider degrees that no legal strategy has, each with the rule that forbids it: "why not TP 8?".
 
-Asked are the TP of a whole node and, of a model with experts, the EP of a node and of all the hardware. A degree that
-some legal strategy has is no matter of this module: the search has weighed it. It proposes nothing.
+It asks about the TP of a whole node and, for a model with experts, the EP of a node and of all the hardware. Degrees
+that some legal strategy has are left to the search, which weighs them. It proposes nothing.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def too_wide(request: SearchRequest) -> tuple[Alternative, ...]:
 
     At most one of each. `request` is the one that was searched; `reason` has the numbers that forbid the degree.
     """
-    found: list[Alternative] = []
+    alternatives: list[Alternative] = []
     for name, widths in _asked(request):
-        illegal = (one for width in widths if (one := _judged(request, name, width)) is not None)
-        found.extend(list(illegal)[:1])
-    return tuple(found)
+        illegal = (alternative for width in widths if (alternative := _judged(request, name, width)) is not None)
+        alternatives.extend(list(illegal)[:1])
+    return tuple(alternatives)
 
 
 def _asked(request: SearchRequest) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -48,7 +48,9 @@ def _asked(request: SearchRequest) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _judged(request: SearchRequest, name: str, width: int) -> Alternative | None:
-    """What forbids `name` of this width; `None` where a legal strategy has it, or where no rule on that degree does."""
+    """What forbids degree `name` of this width; `None` if a legal strategy has it, or no rule on that degree forbids
+    it.
+    """
     legal = stage_degrees(request.space, width, "decode")
     if any(getattr(degrees, name) == width for degrees in legal):
         return None

@@ -15,7 +15,7 @@ _BETWEEN_WORDS_S = 0.1
 
 @contextmanager
 def told_now_and_then(show: Callable[[str], None]) -> Generator[None]:
-    """`show` is told what the work inside does."""
+    """Calls `show` with each step of the work inside, at most ten times a second."""
     last = 0.0
 
     def tell(what: str) -> None:

@@ -53,14 +53,14 @@ def in_this_process(work: Callable[[Given], Result], tasks: Iterable[Task[Given]
 def on_local_cores(
     work: Callable[[Given], Result], tasks: Sequence[Task[Given]], jobs: int, died: Callable[[Given], Result]
 ) -> Finished[Given, Result]:
-    """On `jobs` processes of this machine, groups in the order of their first tasks.
+    """Run on `jobs` processes of this machine, groups in the order of their first tasks.
 
-    A task whose process dies is tried once more, alone; what `died` makes of it is the result where that dies too.
+    A task whose process dies is tried once more, alone; if that dies too, its result is what `died` returns.
     """
     suspects: list[Task[Given]] = []
     with _ended_early():
         yield from _on_lanes(work, _Waiting(tasks), jobs, suspects)
-        for task in sorted(suspects, key=lambda one: one.place):
+        for task in sorted(suspects, key=lambda suspect: suspect.place):
             yield task, _alone(work, task, died)
 
 
@@ -79,12 +79,12 @@ class _Waiting(Generic[Given]):
         return bool(self._groups)
 
     def take(self, last: Task[Given] | None) -> Task[Given]:
-        """The next task for a worker whose last one this was: of the same group, of a new one, or of the longest."""
+        """The next task for a worker that did `last`: of the same group, of a new one, or of the longest."""
         group = None if last is None else _group_of(last)
         if group not in self._groups:
-            group = next((one for one in self._untouched if one in self._groups), None)
+            group = next((key for key in self._untouched if key in self._groups), None)
             if group is None:
-                group = max(self._groups, key=lambda one: len(self._groups[one]))
+                group = max(self._groups, key=lambda key: len(self._groups[key]))
         waiting = self._groups[group]
         task = waiting.pop()
         if not waiting:
@@ -125,7 +125,7 @@ class _Lane(Struct, Generic[Given]):
 def _on_lanes(
     work: Callable[[Given], Result], waiting: _Waiting[Given], jobs: int, suspects: list[Task[Given]]
 ) -> Finished[Given, Result]:
-    """Work off what is `waiting`; a task that was running when its process died is put with the `suspects`."""
+    """Work off what is `waiting`; a task whose process died joins the `suspects`."""
     idle: list[_Lane[Given]] = [_Lane() for _ in range(jobs)]
     running: dict[Future[Result], _Lane[Given]] = {}
     lanes = [*idle]
@@ -179,7 +179,7 @@ def _submitted(pool: ProcessPoolExecutor, work: Callable[[Given], Result], task:
 
 @contextmanager
 def _ended_early() -> Iterator[None]:
-    """Left early, the processes that were started within are ended at once and not waited for."""
+    """If the body is left early, end the processes that were started in it at once, without waiting."""
     others = set(multiprocessing.active_children())
     try:
         yield
