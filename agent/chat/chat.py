@@ -121,7 +121,7 @@ class Chat:
         return shown_before(self.session)
 
     def begin(self, text: str, said: Sequence[Said], on_text: Callable[[str], None] | None = None) -> ChatAnswer:
-        """Plan for a request whose words are `text` and which briefs and options (`said`) state more of.
+        """Plan for a request: its words are `text`, and briefs and options state more of it as `said`.
 
         Raises:
             InputError: the session cannot be written.
@@ -179,24 +179,24 @@ class Chat:
         self, text: str, on_text: Callable[[str], None] | None, said: tuple[Said, ...], what: Given | None = None
     ) -> ChatAnswer:
         text = self.session.redacted(harmless(text.strip()))
-        kept = text[:MAX_REQUEST_CHARACTERS]
+        bounded = text[:MAX_REQUEST_CHARACTERS]
         at = self.state.at
         earlier = self.record.turns[-1] if self.record.turns else None
         stated: dict[str, object] = {}
         if said:
-            stated["said"] = [one.model_dump(mode="json", exclude_defaults=True) for one in said]
+            stated["said"] = [statement.model_dump(mode="json", exclude_defaults=True) for statement in said]
         if what is not None:
             stated["given"] = what.model_dump(mode="json", exclude_defaults=True)
-        # A document is kept once, with what it came to.
+        # A document is kept once, with its outcome.
         is_kept = what is None or what.plan is None
-        self.session.add(("turn", {"text": kept, "at": at, **(stated if is_kept else {})}))
-        turn = self.record.begin(kept, at, said, what)
+        self.session.add(("turn", {"text": bounded, "at": at, **(stated if is_kept else {})}))
+        turn = self.record.begin(bounded, at, said, what)
         if self._log is not None:
             self._log.add("turn", {"text": text, **stated})
         writer = TurnWriter(self.state, self.record, turn, on_text, self._keeper.stream())
         error: str | None = None
         try:
-            with speaking(language_of(text, [one.text for one in self.record.turns[:-1]])):
+            with speaking(language_of(text, [past.text for past in self.record.turns[:-1]])):
                 try:
                     with within(self._time_limit_s):
                         outcome = led(self._outcome(turn, text, writer, earlier))
@@ -221,8 +221,8 @@ class Chat:
         if turn.said:
             return begin(work, text, turn.said)
         if not text:
-            what = say('Say what to plan, such as "Llama-3.1-70B on 8 H100"; /help lists what can be said.')
-            return Outcome("ask", f"{what}\n")
+            prompt = say('Say what to plan, such as "Llama-3.1-70B on 8 H100"; /help lists what can be said.')
+            return Outcome("ask", f"{prompt}\n")
         if len(text) > MAX_REQUEST_CHARACTERS:
             too_long = "the text has {length:,} characters; at most {most:,} are read"
             raise InputError(say(too_long, length=len(text), most=MAX_REQUEST_CHARACTERS))
@@ -303,7 +303,7 @@ class Chat:
         return unaided if unaided.planned is not None or wants_command else None
 
     def _unaided(self) -> Work:
-        """What a turn works on where no model is asked."""
+        """What a turn works with when no model is asked."""
         return Work(self.state, _built_in, self._calibration, self._width)
 
     def _work(self, turn_budget: TurnBudget | None) -> Work:
@@ -315,8 +315,8 @@ class Chat:
 
     def _answer(self, turn: Turn, outcome: Outcome, text: str, error: str | None = None) -> ChatAnswer:
         session = None if self.session.path is None else name_of(self.session.path)
-        heard = {"turn": turn.number, "input": turn.text, "text": text, "error": error, "session": session}
-        answer = ChatAnswer.of(outcome, self.result if outcome.is_of_plan else None, heard)
+        turn_fields = {"turn": turn.number, "input": turn.text, "text": text, "error": error, "session": session}
+        answer = ChatAnswer.of(outcome, self.result if outcome.is_of_plan else None, turn_fields)
         if self._log is not None:
             self._log.add("answer", answer_data(answer))
         return answer

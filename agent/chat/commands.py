@@ -26,7 +26,7 @@ from .turns.what_if import what_if
 from .turns.why import why, why_not_words
 from .turns.work import Work
 
-# Of what was shown, so much is shown again: it is written down once more each time.
+# So much of what was shown is shown again, since it is written down once more each time.
 _MOST_LOGGED = 100_000
 
 # Named where a path is meant, these are no file names.
@@ -112,21 +112,23 @@ def _why(call: Call) -> Outcome:
 
 
 def _what_if(call: Call) -> Outcome:
-    found = what_if(call.work, call.rest)
-    if found is None:
+    outcome = what_if(call.work, call.rest)
+    if outcome is None:
         raise InputError(say("what if what? say a change, such as /whatif the prompts were 32k"))
-    return found
+    return outcome
 
 
 def _help(call: Call) -> Outcome:
-    width = max(len(f"/{name} {one.takes}".rstrip()) for name, one in COMMANDS.items())
-    rows = [f"  {f'/{name} {one.takes}'.rstrip():<{width}}  {say(one.does)}" for name, one in COMMANDS.items()]
-    said = say(
+    width = max(len(f"/{name} {command.takes}".rstrip()) for name, command in COMMANDS.items())
+    rows = [
+        f"  {f'/{name} {command.takes}'.rstrip():<{width}}  {say(command.does)}" for name, command in COMMANDS.items()
+    ]
+    intro = say(
         "Say what to plan, then change it in words: now with 16 GPUs; use fp8; TPOT under 30 ms; drop the limit on\n"
         "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003;\n"
         "is this risky? what would change your mind? which vllm flags? 有风险吗；什么情况下会改变选择."
     )
-    return Outcome("show", "\n".join((said, "", *rows)) + "\n", is_found=False)
+    return Outcome("show", "\n".join((intro, "", *rows)) + "\n", is_found=False)
 
 
 COMMANDS: dict[str, Command] = {

@@ -20,7 +20,7 @@ TOGETHER: dict[str, tuple[str, ...]] = {
     "gpus": _COUNTS,
     "nodes": _COUNTS,
     "precision": _FORMATS,
-    **{one.field: (one.field, one.statistic) for one in LATENCY_LIMITS},
+    **{limit.field: (limit.field, limit.statistic) for limit in LATENCY_LIMITS},
     "input_tokens": ("input_tokens", "input_tokens_range"),
     "output_tokens": ("output_tokens", "output_tokens_range"),
 }
@@ -77,4 +77,4 @@ class EditPage:
         if name == "gpus":
             self.stated["gpus_open"] = True
             self.words["gpus_open"] = said_as
-        self.dropped += [one for one in TOGETHER.get(name, (name,)) if one not in self.stated]
+        self.dropped += [field for field in TOGETHER.get(name, (name,)) if field not in self.stated]

@@ -52,11 +52,11 @@ def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
             read(reader)
     _objective(reader)
     is_joined = words.JOINED.search(reader.text) is not None
-    left = reader.text.strip(_ENDS)
-    read = read_words(left) if left else Said()
-    own = Said(**reader.stated, words=reader.words)
+    remaining = reader.text.strip(_ENDS)
+    read = read_words(remaining) if remaining else Said()
+    changed = Said(**reader.stated, words=reader.words)
     return Edit(
-        said=merge_said([read, own]) if stated_fields(own) else read,
+        said=merge_said([read, changed]) if stated_fields(changed) else read,
         dropped=tuple(dict.fromkeys(reader.dropped)),
         forbidden=tuple(reader.forbidden),
         whole_attention=reader.whole_attention,
@@ -88,25 +88,25 @@ def _back(reader: EditPage) -> None:
     value = _figure(bare["figure"])
     assert reader.now is not None
     # How long ago each figure last was that; the nearest is meant.
-    found: list[tuple[int, str, Spoken]] = []
+    candidates: list[tuple[int, str, Spoken]] = []
     for name, get in FIGURES.items():
         if get(reader.now.intent) == value:
             continue
-        ago = next((at for at, one in enumerate(reversed(reader.spoken)) if get(one.intent) == value), None)
+        ago = next((at for at, request in enumerate(reversed(reader.spoken)) if get(request.intent) == value), None)
         if ago is not None:
-            found.append((ago, name, reader.spoken[-1 - ago]))
-    if not found:
+            candidates.append((ago, name, reader.spoken[-1 - ago]))
+    if not candidates:
         reader.ask("nothing was {value:g} before: say what is to be {value:g}, such as '{value:g} GPUs'", value=value)
         reader.text = ""
         return
-    _, name, then = min(found, key=lambda one: one[0])
+    _, name, then = min(candidates, key=lambda candidate: candidate[0])
     said_as = reader.take(match)
-    for one in TOGETHER.get(name, (name,)):
-        earlier = getattr(then.said, one)
-        if earlier == getattr(Said(), one):
-            reader.dropped.append(one)
+    for field in TOGETHER.get(name, (name,)):
+        earlier = getattr(then.said, field)
+        if earlier == getattr(Said(), field):
+            reader.dropped.append(field)
         else:
-            reader.stated[one], reader.words[one] = earlier, said_as
+            reader.stated[field], reader.words[field] = earlier, said_as
     reader.read_as(said_as, say("{title} {value:g}, as it was before", title=title(name), value=value))
 
 
@@ -183,9 +183,9 @@ def _shift(reader: EditPage, shift: Shift, said_as: str) -> None:
 
 def _left_relative(reader: EditPage) -> None:
     """A figure beside words that compare is not taken for the new value."""
-    left = still_relative(reader.text)
-    if left is not None:
-        reader.ask("{said!r}: more or less of what, and from what? say the new figure with its name", said=left)
+    relative = still_relative(reader.text)
+    if relative is not None:
+        reader.ask("{said!r}: more or less of what, and from what? say the new figure with its name", said=relative)
         reader.text = ""
 
 
@@ -223,7 +223,7 @@ def _forbidden(reader: EditPage) -> None:
 
 def _states_attention_dp(said: Said) -> bool:
     strategy = said.strategy
-    return strategy is not None and any((one.attention_dp or 1) > 1 for one in (strategy.prefill, strategy.decode))
+    return strategy is not None and any((phase.attention_dp or 1) > 1 for phase in (strategy.prefill, strategy.decode))
 
 
 def _directions(reader: EditPage) -> None:

@@ -81,7 +81,7 @@ MOVES = re.compile(
     rf"(?=(?:{FIELD})(?:\s{_LIMIT})?\s(?:to|at|down\sto|up\sto)\s?[<≤]?\d)",
     re.IGNORECASE,
 )
-# What a change says of all that it does not name: that it stays, as it does anyway.
+# What a change says of all that it does not name: that it stays, as it does in any case.
 ALL_ELSE = re.compile(
     r"(?:[,;]?\s?(?:(?:but|and|while)\s)?(?:please\s)?(?<![A-Za-z])"
     r"(?:(?:do\snot|don'?t|without)\s(?:chang(?:e|ing)|touch(?:ing)?)\s(?:anything\selse|the\srest)"
@@ -117,7 +117,7 @@ _FACTORS = {
 }
 _FACTOR = "|".join(f"(?P<x{str(value).replace('.', '_')}>{words})" for value, words in _FACTORS.items())
 FACTORS = {f"x{str(value).replace('.', '_')}": value for value in _FACTORS}
-FACTORS_SAID = {value: re.compile(rf"(?<![A-Za-z])(?:{said})", re.IGNORECASE) for value, said in _FACTORS.items()}
+FACTORS_SAID = {value: re.compile(rf"(?<![A-Za-z])(?:{words})", re.IGNORECASE) for value, words in _FACTORS.items()}
 SCALE = re.compile(
     rf"(?<![A-Za-z])(?:{_FACTOR}|(?P<times>\d{{1,4}}(?:\.\d{{1,2}})?)\s?(?:x|times|倍))"
     r"(?:\s(?:the|our|my|as\s(?:many|much|long|large|big|high)|more|number|amount|of)){0,5}\s?"

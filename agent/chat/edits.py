@@ -56,7 +56,7 @@ def stated_fields(said: Said) -> set[str]:
 def apply_edit(current: Said, edit: Edit) -> Said:
     """The request `current` with `edit` done to it."""
     said, updates = edit.said, dict[str, Any]()
-    # How earlier words were read was told when they were said.
+    # How earlier words were read was shown when they were said.
     base = current.model_copy(update={"readings": (), "unread": ()})
     unsaid = Said()
     for name in edit.dropped:
@@ -66,8 +66,8 @@ def apply_edit(current: Said, edit: Edit) -> Said:
     if _names_other_card(base, said):
         # The links of a node are the card's; those between nodes stay as they are.
         updates["intra_node_bw_gb_s"] = None
-    kept = {name: text for name, text in base.words.items() if name not in updates}
-    merged = merge_said([base.model_copy(update={**updates, "words": kept}), said])
+    words = {name: text for name, text in base.words.items() if name not in updates}
+    merged = merge_said([base.model_copy(update={**updates, "words": words}), said])
     strategy = merged.strategy
     if edit.is_joined and base.strategy is not None and said.strategy is not None and "strategy" not in edit.dropped:
         strategy = _joined(base.strategy, said.strategy)
@@ -76,7 +76,7 @@ def apply_edit(current: Said, edit: Edit) -> Said:
     return merged.model_copy(
         update={
             "strategy": strategy,
-            # What was weighed is decided where one is asked for.
+            # Asking for one strategy settles which were weighed against each other.
             "compared": merged.compared if strategy == base.strategy else said.compared,
             "readings": edit.readings,
             "unread": tuple(dict.fromkeys(edit.unread)),
@@ -94,11 +94,11 @@ def _joined(before: StatedStrategy, after: StatedStrategy) -> StatedStrategy:
         phase: getattr(before, phase).model_copy(update=getattr(after, phase).model_dump(exclude_none=True))
         for phase in ("prefill", "decode")
     }
-    own = {name: getattr(after, name) for name in ("dp", "gpus") if getattr(after, name) is not None}
-    return before.model_copy(update={**phases, **own})
+    counts = {name: getattr(after, name) for name in ("dp", "gpus") if getattr(after, name) is not None}
+    return before.model_copy(update={**phases, **counts})
 
 
 def _with_whole_attention(strategy: StatedStrategy) -> StatedStrategy:
-    one = {"attention_dp": 1}
-    phases = {phase: getattr(strategy, phase).model_copy(update=one) for phase in ("prefill", "decode")}
+    degrees = {"attention_dp": 1}
+    phases = {phase: getattr(strategy, phase).model_copy(update=degrees) for phase in ("prefill", "decode")}
     return strategy.model_copy(update=phases)

@@ -49,7 +49,7 @@ TITLES = {
 
 def title(name: str) -> str:
     """What a figure is called."""
-    latency = next((one.name for one in LATENCY_LIMITS if one.field == name), None)
+    latency = next((limit.name for limit in LATENCY_LIMITS if limit.field == name), None)
     return say(TITLES.get(name, name.replace("_", " "))) if latency is None else limit_title(latency)
 
 
@@ -69,7 +69,7 @@ def sum_text(value: float, sign: str, by: float, result: float) -> str:
 
 
 def last_changed(spoken: Sequence[Spoken]) -> str | None:
-    """The one figure by which the last two different requests differ; `None` where that is not one."""
+    """The figure by which the last two different requests differ; `None` if they differ by several."""
     for before, after in zip(reversed(spoken[:-1]), reversed(spoken), strict=False):
         names = [name for name, get in FIGURES.items() if get(before.intent) != get(after.intent)]
         if "gpus" in names and "nodes" in names:  # the number of nodes follows from that of the GPUs
@@ -100,6 +100,6 @@ def unlike(hardware: HardwareChoice | None, card: str | None, each: int | None) 
 
 
 def example(intent: Intent, name: str) -> str:
-    """A field with a figure that might be said of it."""
+    """A field with a figure, as an example."""
     value = FIGURES[name](intent) if name in FIGURES else None
     return f"{title(name)} {2 * value if value else 16:g}"

@@ -11,7 +11,7 @@ from ...tools.plan.document import TWO_BATCH, Plan, Strategy
 from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..stated_arguments import Arguments, said_of_arguments
 
-# What a form calls one field is several of a request: what is set there takes the place of what was said of these.
+# One field of a form sets several fields of a request, and replaces what was stated of them.
 _COUNTS = ("nodes", "gpus_per_node", "gpus", "gpus_of_kinds", "gpus_open")
 _LENGTHS = ("lengths", "trace")
 _FIELDS: dict[str, tuple[str, ...]] = {
@@ -19,13 +19,13 @@ _FIELDS: dict[str, tuple[str, ...]] = {
     "hardware": ("accelerator", "accelerator_object", *_COUNTS, "intra_node_bw_gb_s", "inter_node_bw_gb_s"),
     "input_tokens": ("input_tokens", "input_tokens_range", *_LENGTHS),
     "output_tokens": ("output_tokens", "output_tokens_range", *_LENGTHS),
-    **{one.figure: (one.field,) for one in LATENCY_LIMITS},
+    **{limit.figure: (limit.field,) for limit in LATENCY_LIMITS},
     "precision": ("precisions",),
     "engine": ("engine", "engine_version"),
 }
-# What is left open with a field besides: it stays where that is set to another value.
+# Fields that are opened again along with a field of a form, and stay when that is set to another value.
 _BESIDES: dict[str, tuple[str, ...]] = {
-    **{one.figure: (one.statistic,) for one in LATENCY_LIMITS},
+    **{limit.figure: (limit.statistic,) for limit in LATENCY_LIMITS},
     "precision": ("weights", "kv_cache", "activations"),
 }
 _DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")

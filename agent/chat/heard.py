@@ -39,13 +39,13 @@ _ASSENT = re.compile(
 )
 _DISSENT = re.compile(r"(?<![a-z])(?:no|not|don'?t|never|neither|instead)(?![a-z])|不|别|没有", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]{4,}|[\u4e00-\u9fff]{2}")
-# Which field's ways of following from words a unit has; others stand as they are.
+# The field by whose derivations a figure of a unit may follow from words; other figures must stand in them as they are.
 _FIELD_OF = {
     **dict.fromkeys(("count", "gpus", "nodes", "requests", "tokens"), "concurrency"),
     **dict.fromkeys(("requests/s", "requests/s/user"), "request_rate"),
     "share": "prefix_cache_hit_rate",
 }
-# What a time may be of; a figure of one is none of the other.
+# What a time may measure; a figure of one is not a figure of another.
 _TIMED = {
     "TTFT": re.compile(r"ttft|first[\s\-]token|首\s?(?:个\s?)?(?:token|字)", re.IGNORECASE),
     "TPOT": re.compile(
@@ -61,7 +61,7 @@ _MOST_NAMED = 6
 
 
 class Heard(Struct, frozen=True):
-    """Texts of the person, with the questions that he agreed to, and texts of tools."""
+    """Texts of the person, with the questions that they agreed to, and texts of tools."""
 
     person: tuple[str, ...]
     tools: tuple[str, ...]
@@ -69,48 +69,54 @@ class Heard(Struct, frozen=True):
     @classmethod
     def of(cls, events: Iterable[Event], answers: Sequence[str] = ()) -> Heard:
         """What was said in a session; `answers` are those of tools in this turn that were not shown."""
-        person, tools, asked, own = list[str](), list(answers), "", ""
+        person, tools, asked, spoken = list[str](), list(answers), "", ""
         for event in events:
             text = str(event.data.get("text", ""))
             if event.kind == "turn":
-                asked, own = (asked_in(own) or asked) if text.startswith("/") else asked_in(own), ""
+                asked, spoken = (asked_in(spoken) or asked) if text.startswith("/") else asked_in(spoken), ""
                 if asked and agrees(text, asked):
                     person.append(asked)
-                person += [text, *(words for one in event.data.get("said", ()) for words in _stated(one))]
+                person += [text, *(words for statement in event.data.get("said", ()) for words in _stated(statement))]
             elif event.kind == "shown" and event.data.get("by") == "model":
-                own += text
+                spoken += text
             elif event.kind == "shown" and "by" not in event.data:
                 tools.append(text)
         return cls(tuple(filter(None, map(_obeyed, person))), tuple(tools))
 
     def unsaid(self, words: str) -> str | None:
-        """The first figure or name in the words of a call that nobody said; `None` where each was."""
+        """The first figure or name in the words of a call that nobody said; `None` if each was said."""
         return next((text for text, is_said in self._parts(words) if not is_said), None)
 
     def unchecked(self, words: str) -> tuple[str, ...]:
         """Figures in a model's statements that nobody said; what it asks for is no statement."""
         plain = normalise(statements(words))
-        found = [
-            one.words
-            for one, of in _figures(plain, "model")
-            if (one.unit != "count" or _TIMES.match(plain, one.end)) and not self._has(one, of, is_claim=True)
+        unheard = [
+            quantity.words
+            for quantity, of in _figures(plain, "model")
+            if (quantity.unit != "count" or _TIMES.match(plain, quantity.end))
+            and not self._has(quantity, of, is_claim=True)
         ]
-        found += [match.group() for match in _DEGREE.finditer(plain) if not self._has_degree(match)]
-        return tuple(dict.fromkeys(found))[:_MOST_NAMED]
+        unheard += [match.group() for match in _DEGREE.finditer(plain) if not self._has_degree(match)]
+        return tuple(dict.fromkeys(unheard))[:_MOST_NAMED]
 
     def _parts(self, words: str) -> Iterator[tuple[str, bool]]:
         """Each figure and name of `words`, and whether it was said."""
         plain, texts = normalise(words), (*self.person, *self.tools)
-        named = [(one.start, one.end) for one in (*hardware.mentions(plain), *model_mentions.mentions(plain))]
-        for one, of in _figures(plain, "model"):
-            if not any(start <= one.start and one.end <= end for start, end in named):
-                yield " ".join((*sorted(of), one.words)), self._has(one, of)
+        named = [
+            (mention.start, mention.end) for mention in (*hardware.mentions(plain), *model_mentions.mentions(plain))
+        ]
+        for quantity, of in _figures(plain, "model"):
+            if not any(start <= quantity.start and quantity.end <= end for start, end in named):
+                yield " ".join((*sorted(of), quantity.words)), self._has(quantity, of)
         for match in _DEGREE.finditer(plain):
             yield match.group(), self._has_degree(match)
         for match in _FORMAT.finditer(plain):
             yield match.group(), any(is_spelled("weights", match.group().lower(), text, Said()) for text in texts)
         for match in _STATISTIC.finditer(plain):
-            yield match.group(), any(is_spelled("ttft_statistic", match.group().lower(), one, Said()) for one in texts)
+            yield (
+                match.group(),
+                any(is_spelled("ttft_statistic", match.group().lower(), text, Said()) for text in texts),
+            )
         known = {name for text in texts for name in _names(text)}
         yield from (
             (name, name in known or any(name.lower() in text.lower() for text in texts)) for name in _names(plain)
@@ -119,24 +125,27 @@ class Heard(Struct, frozen=True):
             if (match := said_as.search(plain)) is not None:
                 yield (
                     match.group(),
-                    any(said_as.search(normalise(one)) or has_number(factor, one) for one in self.person),
+                    any(said_as.search(normalise(text)) or has_number(factor, text) for text in self.person),
                 )
         for name in _relaxations(plain):
             parallel = "tp" if name == "tp_in_expert" else "sp" if name == "kv_sequence_decode" else name
             yield f"allowing {name}", any(names_parallel(parallel, text) for text in self.person)
 
-    def _has(self, one: Quantity, of: frozenset[str], *, is_claim: bool = False) -> bool:
-        """Whether a figure was said, of the same thing where both say of what.
+    def _has(self, quantity: Quantity, of: frozenset[str], *, is_claim: bool = False) -> bool:
+        """Whether a figure was said, of the same thing if both name one.
 
         A claim may round it, and what tools print in tables has its unit elsewhere.
         """
-        field, tolerance = _FIELD_OF.get(one.unit), _ROUNDED if is_claim else _EXACT
-        if field and any(derived(field, end, text) is not None for end in _ends(one) for text in self.person):
+        field, tolerance = _FIELD_OF.get(quantity.unit), _ROUNDED if is_claim else _EXACT
+        if field and any(derived(field, end, text) is not None for end in _ends(quantity) for text in self.person):
             return True
-        bare = is_claim or one.unit == "count"
-        said = [known for text in self.person for known in _figures(text, "person")]
-        said += [known for text in self.tools for known in _figures(text, "tools") if bare or known[0].unit != "count"]
-        return any(_is_same(one, other, tolerance) and (not of or not what or of & what) for other, what in said)
+        bare = is_claim or quantity.unit == "count"
+        heard = [known for text in self.person for known in _figures(text, "person")]
+        heard += [known for text in self.tools for known in _figures(text, "tools") if bare or known[0].unit != "count"]
+        return any(
+            _is_same(quantity, other, tolerance) and (not of or not other_of or of & other_of)
+            for other, other_of in heard
+        )
 
     def _has_degree(self, match: re.Match[str]) -> bool:
         name, value = match["name"].lower(), float(match["value"])
@@ -148,15 +157,15 @@ class Heard(Struct, frozen=True):
 
 def asked_in(words: str) -> str:
     """The questions in a model's words, each with the sentence before it ("I would halve them. Shall I?"); or ""."""
-    sentences = [one for match in _SENTENCE.finditer(words) if (one := match.group().strip())]
-    asked = {at for at, one in enumerate(sentences) if one.endswith(("?", "？"))}
-    return " ".join(one for at, one in enumerate(sentences) if at in asked or at + 1 in asked)
+    sentences = [sentence for match in _SENTENCE.finditer(words) if (sentence := match.group().strip())]
+    asked = {at for at, sentence in enumerate(sentences) if sentence.endswith(("?", "？"))}
+    return " ".join(sentence for at, sentence in enumerate(sentences) if at in asked or at + 1 in asked)
 
 
 def statements(words: str) -> str:
     """A model's words without its questions."""
     sentences = (match.group() for match in _SENTENCE.finditer(words))
-    return "".join(one for one in sentences if not one.endswith(("?", "？")))
+    return "".join(sentence for sentence in sentences if not sentence.endswith(("?", "？")))
 
 
 def agrees(text: str, asked: str) -> bool:
@@ -169,10 +178,10 @@ def agrees(text: str, asked: str) -> bool:
 def _obeyed(text: str) -> str:
     """A text of the person without the sentences that pretend to give orders to a model."""
     trusted = Trusted.of(text)
-    kept = trusted.text
+    remaining = trusted.text
     for sentence in trusted.set_aside:
-        kept = kept.replace(sentence, " ")
-    return kept
+        remaining = remaining.replace(sentence, " ")
+    return remaining
 
 
 def _stated(said: dict[str, object]) -> tuple[str, ...]:
@@ -180,57 +189,65 @@ def _stated(said: dict[str, object]) -> tuple[str, ...]:
     return (" ; ".join(f"{name.replace('_', ' ')} {value}" for name, value in said.items()),)
 
 
-def _ends(one: Quantity) -> tuple[float, ...]:
-    ends = (one.value, one.decimal_value)
-    return ends if one.upper is None else (*ends, one.upper)
+def _ends(quantity: Quantity) -> tuple[float, ...]:
+    ends = (quantity.value, quantity.decimal_value)
+    return ends if quantity.upper is None else (*ends, quantity.upper)
 
 
-def _is_same(one: Quantity, other: Quantity, tolerance: float) -> bool:
+def _is_same(quantity: Quantity, other: Quantity, tolerance: float) -> bool:
     """Whether two figures are the same: in value, and in unit where both have one; a speed is a time for each token."""
-    if one.unit == other.unit or "count" in (one.unit, other.unit) or {one.unit, other.unit} == {"ms", "ms/token"}:
-        return any(_close(a, b, tolerance) for a in _ends(one) for b in _ends(other))
-    speeds = [both for both in ((one, other), (other, one)) if both[0].unit in _SPEEDS and "ms" in both[1].unit]
+    if (
+        quantity.unit == other.unit
+        or "count" in (quantity.unit, other.unit)
+        or {quantity.unit, other.unit} == {"ms", "ms/token"}
+    ):
+        return any(_close(a, b, tolerance) for a in _ends(quantity) for b in _ends(other))
+    speeds = [
+        both for both in ((quantity, other), (other, quantity)) if both[0].unit in _SPEEDS and "ms" in both[1].unit
+    ]
     # What is turned round is rounded: "33 ms" of 30 tokens/s.
     return any(fast.value and _close(slow.value, 1000 / fast.value, _ROUNDED) for fast, slow in speeds)
 
 
-def _close(one: float, other: float, tolerance: float) -> bool:
-    return abs(one - other) <= tolerance * max(abs(one), abs(other), 1e-9)
+def _close(value: float, other: float, tolerance: float) -> bool:
+    return abs(value - other) <= tolerance * max(abs(value), abs(other), 1e-9)
 
 
 @lru_cache(maxsize=1024)
 def _figures(text: str, by: _Source) -> tuple[tuple[Quantity, frozenset[str]], ...]:
-    """The figures of a text, times with what they may be the times of."""
+    """The figures of a text; times come with what they may measure."""
     plain = normalise(text)
-    found = find_quantities(plain)
-    ends = (0, *(one.end for one in found))
-    starts = (*(one.start for one in found[1:]), len(plain))
+    quantities = find_quantities(plain)
+    ends = (0, *(quantity.end for quantity in quantities))
+    starts = (*(quantity.start for quantity in quantities[1:]), len(plain))
     return tuple(
-        (one, _times_of(plain, one, before, after, by) if "ms" in one.unit else frozenset[str]())
-        for one, before, after in zip(found, ends, starts, strict=False)
+        (quantity, _times_of(plain, quantity, before, after, by) if "ms" in quantity.unit else frozenset[str]())
+        for quantity, before, after in zip(quantities, ends, starts, strict=False)
     )
 
 
-def _times_of(plain: str, one: Quantity, before: int, after: int, by: _Source) -> frozenset[str]:
-    """What a time is of: in a line of a tool the name before it; in words the names up to the figures beside it.
+def _times_of(plain: str, quantity: Quantity, before: int, after: int, by: _Source) -> frozenset[str]:
+    """What a time measures: in a line of a tool the name before it; in words the names up to the figures beside it.
 
-    A person may write them before or after, and is given the benefit.
+    A person may write the name before or after the figure; both count.
     """
-    breaks = [0, *(match.end() for match in _BREAK.finditer(plain, 0, one.start))]
-    stop = _BREAK.search(plain, one.end)
+    breaks = [0, *(match.end() for match in _BREAK.finditer(plain, 0, quantity.start))]
+    stop = _BREAK.search(plain, quantity.end)
     named = sorted((match.start(), name) for name, words in _TIMED.items() for match in words.finditer(plain))
     if by == "tools":
-        return frozenset([name for at, name in named if breaks[-1] <= at < one.start][-1:])
-    first = frozenset(name for at, name in named if max(before, breaks[-1]) <= at < one.start)
-    last = frozenset(name for at, name in named if one.end <= at < min(after, stop.start() if stop else after))
+        return frozenset([name for at, name in named if breaks[-1] <= at < quantity.start][-1:])
+    first = frozenset(name for at, name in named if max(before, breaks[-1]) <= at < quantity.start)
+    last = frozenset(name for at, name in named if quantity.end <= at < min(after, stop.start() if stop else after))
     return first | last if by == "person" or not first else first
 
 
 @lru_cache(maxsize=512)
 def _names(text: str) -> tuple[str, ...]:
     """Models, accelerators and engines that a text names, as the catalogues call them."""
-    cards = (one.accelerator.id for one in hardware.mentions(text) if one.accelerator is not None)
-    models = (one.words if one.entry is None else one.entry.name for one in model_mentions.mentions(text))
+    cards = (mention.accelerator.id for mention in hardware.mentions(text) if mention.accelerator is not None)
+    models = (
+        mention.words if mention.entry is None else mention.entry.name for mention in model_mentions.mentions(text)
+    )
     engine = known_engine(text)
     return (*cards, *models, *(() if engine is None else (engine,)))
 

@@ -18,12 +18,12 @@ class Keeper:
     """Keeps what is known to be secret out of texts: secrets of `client`, and those that the environment holds."""
 
     def __init__(self, client: ModelClient | None) -> None:
-        self._own: Callable[[str], str] = getattr(client, "redact", str)
+        self._redact_client: Callable[[str], str] = getattr(client, "redact", str)
         self._redactor = Redactor(_of_environment())
 
     def text(self, text: str) -> str:
         """`text` without secrets."""
-        return self._redactor.text(self._own(text))
+        return self._redactor.text(self._redact_client(text))
 
     def stream(self) -> RedactedStream:
         """For a text that comes in pieces, which a secret of the environment may be cut between.
@@ -34,9 +34,9 @@ class Keeper:
 
 
 def _of_environment() -> list[str]:
-    found = [value for name, value in os.environ.items() if _NAMES.search(name) and len(value) >= _LEAST_CHARACTERS]
+    values = [value for name, value in os.environ.items() if _NAMES.search(name) and len(value) >= _LEAST_CHARACTERS]
     password = urlsplit(os.environ.get("OPENAI_BASE_URL", "")).password if _is_url() else None
-    return [*found, *([password] if password else [])]
+    return [*values, *([password] if password else [])]
 
 
 def _is_url() -> bool:

@@ -19,7 +19,7 @@ _ANY = "In English:"
 
 
 def led(outcome: Outcome) -> Outcome:
-    """`outcome` with a line before it that says what it is, where its own first line should not be in English."""
+    """`outcome`, after a line that says what it is if its own first line is in English and should not be."""
     first = outcome.text.strip().partition("\n")[0]
     if is_english() or not first or HAN.search(first):
         return outcome

@@ -52,47 +52,53 @@ def _state(state: State) -> str:
     now, aside = state.now, state.aside
     if now is None:
         return "(nothing was asked for yet)"
-    told: dict[str, Any] = {"request": request_facts(now.intent), "plan": list(plan_lines(now.result))}
+    facts: dict[str, Any] = {"request": request_facts(now.intent), "plan": list(plan_lines(now.result))}
     if aside is not None:
-        told["looked at on the side, may be taken"] = aside.title
-    return json.dumps(told, ensure_ascii=False, indent=1)
+        facts["looked at on the side, may be taken"] = aside.title
+    return json.dumps(facts, ensure_ascii=False, indent=1)
 
 
 def _decided(decisions: Sequence[Decision]) -> str:
     left_out = len(decisions) - _MOST_DECISIONS
     lines = [f"({left_out} before these)"] if left_out > 0 else []
-    for one in decisions[-_MOST_DECISIONS:]:
-        answered = f", which answers {json.dumps(one.asked[:_MOST_OF_WORDS], ensure_ascii=False)}" if one.asked else ""
-        said = json.dumps(one.words[:_MOST_OF_WORDS], ensure_ascii=False)
-        lines.append(f"turn {one.turn}: {said}{answered}: {'; '.join(one.changes) or 'a request'} -> {one.title}")
+    for decision in decisions[-_MOST_DECISIONS:]:
+        answered = (
+            f", which answers {json.dumps(decision.asked[:_MOST_OF_WORDS], ensure_ascii=False)}"
+            if decision.asked
+            else ""
+        )
+        words = json.dumps(decision.words[:_MOST_OF_WORDS], ensure_ascii=False)
+        lines.append(
+            f"turn {decision.turn}: {words}{answered}: {'; '.join(decision.changes) or 'a request'} -> {decision.title}"
+        )
     return "\n".join(lines)
 
 
 def _talk(turns: Sequence[Turn], budget_tokens: int) -> str:
-    """The last turns, whole where they fit."""
-    kept = [(turn, list(turn.parts)) for turn in turns]
-    left = budget_tokens - sum(_tokens(turn, parts) for turn, parts in kept)
-    for turn, parts in kept:
-        if left >= 0:
+    """The last turns as text; until they fit, the oldest answers of tools are shortened, then turns left out."""
+    entries = [(turn, list(turn.parts)) for turn in turns]
+    tokens_left = budget_tokens - sum(_tokens(turn, parts) for turn, parts in entries)
+    for turn, parts in entries:
+        if tokens_left >= 0:
             break
         before = _tokens(turn, parts)
-        parts[:] = [_shortened(one) for one in parts]
-        left += before - _tokens(turn, parts)
-    while left < 0 and len(kept) > 1:
-        left += _tokens(*kept.pop(0))
-    dropped = turns[-1].number - len(kept) if turns else 0
+        parts[:] = [_shortened(part) for part in parts]
+        tokens_left += before - _tokens(turn, parts)
+    while tokens_left < 0 and len(entries) > 1:
+        tokens_left += _tokens(*entries.pop(0))
+    dropped = turns[-1].number - len(entries) if turns else 0
     lines = [f"({dropped} earlier turns are not given)"] if dropped > 0 else []
-    return "\n".join((*lines, *(_told(turn, parts) for turn, parts in kept)))
+    return "\n".join((*lines, *(_turn_text(turn, parts) for turn, parts in entries)))
 
 
-def _told(turn: Turn, parts: Sequence[Part]) -> str:
+def _turn_text(turn: Turn, parts: Sequence[Part]) -> str:
     names = {"model": "you", "tools": "shown by tools", "chat": "chat"}
-    said = [f"{names[one.by]}: {one.text.strip()}" for one in parts if one.text.strip()]
-    return "\n".join((f"turn {turn.number}, person: {turn.text.strip()}", *said))
+    lines = [f"{names[part.by]}: {part.text.strip()}" for part in parts if part.text.strip()]
+    return "\n".join((f"turn {turn.number}, person: {turn.text.strip()}", *lines))
 
 
 def _tokens(turn: Turn, parts: Sequence[Part]) -> int:
-    return estimate_tokens(_told(turn, parts))
+    return estimate_tokens(_turn_text(turn, parts))
 
 
 def _shortened(part: Part) -> Part:

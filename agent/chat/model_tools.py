@@ -91,7 +91,7 @@ class _Turn(Struct, frozen=True):
     heard: Callable[[], Heard] | None
 
     def answered(self, outcome: Outcome | None) -> Answer:
-        """What a tool came to, put in force and shown."""
+        """Put what a tool came to in force, show it, and answer the model."""
         if outcome is None:
             raise InputError("no change of the request was understood in these words")
         self.put(outcome)
@@ -99,8 +99,8 @@ class _Turn(Struct, frozen=True):
             {"kind": outcome.kind, "shown_to_the_person": True, "readings": list(outcome.readings), **outcome.told}
         )
 
-    def borne_out(self, words: str) -> str:
-        """`words`, where all figures and names in them were said."""
+    def checked_words(self, words: str) -> str:
+        """`words`, if all figures and names in them were said."""
         unsaid = None if self.heard is None else self.heard().unsaid(words)
         if unsaid is not None:
             raise InputError(f"{unsaid!r} was said neither by the person nor by a tool: use his own words, or ask him")
@@ -113,12 +113,12 @@ class _Turn(Struct, frozen=True):
             source = Source(kind="words", texts=(("the request", said),))
             stated = ReadingAnswer(facts=arguments.facts)
             return self.answered(begin(work, said, read=lambda: read_by_both(source, source.rules(), stated)))
-        made = begin if arguments.is_new_request else change
-        return self.answered(made(work, self.borne_out(arguments.words)))
+        run = begin if arguments.is_new_request else change
+        return self.answered(run(work, self.checked_words(arguments.words)))
 
     def tool(self, name: str, does: str, run: Callable[[Work, str], Outcome | None]) -> Tool[WordsArguments]:
         def answer(_: Bench, arguments: WordsArguments) -> Answer:
-            words = self.borne_out(arguments.words) if name in _STATING else arguments.words
+            words = self.checked_words(arguments.words) if name in _STATING else arguments.words
             return self.answered(run(self.work, words))
 
         return Tool(name, does, WordsArguments, answer)
@@ -144,7 +144,7 @@ def chat_toolset(
         Tool(
             "replan", "Plan for a request, or change the current request and plan again.", ReplanArguments, turn.replan
         ),
-        *(turn.tool(*one) for one in _TURNS),
+        *(turn.tool(*row) for row in _TURNS),
         Tool("move", "Make another plan that there is the current one, where the person asks.", MoveArguments, move),
         Tool("show", "The plan, the request, the estimate or the validation.", ShowArguments, show),
         LOOK_UP,

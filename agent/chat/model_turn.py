@@ -112,9 +112,9 @@ class _Talk:
             tools=self.toolset.specs,
             max_output_tokens=self.turn_budget.options.max_output_tokens,
         )
-        said = self.words
+        before = self.words
         reply = self.turn_budget.client.complete(request, self.turn_budget.budget.deadline, self.text)
-        if self.words == said:
+        if self.words == before:
             self.text(reply.text)
         return reply
 
@@ -137,7 +137,7 @@ class _Talk:
         answered = self.toolset.answer_all(
             reply.tool_calls, lambda done: self.why_stop(), working=lambda done: self._working()
         ).messages
-        self._answers += [one.content for one in answered if not one.content.startswith(_TROUBLE)]
+        self._answers += [message.content for message in answered if not message.content.startswith(_TROUBLE)]
         # A run that a tool began may have taken all that was left.
         return self.why_stop() or answered
 

@@ -40,9 +40,9 @@ def data_folder() -> Path:
     Raises:
         InputError: no place is known.
     """
-    own = os.environ.get(HOME)
-    if own:
-        return Path(own).expanduser() / "chats"
+    home = os.environ.get(HOME)
+    if home:
+        return Path(home).expanduser() / "chats"
     try:
         if sys.platform == "win32":
             base = Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData" / "Local")
@@ -119,10 +119,10 @@ def sessions() -> list[Listed]:
 def _files() -> list[Path]:
     folder = data_folder()
     try:
-        found = [(path.stat().st_mtime, path) for path in folder.glob(f"*{SUFFIX}")]
+        dated = [(path.stat().st_mtime, path) for path in folder.glob(f"*{SUFFIX}")]
     except OSError:
         return []
-    return [path for _, path in sorted(found, reverse=True)]
+    return [path for _, path in sorted(dated, reverse=True)]
 
 
 def _listed(path: Path) -> Listed:

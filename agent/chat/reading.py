@@ -1,7 +1,7 @@
-"""Which kind of turn a text is, read deterministically: a command, a why, a what if, a question, or a change.
+"""Reads deterministically which kind of turn a text is: a command, a why, a what if, a question, or a change.
 
-A question never changes the plan: what it would change is planned on the side. What fits no kind is said to, with the
-nearest thing that can be done; nothing is guessed.
+A question never changes the plan: what it would change is planned on the side. A text that fits no kind is answered
+with the nearest thing that can be said; nothing is guessed.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ def _first_launch(work: Work, text: str) -> Outcome:
 
 
 def _with_launch(work: Work, planned: Outcome, text: str) -> Outcome:
-    """A turn that planned, with the command that `text` asks for; as it is where there is no plan."""
+    """A turn that planned, with the command that `text` asks for; unchanged if there is no plan."""
     plan = None if planned.planned is None else planned.planned.result.plan
     if plan is None:
         return planned
@@ -214,25 +214,25 @@ def _asks_to_explain(plain: str) -> bool:
 
 
 def _changed_and_launched(work: Work, plain: str) -> Outcome | None:
-    """The change that stands beside the wish for a command, with the command of the plan that it makes."""
+    """The change that stands beside the wish for a command, with the launch command of its plan."""
     beside = beside_launch(plain)
     changed = change(work, beside) if beside else None
     return None if changed is None else _with_launch(work, changed, plain)
 
 
 def _why(work: Work, plain: str, rest: str) -> Outcome:
-    left = _WHY_NOT.sub("", rest + " ").strip()
-    if not left or left in ("plan", "one", "this", "that", "it", "layout", "strategy", "方案", "这个", "这样"):
+    subject = _WHY_NOT.sub("", rest + " ").strip()
+    if not subject or subject in ("plan", "one", "this", "that", "it", "layout", "strategy", "方案", "这个", "这样"):
         return why(work)
-    if _RULE.search(left):
-        return explain_words(work, _explained(left))
-    named = why_not_words(work, left)
+    if _RULE.search(subject):
+        return explain_words(work, _explained(subject))
+    named = why_not_words(work, subject)
     if named is not None:
         return named
-    changed = what_if(work, left)
+    changed = what_if(work, subject)
     if changed is not None:
         return changed
-    return show_estimate(work) if _SLOW.search(left) else explain_words(work, plain)
+    return show_estimate(work) if _SLOW.search(subject) else explain_words(work, plain)
 
 
 def _compare(work: Work, rest: str) -> Outcome:
@@ -260,9 +260,9 @@ def _change(work: Work, text: str, plain: str) -> Outcome:
 
 
 def not_understood(text: str) -> Outcome:
-    """What is said of a text that fits nothing: what can be done, the nearest first."""
+    """The answer to a text that fits no kind of turn: what can be said, the nearest first."""
     near = difflib.get_close_matches(text.lower()[:100], _EXAMPLES, n=3, cutoff=0.5)
-    shown = [f'"{one}"' for one in near or map(say, _SHOWN_EXAMPLES)]
+    shown = [f'"{example}"' for example in near or map(say, _SHOWN_EXAMPLES)]
     lead = say("Did you mean") if near else say("It can be changed or asked about, as in")
-    said = "That was not understood, and nothing changed. {lead} {examples}; /help lists all."
-    return Outcome("unknown", say(said, lead=lead, examples=", ".join(shown)) + "\n")
+    message = "That was not understood, and nothing changed. {lead} {examples}; /help lists all."
+    return Outcome("unknown", say(message, lead=lead, examples=", ".join(shown)) + "\n")

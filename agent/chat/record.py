@@ -28,7 +28,7 @@ class Part(Struct, frozen=True):
 
 
 class Decision(Struct, frozen=True):
-    """What the person decided: the turn, his words, the model's question that they answer, and what came of it."""
+    """What the person decided: the turn, their words, the model's question that these answer, and what came of it."""
 
     turn: int
     words: str
@@ -38,7 +38,7 @@ class Decision(Struct, frozen=True):
 
 
 class Turn(Struct):
-    """One turn: its number, what the person said, the place in the history when he said it, what was shown.
+    """One turn: its number, what the person said, the place in the history at that time, what was shown.
 
     `said` is what briefs and options stated beside the words of a first turn, `given` what was set or opened without
     words of the person. `asked` is the model's question that was
@@ -57,7 +57,7 @@ class Turn(Struct):
 
     def show(self, piece: str, by: Speaker = "tools") -> None:
         """Add what was shown, as far as it is kept at hand."""
-        piece = piece[: max(0, _MOST_KEPT_CHARACTERS - sum(len(one.text) for one in self.parts))]
+        piece = piece[: max(0, _MOST_KEPT_CHARACTERS - sum(len(part.text) for part in self.parts))]
         if piece and self.parts and self.parts[-1].by == by:
             piece = self.parts.pop().text + piece
         if piece:
@@ -66,12 +66,12 @@ class Turn(Struct):
     @property
     def is_talk(self) -> bool:
         """Whether it is more than a command that the model had no part in."""
-        return not self.text.startswith("/") or any(one.by == "model" for one in self.parts)
+        return not self.text.startswith("/") or any(part.by == "model" for part in self.parts)
 
     @property
     def question(self) -> str:
         """What the model's last words in it ask; "" where they ask nothing."""
-        return asked_in(next((one.text for one in reversed(self.parts) if one.by == "model"), ""))
+        return asked_in(next((part.text for part in reversed(self.parts) if part.by == "model"), ""))
 
 
 class Record(Struct):
@@ -86,7 +86,7 @@ class Record(Struct):
         """Read one event; those that are no turn's are passed over."""
         data = event.data
         if event.kind == "turn":
-            said = tuple(Said.model_validate(one) for one in data.get("said", ()))
+            said = tuple(Said.model_validate(statement) for statement in data.get("said", ()))
             given = None if "given" not in data else Given.model_validate(data["given"])
             self.begin(str(data.get("text", "")), int(data.get("at", -1)), said, given)
         elif event.kind == "shown" and self.turns:
@@ -108,14 +108,14 @@ class Record(Struct):
     def decide(self, data: Mapping[str, Any]) -> None:
         """Write down what a turn put in force; `data` is the event that did."""
         turn = self.turns[-1]
-        changes = tuple(str(one) for one in data.get("changes", ()))
+        changes = tuple(str(change) for change in data.get("changes", ()))
         self.decisions.append(Decision(turn.number, turn.text, turn.asked, changes, str(data.get("title", ""))))
 
     @property
     def question(self) -> str:
         """What the model asked last and the next words may answer; commands after it leave it open."""
-        said = next((turn for turn in reversed(self.turns) if turn.is_talk), None)
-        return "" if said is None else said.question
+        last = next((turn for turn in reversed(self.turns) if turn.is_talk), None)
+        return "" if last is None else last.question
 
     @property
     def cut_off(self) -> Turn | None:
@@ -124,18 +124,18 @@ class Record(Struct):
         return last if last is not None and last.ending is None else None
 
 
-def summed(one: Spent, other: Spent) -> Spent:
-    """What two runs took together; money is known only where it is of all that cost any."""
+def summed(run: Spent, other: Spent) -> Spent:
+    """What two runs took together; `usd` is known only if it is known of each run that cost any."""
     counts = {
-        name: getattr(one, name) + getattr(other, name)
+        name: getattr(run, name) + getattr(other, name)
         for name in ("turns", "corrections", "tool_calls", "input_tokens", "output_tokens", "cached_input_tokens",
                      "requests")
     }  # fmt: skip
-    priced = [spent for spent in (one, other) if spent.requests or spent.turns]
+    priced = [spent for spent in (run, other) if spent.requests or spent.turns]
     usd = (
         None if any(spent.usd is None for spent in priced) or not priced else sum(spent.usd or 0.0 for spent in priced)
     )
-    return Spent(**counts, tokens_estimated=one.tokens_estimated or other.tokens_estimated, usd=usd)
+    return Spent(**counts, tokens_estimated=run.tokens_estimated or other.tokens_estimated, usd=usd)
 
 
 def log_text(events: Iterable[Event]) -> Iterator[str]:

@@ -54,7 +54,7 @@ class _Turn(Struct):
 
 
 class _Player:
-    """A client that answers each turn as was recorded of it."""
+    """A client that answers each turn as recorded."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -67,12 +67,12 @@ class _Player:
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        said = getattr(next(self._answers, None), "data", {}).get("said")
+        words = getattr(next(self._answers, None), "data", {}).get("said")
         try:
             return self.model.complete(without_fence(request), deadline, on_text)
         except EndpointError:
-            if on_text is not None and isinstance(said, str):
-                on_text(said)
+            if on_text is not None and isinstance(words, str):
+                on_text(words)
             raise
 
 
@@ -83,21 +83,24 @@ def replay_chat(transcript: ChatTranscript) -> ChatReplay:
         InputError: a turn or an answer in it cannot be read.
     """
     setup, turns = transcript.setup, tuple(_turns(transcript.steps))
-    own = setup.calibration
-    calibration = None if own is None else parse_calibration(own.model_dump_json(), "the calibration of the recording")
+    custom = setup.calibration
+    calibration = (
+        None if custom is None else parse_calibration(custom.model_dump_json(), "the calibration of the recording")
+    )
     player, differences = _Player(setup.model), list[str]()
     planner = ModelPlanner(player, setup.options())
     with Chat(agent=planner, calibration=calibration, width=setup.width, time_limit_s=setup.time_limit_s) as chat:
         for number, turn in enumerate(turns, start=1):
             differences += (
-                f"turn {number} ({short_text(turn.text, 60)!r}): {one}" for one in _played(chat, player, turn)
+                f"turn {number} ({short_text(turn.text, 60)!r}): {difference}"
+                for difference in _played(chat, player, turn)
             )
         plan = None if chat.plan is None else chat.plan.model.name
     return ChatReplay(same=not differences, differences=tuple(differences), turns=len(turns), plan=plan)
 
 
 def _played(chat: Chat, player: _Player, turn: _Turn) -> Iterator[str]:
-    """Play one turn; what differs."""
+    """Play one turn and yield what differs."""
     recorded = turn.answer
     if recorded is None:
         yield "it was cut off, and is not played"
@@ -118,13 +121,13 @@ def _played(chat: Chat, player: _Player, turn: _Turn) -> Iterator[str]:
     before, after = str(recorded.get("text", "")).splitlines(), str(now["text"]).splitlines()
     if before != after:
         pairs = zip([*before, ""], [*after, ""], strict=False)
-        old, new = next((one, other) for one, other in pairs if one != other)
+        old, new = next((old_line, new_line) for old_line, new_line in pairs if old_line != new_line)
         yield f"the text: recorded {short_text(old, 100)!r}, now {short_text(new, 100)!r}"
 
 
 def _played_in(chat: Chat, turn: _Turn) -> ChatAnswer:
     try:
-        said = tuple(Said.model_validate(one) for one in turn.data.get("said", ()))
+        said = tuple(Said.model_validate(statement) for statement in turn.data.get("said", ()))
         given = None if "given" not in turn.data else Given.model_validate(turn.data["given"])
     except (ValidationError, TypeError):
         raise InputError(f"the recorded turn {short_text(turn.text, 60)!r} states what cannot be read") from None

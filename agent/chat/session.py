@@ -145,12 +145,12 @@ class Session:
             InputError: they cannot be written.
         """
         rows = [(kind, self._redact(json.dumps(dict(data), ensure_ascii=False))) for kind, data in events]
-        kept = [(one.hash, zlib.compress(one.data, 6)) for one in documents]
+        packed = [(document.hash, zlib.compress(document.data, 6)) for document in documents]
         try:
             with self._usable():
                 self._db.execute("BEGIN")
                 try:
-                    self._db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", kept)
+                    self._db.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?)", packed)
                     self._db.executemany("INSERT INTO events (kind, data) VALUES (?, ?)", rows)
                 except BaseException:  # an interrupt, too, must leave no transaction open
                     if self._db.in_transaction:  # a full one was rolled back already
@@ -173,10 +173,10 @@ class Session:
         with self._usable():
             for seq, kind, data in self._db.execute("SELECT seq, kind, data FROM events ORDER BY seq"):
                 text = data if isinstance(data, str) else ""
-                held = parse(text, f"{self._name}: damaged event", most_depth=MAX_WRAPPED_DEPTH)
-                if not isinstance(held, dict):
+                value = parse(text, f"{self._name}: damaged event", most_depth=MAX_WRAPPED_DEPTH)
+                if not isinstance(value, dict):
                     raise InputError(f"{self._name}: damaged: an event is no object")
-                yield Event(seq, kind, held)
+                yield Event(seq, kind, value)
 
     def document(self, name: str) -> bytes:
         """The document whose hash is `name`.
@@ -185,12 +185,12 @@ class Session:
             InputError: there is none, or it is damaged.
         """
         with self._usable():
-            found = self._db.execute("SELECT data FROM documents WHERE hash = ?", (name,)).fetchone()
-        if found is None or not isinstance(found[0], bytes):
+            row = self._db.execute("SELECT data FROM documents WHERE hash = ?", (name,)).fetchone()
+        if row is None or not isinstance(row[0], bytes):
             raise InputError(f"{self._name}: damaged: a plan is missing")
         unpacker = zlib.decompressobj()
         try:
-            data = unpacker.decompress(found[0], MAX_DOCUMENT_BYTES)
+            data = unpacker.decompress(row[0], MAX_DOCUMENT_BYTES)
         except zlib.error as error:
             raise InputError(f"{self._name}: damaged: {error}") from None
         if unpacker.unconsumed_tail or document_hash(data) != name:

@@ -149,11 +149,11 @@ def _patterns() -> tuple[tuple[re.Pattern[str], int], ...]:
             (rf"(?:{chinese})(?:了|上|掉)?\s?{_AMOUNT_CHINESE}\s?(?P<counter>[张块台])(?!\s?[A-Za-z])", sign),
         ])  # fmt: skip
     # A verb is worth more than an adverb, whatever their signs: "remove 4 more GPUs".
-    found = [form for pair in zip(*forms, strict=True) for form in pair]
-    one = r"(?P<one>another|an?\s(?:additional|extra|further)|one\smore|yet\sanother)"
-    found += [
+    ordered = [form for pair in zip(*forms, strict=True) for form in pair]
+    single = r"(?P<one>another|an?\s(?:additional|extra|further)|one\smore|yet\sanother)"
+    ordered += [
         # "another node", "an extra 2k of prompt"
-        (rf"(?<![A-Za-z])(?:(?P<verb>{_ADDS})\s)?{one}\s(?:{_AMOUNT}\s(?:tokens?\s)?(?:of\s|to\s)?(?:the\s)?)?{noun}"
+        (rf"(?<![A-Za-z])(?:(?P<verb>{_ADDS})\s)?{single}\s(?:{_AMOUNT}\s(?:tokens?\s)?(?:of\s|to\s)?(?:the\s)?)?{noun}"
          rf"{_EACH}", 1),
         # "add a node", "remove a GPU", "lose one of the nodes"
         (rf"(?<![A-Za-z])(?P<verb>{_ADDS})\s(?P<one>an?)\s{noun}{_EACH}", 1),
@@ -167,13 +167,13 @@ def _patterns() -> tuple[tuple[re.Pattern[str], int], ...]:
         (rf"^(?:and\s|then\s|please\s)?(?:add\s)?{_AMOUNT}\smore(?:\splease)?\s?[?!.]?$", 1),
         (rf"^(?:and\s|then\s|please\s)?{_AMOUNT}\s(?:fewer|less)(?:\splease)?\s?[?!.]?$", -1),
     ]  # fmt: skip
-    return tuple((re.compile(pattern, re.IGNORECASE), sign) for pattern, sign in found)
+    return tuple((re.compile(pattern, re.IGNORECASE), sign) for pattern, sign in ordered)
 
 
 def _shift(match: re.Match[str], sign: int) -> Shift | None:
     groups = match.groupdict()
     card = groups.get("card") or groups.get("n_card")
-    name = next((one for one in groups if one in _names() and groups[one]), None)
+    name = next((field for field in groups if field in _names() and groups[field]), None)
     if name is None and card:
         name = "gpus"
     if name is None and groups.get("counter"):

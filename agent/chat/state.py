@@ -55,7 +55,7 @@ class State(Struct):
     @property
     def spoken(self) -> list[Spoken]:
         """The requests up to the current one, oldest first."""
-        return [Spoken(one.said, one.intent) for one in self.versions[: self.at + 1]]
+        return [Spoken(version.said, version.intent) for version in self.versions[: self.at + 1]]
 
     def planned(self, version: Version) -> Planned:
         """A version with its result.
@@ -74,9 +74,9 @@ class State(Struct):
     def last_planned(self) -> Planned | None:
         """The current request where it has a plan, else the nearest before it that has one."""
         for version in reversed(self.versions[: self.at + 1]):
-            found = self.planned(version)
-            if found.result.plan is not None:
-                return found
+            planned = self.planned(version)
+            if planned.result.plan is not None:
+                return planned
         return None
 
     def _result(self, version: Version) -> PlanResult:
@@ -128,8 +128,8 @@ class State(Struct):
         version = Version.model_validate(data)
         if version.calibration is None:
             return version
-        own = CustomCalibration.model_validate_json(self.session.document(version.calibration))
-        return version.model_copy(update={"intent": version.intent.model_copy(update={"calibration": own})})
+        custom = CustomCalibration.model_validate_json(self.session.document(version.calibration))
+        return version.model_copy(update={"intent": version.intent.model_copy(update={"calibration": custom})})
 
     def version_of(self, planned: Planned, title: str) -> tuple[Version, list[Document]]:
         """`planned` as a version, and the documents that it needs kept.
@@ -139,19 +139,19 @@ class State(Struct):
         """
         if self.at + 1 >= MOST_VERSIONS:
             raise InputError(f"this session holds {MOST_VERSIONS} requests: begin a new one")
-        kept = self.session.document_of(planned.result.model_dump_json())
-        documents = [kept]
-        own = planned.intent.calibration
+        result_document = self.session.document_of(planned.result.model_dump_json())
+        documents = [result_document]
+        custom = planned.intent.calibration
         calibration = None
-        if own is not None:
-            calibration = self.session.document_of(own.model_dump_json())
+        if custom is not None:
+            calibration = self.session.document_of(custom.model_dump_json())
             documents.append(calibration)
-        self.remember(kept.hash, planned.result)
+        self.remember(result_document.hash, planned.result)
         version = Version(
             said=planned.said,
             intent=planned.intent,
             title=title,
-            result=kept.hash,
+            result=result_document.hash,
             calibration=None if calibration is None else calibration.hash,
         )
         return version, documents

@@ -48,8 +48,8 @@ class ChatSetup(Frozen):
 
     def options(self) -> AgentOptions:
         """How the model worked; its clock never ends a turn that is played again."""
-        own = {name: getattr(self, name) for name in _OPTIONS}
-        return AgentOptions(**{**own, "limits": self.limits.model_copy(update={"seconds": 86_400.0})})
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return AgentOptions(**{**options, "limits": self.limits.model_copy(update={"seconds": 86_400.0})})
 
 
 _OPTIONS = set(AgentOptions.__struct_fields__) & ChatSetup.model_fields.keys()
@@ -83,8 +83,8 @@ def chat_log(
         raise InputError("a transcript holds a chat from its first turn: begin a new one, or leave out the transcript")
     from importlib.metadata import version
 
-    own = {name: getattr(agent.options, name) for name in _OPTIONS}
-    setup = ChatSetup(model=agent.client.name, width=width, calibration=calibration, **own)
+    options = {name: getattr(agent.options, name) for name in _OPTIONS}
+    setup = ChatSetup(model=agent.client.name, width=width, calibration=calibration, **options)
     head = ChatTranscript(shardwright=version("shardwright"), setup=setup)
     return StepLog(head, agent.options.transcript, redact)
 
@@ -103,5 +103,7 @@ def fault_data(fault: EndpointError) -> dict[str, Any]:
 
 def without_fence(request: ModelRequest) -> ModelRequest:
     """A request without the boundaries that are drawn anew each time."""
-    messages = (one.model_copy(update={"content": _FENCE.sub("data", one.content)}) for one in request.messages)
+    messages = (
+        message.model_copy(update={"content": _FENCE.sub("data", message.content)}) for message in request.messages
+    )
     return request.model_copy(update={"messages": tuple(messages)})

@@ -46,35 +46,35 @@ class TurnBudget:
         self._write(spent)
 
     def charge_reply(self, reply: Reply) -> None:
-        """One answer of the model."""
-        one = Budget.start(self.options.limits, self.options.prices)
-        one.charge_answer(reply.usage, reply.attempts)
-        self.charge(one.spent)
+        """Charge one answer of the model."""
+        budget = Budget.start(self.options.limits, self.options.prices)
+        budget.charge_answer(reply.usage, reply.attempts)
+        self.charge(budget.spent)
 
     def charge_fault(self, fault: EndpointError) -> None:
-        """Requests that gave no answer."""
-        one = Budget.start(self.options.limits, self.options.prices)
-        one.charge_requests(fault.attempts, fault.usage)
-        self.charge(one.spent)
+        """Charge requests that gave no answer."""
+        budget = Budget.start(self.options.limits, self.options.prices)
+        budget.charge_requests(fault.attempts, fault.usage)
+        self.charge(budget.spent)
 
     def reader(self) -> ModelReader:
-        """Who reads a request with what is left, each answer charged here."""
+        """A reader of requests that spends what is left, each answer charged here."""
         from ..reading.reader import ModelReader
 
         return ModelReader.by(self.client, self.options, self.budget.deadline)
 
     def plan(self, intent: Intent, words: str) -> PlanResult:
-        """A run with what is left; where nothing is, the built-in proposer's plan.
+        """The result of a run with what is left to spend; if nothing is, the built-in proposer's plan.
 
         Raises:
             InputError: as `ModelPlanner.run_intent`.
         """
         from ..loop.planner import ModelPlanner
 
-        left = self._left()
-        if left is None:
+        limits = self._left()
+        if limits is None:
             return plan_intent(intent)
-        planner = ModelPlanner(self.client, replace(self.options, limits=left, transcript=None))
+        planner = ModelPlanner(self.client, replace(self.options, limits=limits, transcript=None))
         result = planner.run_intent(intent, words)
         use = result.report.model_use if result.report is not None else None
         if use is not None:
@@ -110,10 +110,10 @@ class _Metered:
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        log, said = self._turn_budget.log, list[str]()
+        log, pieces = self._turn_budget.log, list[str]()
 
         def heard(piece: str) -> None:
-            said.append(piece)
+            pieces.append(piece)
             if on_text is not None:
                 on_text(piece)
 
@@ -123,7 +123,7 @@ class _Metered:
             reply = asked(self._client, request, deadline, None if on_text is None else heard)
         except EndpointError as fault:
             if log is not None:
-                log.add("fault", {**fault_data(fault), "said": "".join(said)})
+                log.add("fault", {**fault_data(fault), "said": "".join(pieces)})
             self._turn_budget.charge_fault(fault)
             raise
         if log is not None:

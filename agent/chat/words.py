@@ -73,15 +73,15 @@ def _not_kept(result: PlanResult) -> Iterator[str]:
 
 
 def _no_plan(result: PlanResult) -> Iterator[str]:
-    found = result.infeasible
-    if found is None:
+    infeasible = result.infeasible
+    if infeasible is None:
         yield say("There is no plan.")
         return
-    yield say("There is no plan: {reason}", reason=found.reason)
-    yield say("What binds: {rule}", rule=found.rule)
+    yield say("There is no plan: {reason}", reason=infeasible.reason)
+    yield say("What binds: {rule}", rule=infeasible.rule)
     if result.report is not None:
         yield from left_out_lines(result.report.left_out)
-    needs = found.needs
+    needs = infeasible.needs
     least = f"{needs.gpus} GPUs" + (f" of {needs.accelerator}" if needs.accelerator else "") if needs.gpus else ""
     note = needs.note or ""
     if least or note:
@@ -111,8 +111,8 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "output tokens": load.output_tokens,
         "concurrency": say("open") if intent.concurrency_open else load.concurrency,
         **{
-            limit_title(one.name): _limit(getattr(load, one.field), getattr(load, one.statistic))
-            for one in LATENCY_LIMITS
+            limit_title(limit.name): _limit(getattr(load, limit.field), getattr(load, limit.statistic))
+            for limit in LATENCY_LIMITS
         },
         "requests/s": load.request_rate,
         **_day_facts(intent),
@@ -123,7 +123,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
         "objective": say(load.objective),
         "number formats": formats,
         "relaxations": ", ".join(intent.relaxations) or None,
-        "constraints": "; ".join(one.words for one in intent.constraints) or None,
+        "constraints": "; ".join(constraint.words for constraint in intent.constraints) or None,
         "share of memory": intent.memory_utilization,
         "host memory": str(serving.kv_offload) if serving is not None and serving.kv_offload is not None else None,
         "separate prefill and decode": _asked_for(intent.disaggregated),
@@ -136,7 +136,7 @@ def request_facts(intent: Intent) -> dict[str, str]:
 
 
 def _day_facts(intent: Intent) -> dict[str, object]:
-    """What is asked for of a day, or of one rate that is to be borne with less."""
+    """What is asked for of a day, or of one rate that the plan bears with fewer replicas."""
     day = intent.day
     if day is None:
         return {}
@@ -149,8 +149,8 @@ def _day_facts(intent: Intent) -> dict[str, object]:
 
 def asks_the_same(before: Intent, after: Intent) -> bool:
     """Whether two requests ask for the same, however they say it."""
-    said = {"words": {}, "assumptions": (), "readings": (), "unread": ()}
-    return before.model_copy(update=said) == after.model_copy(update=said)
+    wording = {"words": {}, "assumptions": (), "readings": (), "unread": ()}
+    return before.model_copy(update=wording) == after.model_copy(update=wording)
 
 
 def _asked_for(wanted: bool | None) -> str | None:
@@ -180,7 +180,7 @@ def _degrees(stated: StatedDegrees) -> str:
 
 
 def request_changes(before: Intent, after: Intent) -> tuple[str, ...]:
-    """What is asked for otherwise than before, each in one line."""
+    """What is asked for otherwise than before, one line for each fact."""
     old, new = request_facts(before), request_facts(after)
     titles = [*new, *(title for title in old if title not in new)]
     return tuple(
@@ -190,34 +190,34 @@ def request_changes(before: Intent, after: Intent) -> tuple[str, ...]:
     )
 
 
-def comparison_sections(found: Comparison, names: tuple[str, str]) -> list[Section]:
+def comparison_sections(comparison: Comparison, names: tuple[str, str]) -> list[Section]:
     """What differs between two plans, in layout and in figures."""
     columns = (
         Column("", wraps=True), Column(names[0], figures=True), Column(names[1], figures=True), Column("", figures=True)
     )  # fmt: skip
-    shown = [one for name in _SHOWN if (one := found.figure(name)) is not None]
+    shown = [figure for name in _SHOWN if (figure := comparison.figure(name)) is not None]
     rows = tuple(
-        (say(one.title), shown_figure(one, one.a), shown_figure(one, one.b), _ratio(one))
-        for one in shown
-        if one.a is not None or one.b is not None
+        (say(figure.title), shown_figure(figure, figure.a), shown_figure(figure, figure.b), _ratio(figure))
+        for figure in shown
+        if figure.a is not None or figure.b is not None
     )
-    layout = f"{found.a.summary} → {found.b.summary}"
-    same = say("The layout stays {layout}.", layout=found.b.summary)
+    layout = f"{comparison.a.summary} → {comparison.b.summary}"
+    same = say("The layout stays {layout}.", layout=comparison.b.summary)
     return [
-        section(say("Layout"), same if found.a.summary == found.b.summary else layout),
+        section(say("Layout"), same if comparison.a.summary == comparison.b.summary else layout),
         section(say("Figures"), Table(columns, rows)),
     ]
 
 
-def _ratio(one: ComparedFigure) -> str:
-    if one.ratio is None:
+def _ratio(figure: ComparedFigure) -> str:
+    if figure.ratio is None:
         return NONE
-    if abs(one.ratio - 1) < _SAME:
+    if abs(figure.ratio - 1) < _SAME:
         return say("same")
-    return f"{one.ratio - 1:+.1%}" if one.ratio < 2 else f"× {one.ratio:.3g}"
+    return f"{figure.ratio - 1:+.1%}" if figure.ratio < 2 else f"× {figure.ratio:.3g}"
 
 
 def read_section(readings: tuple[str, ...], unread: tuple[str, ...]) -> Section:
     """How words were read, and which were not."""
-    left = (say("Not acted on:"), Bullets(unread)) if unread else ()
-    return section(say("How it was read"), Bullets(readings), *left)
+    not_acted_on = (say("Not acted on:"), Bullets(unread)) if unread else ()
+    return section(say("How it was read"), Bullets(readings), *not_acted_on)

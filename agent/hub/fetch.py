@@ -40,11 +40,11 @@ def fetch_config(repository: str) -> None:
         ServiceError: the Hub could not be reached, did not answer in 10 s, or failed.
     """
     ends = time.monotonic() + MAX_SECONDS
-    found = _fetched(repository, CONFIG, ends)
-    if found is None:
+    config = _fetched(repository, CONFIG, ends)
+    if config is None:
         raise InputError(f"{repository} on the Hugging Face Hub has no {CONFIG}; give --model path/to/config.json")
-    files, commit = {CONFIG: found[0]}, found[1]
-    if named_format(repository) is not None and b'"quantization_config"' not in found[0]:
+    files, commit = {CONFIG: config[0]}, config[1]
+    if named_format(repository) is not None and b'"quantization_config"' not in config[0]:
         for name in QUANTISATION_FILES:
             stated = _fetched(repository, name, ends)
             if stated is not None:
@@ -111,7 +111,7 @@ def _read(response: httpx2.Response, repository: str, file: str, ends: float) ->
     if response.status_code in (401, 404):
         raise InputError(f"{repository} is not on the Hugging Face Hub, or is private and HF_TOKEN does not open it")
     commit = next(
-        (one.headers["x-repo-commit"] for one in (response, *response.history) if "x-repo-commit" in one.headers), ""
+        (hop.headers["x-repo-commit"] for hop in (response, *response.history) if "x-repo-commit" in hop.headers), ""
     )
     if response.status_code != 200 or not _COMMIT.fullmatch(commit):
         raise ServiceError(f"the Hugging Face Hub answered {response.status_code} for {file} of {repository}")

@@ -50,9 +50,9 @@ def named_accelerator(name: str) -> dict[str, Any]:
     """
     from ...tools.catalog.hardware import find_accelerator, variant_taken
 
-    found = find_accelerator(name)
-    variant = variant_taken(name, found)
-    return {"accelerator": found.id, "assumed": {} if variant is None else {"accelerator": variant}}
+    accelerator = find_accelerator(name)
+    variant = variant_taken(name, accelerator)
+    return {"accelerator": accelerator.id, "assumed": {} if variant is None else {"accelerator": variant}}
 
 
 def said_hardware(text: str) -> dict[str, Any]:

@@ -103,7 +103,9 @@ def _plain(value: Any) -> Any:
 
 
 def _relaxations(said: Said, architecture: Architecture, notes: Notes) -> tuple[Relaxation, ...]:
-    """The relaxations that were named, and those that a named engine brings with it; all that it has by its rules."""
+    """The relaxations that were named and those that a named engine brings; under its rules, all that it can be
+    told.
+    """
     if said.rules == "engine" and said.engine == NO_ENGINE:
         raise refusal(
             said, "a plan on paper has no engine whose rules could hold; name an engine or leave out its rules"
@@ -126,7 +128,7 @@ def _serving(said: Said) -> ServingBlock | None:
 
 
 def _without_effect(said: Said) -> Iterator[str]:
-    """What was said of a server, or beside a load, and changes nothing here."""
+    """Statements on a server, or beside a load, that change nothing here."""
     for name in ("reserve_replicas", "headroom"):
         if getattr(said, name) is not None and said.rate_curve is None and said.request_rate is None:
             yield f"{said.words.get(name, name)!r}: a reserve is sized for a rate of requests, and none is stated"
@@ -137,12 +139,12 @@ def _without_effect(said: Said) -> Iterator[str]:
 
 
 def _assumed_engine(said: Said, notes: Notes) -> EngineName | None:
-    """The engine that must be able to start the plan although none was named, or none whose rules are known."""
+    """The engine that must be able to start the plan if none was named, or one whose rules are not known."""
     if said.engine == NO_ENGINE or engine_of(said.engine) is not None:
         return None
-    title, own = JUDGED[DEFAULT_ENGINE].title, engine_name(said.engine)
+    title, named_engine = JUDGED[DEFAULT_ENGINE].title, engine_name(said.engine)
     unnamed = "no engine was named" if said.engine is None else f"what {said.engine} starts is not known"
-    timed = ENGINES[own].title if own else title
+    timed = ENGINES[named_engine].title if named_engine else title
     reason = f"{unnamed}: timed as {timed}, and only what {title} starts is proposed"
     return notes.assume("engine", DEFAULT_ENGINE, reason)
 
@@ -156,11 +158,11 @@ def _model(said: Said) -> ModelEntry:
 
 
 def _priced(said: Said) -> tuple[Constraint, ...]:
-    """The constraints, a budget at the price of a GPU hour that was stated beside it."""
+    """The constraints; budgets take the price of a GPU hour that was stated."""
     price = said.usd_per_gpu_hour
     return tuple(
-        one.model_copy(update={"usd_per_gpu_hour": price})
-        if isinstance(one, BudgetConstraint) and one.usd_per_gpu_hour is None
-        else one
-        for one in said.constraints
+        constraint.model_copy(update={"usd_per_gpu_hour": price})
+        if isinstance(constraint, BudgetConstraint) and constraint.usd_per_gpu_hour is None
+        else constraint
+        for constraint in said.constraints
     )

@@ -32,7 +32,7 @@ _WIDE: tuple[DType, ...] = ("fp32", "bf16", "fp16")
 
 
 def said_weights(text: str) -> dict[str, Any]:
-    """What one value says of the weights, as fields of `Said`: a format, `fp8,bf16` or `fp8 or bf16`, or `any`.
+    """The fields of `Said` that one value for the weights states: a format, `fp8,bf16` or `fp8 or bf16`, or `any`.
 
     Raises:
         InputError: it is none of these.
@@ -59,23 +59,23 @@ class Formats(Struct, frozen=True):
     assumptions: tuple[Assumption, ...]
 
 
-def complete_precision(said: Said, own: DType, accelerator: Accelerator | None) -> Formats:
-    """The number formats of `said`, what is left out being assumed; `own` is the format of the checkpoint.
+def complete_precision(said: Said, native: DType, accelerator: Accelerator | None) -> Formats:
+    """The number formats of `said`, with assumptions for what is left out; `native` is the format of the checkpoint.
 
     Raises:
         RequestError: a format is stated and left open, or none is left to choose.
     """
     _check_cache(said)
     if said.precisions is not None:
-        return _to_choose(said, said.precisions, own, accelerator)
+        return _to_choose(said, said.precisions, native, accelerator)
     weights = _stated(said, "weights", accelerator)
     kv_cache, activations = _stated(said, "kv_cache", accelerator), _stated(said, "activations", accelerator)
     assumed: list[Assumption] = []
     if weights is None:
-        weights = _on(own, accelerator)
+        weights = _on(native, accelerator)
         reason = "the checkpoint's own format"
-        if weights != own:
-            reason = f"the checkpoint is {own}, and {accelerator.id if accelerator else ''} has no {own} units"
+        if weights != native:
+            reason = f"the checkpoint is {native}, and {accelerator.id if accelerator else ''} has no {native} units"
         assumed.append(Assumption(field="precision.weights", value=weights, reason=reason))
     if kv_cache is None:
         kv_cache = _kv_format(weights, accelerator)
@@ -88,28 +88,32 @@ def complete_precision(said: Said, own: DType, accelerator: Accelerator | None) 
     return Formats(block, None, tuple(assumed))
 
 
-def _to_choose(said: Said, asked: OpenPrecisions, own: DType, accelerator: Accelerator | None) -> Formats:
+def _to_choose(said: Said, asked: OpenPrecisions, native: DType, accelerator: Accelerator | None) -> Formats:
     common = StatedPrecision(weights=said.weights, kv_cache=said.kv_cache, activations=said.activations)
     for name, stated in common:
-        chosen = [value for one in asked.named if (value := getattr(one, name)) is not None]
+        chosen = [value for precision in asked.named if (value := getattr(precision, name)) is not None]
         if stated is not None and (chosen or (name == "weights" and asked.is_open)):
-            left = f"to be chosen of {', '.join(dict.fromkeys(chosen))}" if chosen else "left open"
-            raise refusal(said, f"the format of {name.replace('_', ' ')} is stated ({stated}) and {left}; keep one")
-    for one in (common, *asked.named):
-        for _, chosen_format in one:
+            otherwise = f"to be chosen of {', '.join(dict.fromkeys(chosen))}" if chosen else "left open"
+            raise refusal(
+                said, f"the format of {name.replace('_', ' ')} is stated ({stated}) and {otherwise}; keep one"
+            )
+    for precision in (common, *asked.named):
+        for _, chosen_format in precision:
             if accelerator is not None and chosen_format and accelerator.computes_in(chosen_format) != chosen_format:
                 raise _absent(said, chosen_format, accelerator)
     asked = asked.model_copy(update={"common": common})
-    formats = formats_on(asked, own, accelerator)
+    formats = formats_on(asked, native, accelerator)
     if asked.is_open:
         reason = (
-            f"the number format was left open: looked at are the checkpoint's own ({own}), 16 bits, and fp8 where the "
-            "accelerator computes in it; nothing of 4 bits that was not named"
+            f"the number format was left open: looked at are the checkpoint's own ({native}), 16 bits, and fp8 where "
+            "the accelerator computes in it; nothing of 4 bits that was not named"
         )
     else:
         reason = "the formats to choose from, what was not said of them being as usual"
     assumption = Assumption(
-        field="precision", value=", ".join(precision_name(one) for one in formats), reason=f"{reason}; {QUALITY}"
+        field="precision",
+        value=", ".join(precision_name(precision) for precision in formats),
+        reason=f"{reason}; {QUALITY}",
     )
     return Formats(formats[0], asked, (assumption,))
 
@@ -141,8 +145,8 @@ def _check_cache(said: Said) -> None:
     """
     name = engine_of(said.engine)
     engine = None if name is None else JUDGED[name]
-    stated = [said.kv_cache, *(one.kv_cache for one in (said.precisions.named if said.precisions else ()))]
-    unknown = next((one for one in stated if engine and one is not None and one not in engine.caches), None)
+    stated = [said.kv_cache, *(precision.kv_cache for precision in (said.precisions.named if said.precisions else ()))]
+    unknown = next((dtype for dtype in stated if engine and dtype is not None and dtype not in engine.caches), None)
     if engine is not None and unknown is not None:
         known = ", ".join(engine.caches)
         raise refusal(said, f"{engine.title} has no KV cache in {unknown} (rule EN014); name one of {known}")
@@ -174,44 +178,48 @@ def _activation_format(weights: DType, accelerator: Accelerator | None) -> tuple
     return sixteen, f"{accelerator.id if accelerator else 'the accelerator'} has no {keys[weights]} units"
 
 
-def formats_on(asked: OpenPrecisions, own: DType, accelerator: Accelerator | None) -> tuple[PrecisionBlock, ...]:
-    """The number formats that may be chosen on `accelerator` (`None`: any), those of the checkpoint (`own`) first.
+def formats_on(asked: OpenPrecisions, native: DType, accelerator: Accelerator | None) -> tuple[PrecisionBlock, ...]:
+    """The number formats that may be chosen on `accelerator` (`None`: any), those of the checkpoint (`native`) first.
 
     Raises:
         RequestError: what is excluded leaves none.
     """
-    named = [one for one in asked.named if one.weights is not None]
-    varied = [one for one in asked.named if one.weights is None]
+    named = [choice for choice in asked.named if choice.weights is not None]
+    varied = [choice for choice in asked.named if choice.weights is None]
     base: list[DType] = []
     if asked.is_open:
-        base = _usual(own, accelerator)
+        base = _usual(native, accelerator)
     elif varied or not named:
-        base = [asked.common.weights or _on(own, accelerator)]
+        base = [asked.common.weights or _on(native, accelerator)]
     pairs = product(base, varied or [StatedPrecision()])
-    wanted = [one.model_copy(update={"weights": weights}) for weights, one in pairs] + named
-    blocks = [_completed(one, asked.common, own, accelerator) for one in wanted if one.weights not in asked.excluded]
+    wanted = [choice.model_copy(update={"weights": weights}) for weights, choice in pairs] + named
+    blocks = [
+        _completed(choice, asked.common, native, accelerator)
+        for choice in wanted
+        if choice.weights not in asked.excluded
+    ]
     if not blocks:
         raise RequestError(f"no number format is left: {', '.join(asked.excluded)} are excluded; name one to use")
-    return tuple(sorted(dict.fromkeys(blocks), key=lambda one: one.weights != _on(own, accelerator)))
+    return tuple(sorted(dict.fromkeys(blocks), key=lambda block: block.weights != _on(native, accelerator)))
 
 
-def _usual(own: DType, accelerator: Accelerator | None) -> list[DType]:
+def _usual(native: DType, accelerator: Accelerator | None) -> list[DType]:
     """Formats of weights that need no leave: never 4 bits, unless the checkpoint has them.
 
     A checkpoint of 8 bits or less is not cast to another narrow format, which no published one is.
     """
-    usual: list[DType] = [_on(own, accelerator)]
-    if own not in _SIXTEEN:
+    usual: list[DType] = [_on(native, accelerator)]
+    if native not in _SIXTEEN:
         usual.append(_on("bf16", accelerator))
-    if own in _WIDE and (accelerator is None or accelerator.dense_peak_tflops.fp8 is not None):
+    if native in _WIDE and (accelerator is None or accelerator.dense_peak_tflops.fp8 is not None):
         usual.append("fp8")
     return usual
 
 
 def _completed(
-    stated: StatedPrecision, common: StatedPrecision, own: DType, accelerator: Accelerator | None
+    stated: StatedPrecision, common: StatedPrecision, native: DType, accelerator: Accelerator | None
 ) -> PrecisionBlock:
-    weights = stated.weights or _on(own, accelerator)
+    weights = stated.weights or _on(native, accelerator)
     return PrecisionBlock(
         weights=weights,
         kv_cache=stated.kv_cache or common.kv_cache or _kv_format(weights, accelerator),

@@ -32,11 +32,11 @@ def hardware_choices(said: Said, notes: Notes) -> tuple[HardwareChoice, ...]:
     if said.gpus_of_kinds is not None and len(said.gpus_of_kinds) == len(kinds):
         each = [said.model_copy(update={"gpus": gpus}) for gpus in said.gpus_of_kinds]
         return tuple(
-            complete_hardware(one, find_accelerator(kind), Notes()) for one, kind in zip(each, kinds, strict=True)
+            complete_hardware(stated, find_accelerator(kind), Notes()) for stated, kind in zip(each, kinds, strict=True)
         )
     if said.gpus is None and said.nodes is None and said.gpus_per_node is None:
         return ()
-    # What is assumed of counts is said once, of the first kind.
+    # Assumptions on counts are noted once, for the first kind.
     first, *others = (find_accelerator(kind) for kind in kinds)
     return complete_hardware(said, first, notes), *(complete_hardware(said, other, Notes()) for other in others)
 

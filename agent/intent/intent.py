@@ -97,7 +97,7 @@ class Intent(FrozenModel):
     @property
     def stated_relaxations(self) -> tuple[Relaxation, ...]:
         """The relaxations that the person allowed, less what an engine does by itself, which stands as assumed."""
-        assumed = {one.value for one in self.assumptions if one.field == "relaxations"}
+        assumed = {assumption.value for assumption in self.assumptions if assumption.field == "relaxations"}
         return tuple(name for name in self.relaxations if name not in assumed)
 
     @property

@@ -80,7 +80,7 @@ def complete_workload(said: Said, notes: Notes) -> tuple[WorkloadBlock, bool]:
 
 
 def with_trace(said: Said, architecture: Architecture, notes: Notes) -> Said:
-    """What is said with the rate of its trace, unless a rate or a number of users is; bursts are those of the trace.
+    """`said` with the rate of its trace, unless a rate or a number of users is stated, and with its bursts.
 
     Requests that are longer than the model's positions are left out: no server of it takes them.
     """
@@ -93,14 +93,14 @@ def with_trace(said: Said, architecture: Architecture, notes: Notes) -> Said:
         fields["arrivals"] = said.trace.arrivals
     lengths, limit = said.lengths, architecture.max_position_embeddings
     longest = 0 if lengths is None else lengths.spread(1, 1).longest_request
-    if lengths is not None and longest > limit and (kept := lengths.within(limit)) is not None:
+    if lengths is not None and longest > limit and (fitting := lengths.within(limit)) is not None:
         reason = f"the trace has requests of up to {longest:,} tokens; those beyond the model's {limit:,} are left out"
         notes.assume("lengths", f"at most {limit:,} tokens", reason)
-        fields["lengths"] = kept
+        fields["lengths"] = fitting
         if said.prefixes is not None and lengths.pairs is not None:
             fields["prefixes"] = said.prefixes.of_kept([sum(pair) <= limit for pair in lengths.pairs])
     if said.prefix_cache_hit_rate is not None and said.prefixes is not None and said.prefixes.replay is not None:
-        # What somebody states of his caches goes before what a trace tells.
+        # What somebody states of their caches wins over what a trace tells.
         fields["prefixes"] = None
     return said.model_copy(update=fields)
 
@@ -133,7 +133,7 @@ def _with_system_prompt(said: Said, stated: int, notes: Notes) -> int:
 
 
 def _shared_input(said: Said, prefixes: SharedPrefixes, notes: Notes) -> int:
-    """The mean prompt where what is shared is named and no length: what is new of it is a chat-like request."""
+    """The mean prompt if shared prefixes are named and no length: its new part is that of a chat-like request."""
     answer = said.output_tokens or DEFAULT_OUTPUT_TOKENS
     tokens = prefixes.mean_input(DEFAULT_INPUT_TOKENS, answer)
     turns = "" if prefixes.turns is None else " in each turn, and all turns before it"
@@ -143,7 +143,7 @@ def _shared_input(said: Said, prefixes: SharedPrefixes, notes: Notes) -> int:
 
 
 def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
-    """See that what is said of lengths, prefixes and arrivals agrees with the means and with the rate.
+    """Check that stated lengths, prefixes and arrivals agree with the means and with the rate.
 
     Raises:
         InputError: it does not.
@@ -161,7 +161,7 @@ def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
 
 
 def asked_day(said: Said, notes: Notes) -> DayAsked | None:
-    """The day that is asked for, with what is kept beside its rates; its peak is what is planned for.
+    """The day that is asked for, with its reserve and headroom; the plan is for its peak.
 
     Raises:
         RequestError: a rate that is neither its mean nor its peak.
@@ -173,7 +173,9 @@ def asked_day(said: Said, notes: Notes) -> DayAsked | None:
         step = RateStep(begins_h=0, requests_per_s=rate)
         curve = RateCurve(steps=(step,), source="the stated rate at all hours")
         return DayAsked(curve=curve, reserve_replicas=said.reserve_replicas or 0, headroom_share=said.headroom or 0.0)
-    if rate is not None and not any(isclose(rate, one, rel_tol=0.01) for one in (curve.peak_per_s, curve.mean_per_s)):
+    if rate is not None and not any(
+        isclose(rate, known, rel_tol=0.01) for known in (curve.peak_per_s, curve.mean_per_s)
+    ):
         raise refusal(
             said,
             f"{rate:g} requests/s are stated beside a rate curve of {curve.mean_per_s:g} on average and "
@@ -216,7 +218,7 @@ def within_context(said: Said, workload: WorkloadBlock, architecture: Architectu
 
 
 def check_lengths(said: Said, workload: WorkloadBlock, entry: ModelEntry, architecture: Architecture) -> None:
-    """See that the longest request fits the model's positions.
+    """Check that the longest request fits the model's positions.
 
     Raises:
         RequestError: it does not.

@@ -24,13 +24,13 @@ def language_of(text: str, earlier: Iterable[str] = ()) -> Language:
 
     `earlier` is what the person said before, oldest first.
     """
-    for said in (text, *reversed([*earlier])):
-        if (found := _told(said)) is not None:
-            return found
+    for candidate in (text, *reversed([*earlier])):
+        if (language := _language_in(candidate)) is not None:
+            return language
     return "en"
 
 
-def _told(text: str) -> Language | None:
+def _language_in(text: str) -> Language | None:
     if text.startswith("/"):
         text = text.partition(" ")[2]
     characters, words = len(HAN.findall(text)), len(_ENGLISH.findall(text))

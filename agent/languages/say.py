@@ -1,7 +1,7 @@
 """Says a sentence in the language of the turn: English as the code has it, or as the table of another language does.
 
 A sentence is looked up whole, with its places for figures and names, which are the same in every language. What a table
-has not is said in English.
+lacks is said in English.
 """
 
 from __future__ import annotations

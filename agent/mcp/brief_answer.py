@@ -40,20 +40,20 @@ class Brief(Struct):
 
 def whole_answer(answer: dict[str, Any], shelf: Shelf) -> Brief:
     """All of an answer, with handles for its documents beside it; nothing where that is more than is ever sent."""
-    kept: dict[str, str] = {}
-    _with_handles(answer, shelf, kept)
+    handles: dict[str, str] = {}
+    _with_handles(answer, shelf, handles)
     size = len(json.dumps(answer, ensure_ascii=False))
     if size > MOST_WHOLE_CHARACTERS:
-        return Brief(None, kept, [f"answer: all of its {size:,} characters; ask for less"])
-    return Brief(answer, kept)
+        return Brief(None, handles, [f"answer: all of its {size:,} characters; ask for less"])
+    return Brief(answer, handles)
 
 
 def brief_answer(answer: dict[str, Any], shelf: Shelf) -> Brief:
-    """What of an answer a model can use."""
-    kept: dict[str, str] = {}
-    shown = rounded(_with_handles(answer, shelf, kept))
+    """The part of an answer that a model can use."""
+    handles: dict[str, str] = {}
+    shown = rounded(_with_handles(answer, shelf, handles))
     cut = cut_to(shown, MOST_BRIEF_CHARACTERS)
-    return Brief(None, kept, ["answer: all of it"]) if cut is None else Brief(shown, kept, cut)
+    return Brief(None, handles, ["answer: all of it"]) if cut is None else Brief(shown, handles, cut)
 
 
 def short_report(text: str, shelf: Shelf) -> str:
@@ -65,13 +65,13 @@ def short_report(text: str, shelf: Shelf) -> str:
     return f"{text[:_BEGINNING_CHARACTERS]}\n… ({len(text) - _BEGINNING_CHARACTERS:,} characters more{where})"
 
 
-def _with_handles(answer: dict[str, Any], shelf: Shelf, kept: dict[str, str]) -> dict[str, Any]:
-    """`answer` with the handles of the plan documents among its fields, which are put on the shelf, in their place."""
+def _with_handles(answer: dict[str, Any], shelf: Shelf, handles: dict[str, str]) -> dict[str, Any]:
+    """`answer` with its plan documents put on the shelf and replaced by their handles."""
     shown = dict(answer)
     for name, value in answer.items():
         handle = shelf.keep("plan", value) if is_plan(value) else None
         if handle is not None:
-            shown[name] = kept[f"answer.{name}"] = handle
+            shown[name] = handles[f"answer.{name}"] = handle
     return shown
 
 

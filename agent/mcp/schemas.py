@@ -17,7 +17,7 @@ WHOLE = "whole"
 # An answer of more fields is an entry of a catalogue, whose names speak for themselves.
 _MOST_FIELDS = 30
 # What a call is held to without its schema saying so.
-_UNTOLD = frozenset({"title", "maxLength", "propertyNames"})
+_DROPPED = frozenset({"title", "maxLength", "propertyNames"})
 _WHOLE_FIELD: Schema = {
     "type": "boolean",
     "default": False,
@@ -27,7 +27,7 @@ _WHOLE_FIELD: Schema = {
 
 def input_schema(operation: Operation[Any, Any]) -> Schema:
     """What the tool of an operation takes: its question, and whether the answer is wanted whole."""
-    schema = _told(operation.asked.model_json_schema())
+    schema = _shortened(operation.asked.model_json_schema())
     for name in operation.plan_fields:
         field = schema["properties"][name]
         schema["properties"][name] = {**field, "description": field["description"] + _HANDLE_TOO}
@@ -36,22 +36,24 @@ def input_schema(operation: Operation[Any, Any]) -> Schema:
     return schema
 
 
-def _told(node: Any) -> Any:
+def _shortened(node: Any) -> Any:
     """A schema without what tells a model nothing: titles, ends of lengths, what is so without a word, and nulls."""
     if isinstance(node, list):
-        return [_told(item) for item in node]
+        return [_shortened(item) for item in node]
     if not isinstance(node, dict):
         return node
-    kept = {
-        name: {field: _told(inner) for field, inner in item.items()} if name in ("properties", "$defs") else _told(item)
+    shorter = {
+        name: {field: _shortened(inner) for field, inner in item.items()}
+        if name in ("properties", "$defs")
+        else _shortened(item)
         for name, item in node.items()
-        if name not in _UNTOLD and (name, item) != ("additionalProperties", True)
+        if name not in _DROPPED and (name, item) != ("additionalProperties", True)
     }
-    if kept.get("default", 0) is None:
-        del kept["default"]
-        kinds = [kind for kind in kept.pop("anyOf", []) if kind != {"type": "null"}]
-        return {**kinds[0], **kept} if len(kinds) == 1 else {**kept, **({"anyOf": kinds} if kinds else {})}
-    return kept
+    if shorter.get("default", 0) is None:
+        del shorter["default"]
+        kinds = [kind for kind in shorter.pop("anyOf", []) if kind != {"type": "null"}]
+        return {**kinds[0], **shorter} if len(kinds) == 1 else {**shorter, **({"anyOf": kinds} if kinds else {})}
+    return shorter
 
 
 def output_schema(operation: Operation[Any, Any]) -> Schema:

@@ -16,7 +16,7 @@ _MOST_CHARACTERS = 20_000
 _LONGEST = 500_000
 _MOST_CUTS = 200
 
-# What was cut: what is left and what there was, of what, by its place.
+# What was cut, by its place: its size now, its size before, and the unit of both.
 Cut = dict[str, tuple[int, int, str]]
 
 
@@ -49,7 +49,7 @@ def _cut_roughly(value: Any, place: str, cut: Cut) -> None:
 
 
 def _shorten_bulkiest(value: dict[str, Any], cut: Cut) -> bool:
-    """Take a quarter off what takes most room, as far in as one thing takes most of it; whether anything can be."""
+    """Cut a quarter off the innermost part that takes most of the room; whether anything could be cut."""
     around: Any = value
     place, gains = "answer", _gains(value)
     while gains:
@@ -67,7 +67,7 @@ def _shorten_bulkiest(value: dict[str, Any], cut: Cut) -> bool:
 
 
 def _gains(value: Any) -> dict[Any, int]:
-    """How much can be taken off each of what is in `value`, where anything can be."""
+    """How much can be cut off each part of `value`, where anything can be."""
     return {name: gain for name, inner in _inside(value) if (gain := _gain(inner))}
 
 

@@ -25,7 +25,7 @@ _SIGNALS = () if sys.platform == "win32" else (signal.SIGINT, signal.SIGTERM, si
 
 
 def serve_stdio(agent: Agent | None = None) -> int:
-    """Serve the one client at the other end until it closes standard input; the signal that ended it, 0 for none.
+    """Serve the one client at the other end until it closes standard input; returns the signal that ended it, or 0.
 
     It takes the standard streams of the process and gives them back never: the process has nothing to do after it.
     """

@@ -61,32 +61,32 @@ class OperationTool(Struct, frozen=True, dict=True):
         whole = fields.pop(WHOLE, False)
         if not isinstance(whole, bool):
             raise InputError(f"{WHOLE}: true or false is expected")
-        kept = self._take_off_the_shelf(fields, bench.shelf)
+        handles = self._take_off_the_shelf(fields, bench.shelf)
         answer = self.operation.answer(self.operation.question(fields), bench.agent)
-        found = answer.model_dump(mode="json")
+        data = answer.model_dump(mode="json")
         text = self.operation.text(answer)
-        told = report_to_client(text, found, MCP)
-        cut = whole_answer(found, bench.shelf) if whole else brief_answer(found, bench.shelf)
+        report = report_to_client(text, data, MCP)
+        brief = whole_answer(data, bench.shelf) if whole else brief_answer(data, bench.shelf)
         if not whole:
-            cut.answer = answer_to_client(cut.answer, MCP)
-        cut.kept.update(kept)
-        text = short_report(told, bench.shelf) + _of_kept(cut)
-        return CallToolResult(content=[TextContent(text=text)], structured_content=cut.structured())
+            brief.answer = answer_to_client(brief.answer, MCP)
+        brief.kept.update(handles)
+        text = short_report(report, bench.shelf) + _of_kept(brief)
+        return CallToolResult(content=[TextContent(text=text)], structured_content=brief.structured())
 
     def _take_off_the_shelf(self, fields: dict[str, Any], shelf: Shelf) -> dict[str, str]:
-        """Put documents in the place of their handles; handles of those that were sent, by the fields' names.
+        """Replace handles by their documents; returns the handles of documents that were sent, by field.
 
         Raises:
             InputError: nothing is kept under a handle.
         """
-        kept: dict[str, str] = {}
+        handles: dict[str, str] = {}
         for name in self.operation.plan_fields:
             value: Any = fields.get(name)
             if isinstance(value, str) and is_plan_handle(value.strip()):
                 fields[name] = shelf.text(value.strip())
             elif is_plan(value) and (handle := shelf.keep("plan", value)) is not None:
-                kept[name] = handle
-        return kept
+                handles[name] = handle
+        return handles
 
 
 class Bench(Struct, frozen=True):
@@ -104,7 +104,7 @@ def refused(message: str) -> CallToolResult:
     return CallToolResult(content=[TextContent(text=short_line(told_to_client(message, MCP)))], is_error=True)
 
 
-def _of_kept(cut: Brief) -> str:
+def _of_kept(brief: Brief) -> str:
     """The handles for whoever reads only the text."""
-    lines = [f"{place} is kept as {handle}" for place, handle in cut.kept.items()]
+    lines = [f"{place} is kept as {handle}" for place, handle in brief.kept.items()]
     return "\n\n" + "\n".join([*lines, "A handle stands for its plan in any call."]) if lines else ""

@@ -81,19 +81,19 @@ class Wire:
 
     @asynccontextmanager
     async def streams(self) -> AsyncGenerator[tuple[ReadStream, WriteStream]]:
-        """What comes in and what goes out; all ends where nobody reads any more what goes out."""
+        """The incoming and outgoing messages; both end once nobody reads what goes out."""
         come_in, incoming = anyio.create_memory_object_stream[SessionMessage | Exception](0)
         outgoing, go_out = anyio.create_memory_object_stream[SessionMessage](0)
         async with anyio.create_task_group() as tasks:
 
             async def read() -> None:
                 async with come_in:
-                    while (found := await in_thread(self._next)) is not None:
-                        if isinstance(found, JSONRPCError):
-                            await self._write(found)
+                    while (message := await in_thread(self._next)) is not None:
+                        if isinstance(message, JSONRPCError):
+                            await self._write(message)
                         else:
-                            self._unanswered += isinstance(found, JSONRPCRequest)
-                            await come_in.send(SessionMessage(found))
+                            self._unanswered += isinstance(message, JSONRPCRequest)
+                            await come_in.send(SessionMessage(message))
                     # Who pipes requests in closes the pipe at once, and waits for the answers.
                     with anyio.move_on_after(_LAST_ANSWERS_S):
                         while self._unanswered > 0:
@@ -101,9 +101,9 @@ class Wire:
 
             async def write() -> None:
                 async with go_out:
-                    async for one in go_out:
-                        await self._write(one.message)
-                        self._unanswered -= isinstance(one.message, JSONRPCResponse | JSONRPCError)
+                    async for sent in go_out:
+                        await self._write(sent.message)
+                        self._unanswered -= isinstance(sent.message, JSONRPCResponse | JSONRPCError)
 
             async def until_broken(work: Callable[[], Awaitable[None]]) -> None:
                 try:
@@ -116,7 +116,7 @@ class Wire:
             yield incoming, outgoing
 
     def _next(self) -> JSONRPCMessage | None:
-        """The next message, or the error that answers what is none; `None` at the end."""
+        """The next message, or the error that answers a line that is none; `None` at the end."""
         while (line := self._lines.next()) is not None:
             if not line.endswith(b"\n"):
                 return _refusal(line, f"a message is longer than {MOST_MESSAGE_BYTES >> 20} MiB")
@@ -137,10 +137,10 @@ def _message(line: bytes) -> JSONRPCMessage:
 
 
 def _refusal(line: bytes, why: str) -> JSONRPCError:
-    found = _ID.match(line[:_HEAD_BYTES])
+    match = _ID.match(line[:_HEAD_BYTES])
     asked = None
-    if found is not None:
-        asked = int(found["number"]) if found["number"] else found["name"].decode(errors="replace")
+    if match is not None:
+        asked = int(match["number"]) if match["number"] else match["name"].decode(errors="replace")
     return JSONRPCError(jsonrpc="2.0", id=asked, error=ErrorData(code=PARSE_ERROR, message=why))
 
 
@@ -150,6 +150,6 @@ def _write_all(sink: int, message: JSONRPCMessage) -> None:
     Raises:
         OSError: nobody reads it.
     """
-    left = memoryview(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
-    while left:
-        left = left[os.write(sink, left) :]
+    remaining = memoryview(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+    while remaining:
+        remaining = remaining[os.write(sink, remaining) :]

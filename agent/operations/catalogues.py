@@ -38,10 +38,10 @@ def _rules(question: RulesQuestion) -> RuleList | RuleFacts:
     return rule_facts(find_rule(question.id), with_examples=True)
 
 
-def _rules_text(found: RuleList | RuleFacts) -> str:
-    if isinstance(found, RuleList):
-        return render_rules(found.rules, width=WIDTH)
-    return render_rule(found, width=WIDTH)
+def _rules_text(answer: RuleList | RuleFacts) -> str:
+    if isinstance(answer, RuleList):
+        return render_rules(answer.rules, width=WIDTH)
+    return render_rule(answer, width=WIDTH)
 
 
 RULES = Operation(
@@ -69,10 +69,10 @@ def _models(question: ModelsQuestion) -> ModelList | ModelFacts:
     return model_facts(load_model(question.name), with_config=True)
 
 
-def _models_text(found: ModelList | ModelFacts) -> str:
-    if isinstance(found, ModelFacts):
-        return render_model(found, width=WIDTH)
-    return render_models(found.models, width=WIDTH)
+def _models_text(answer: ModelList | ModelFacts) -> str:
+    if isinstance(answer, ModelFacts):
+        return render_model(answer, width=WIDTH)
+    return render_models(answer.models, width=WIDTH)
 
 
 MODELS = Operation(
@@ -98,10 +98,10 @@ def _hardware(question: HardwareQuestion) -> AcceleratorList | Accelerator:
     return find_accelerator(question.name)
 
 
-def _hardware_text(found: AcceleratorList | Accelerator) -> str:
-    if isinstance(found, AcceleratorList):
-        return render_accelerators(found.accelerators, width=WIDTH)
-    return render_accelerator(found, width=WIDTH)
+def _hardware_text(answer: AcceleratorList | Accelerator) -> str:
+    if isinstance(answer, AcceleratorList):
+        return render_accelerators(answer.accelerators, width=WIDTH)
+    return render_accelerator(answer, width=WIDTH)
 
 
 HARDWARE = Operation(

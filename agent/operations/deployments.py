@@ -149,8 +149,8 @@ def _compare(question: CompareQuestion) -> Comparison:
     )
 
 
-def _side(given: dict[str, Any] | str) -> dict[str, Any] | str | Words:
-    return Words(given) if isinstance(given, str) and not is_json_text(given) else given
+def _side(side: dict[str, Any] | str) -> dict[str, Any] | str | Words:
+    return Words(side) if isinstance(side, str) and not is_json_text(side) else side
 
 
 COMPARE = Operation(

@@ -133,8 +133,8 @@ def _export(question: ExportQuestion) -> Export:
     return export(plan_text(question.plan), question.to)
 
 
-def _export_text(found: Export) -> str:
-    return render_export(found, title="the plan", width=WIDTH) if found.text is None else found.text
+def _export_text(exported: Export) -> str:
+    return render_export(exported, title="the plan", width=WIDTH) if exported.text is None else exported.text
 
 
 EXPORT = Operation(

@@ -78,7 +78,7 @@ class Operation(Struct, Generic[Asked, Answered], frozen=True):
     def plan_fields(self) -> tuple[str, ...]:
         """The fields of the question in which a plan document may be given."""
         fields = self.asked.model_fields.items()
-        return tuple(name for name, field in fields if any(isinstance(one, TakesPlan) for one in field.metadata))
+        return tuple(name for name, field in fields if any(isinstance(mark, TakesPlan) for mark in field.metadata))
 
     def answer(self, question: Asked, agent: Agent | None = None) -> Answered:
         """The answer to `question`; no file is opened for it.
@@ -103,17 +103,17 @@ class Operation(Struct, Generic[Asked, Answered], frozen=True):
 
 def faults_of(error: ValidationError) -> Iterator[str]:
     """What is wrong, fields that there are not first: one that is missing may stand under such a name."""
-    found = error.errors(include_url=False, include_input=False)
+    errors = error.errors(include_url=False, include_input=False)
     faults: dict[str, list[str]] = {}
-    for one in sorted(found, key=lambda fault: fault["type"] != "extra_forbidden"):
-        place = ".".join(str(part) for part in one["loc"] if not _TYPE.fullmatch(str(part)))[:200]
+    for entry in sorted(errors, key=lambda fault: fault["type"] != "extra_forbidden"):
+        place = ".".join(str(part) for part in entry["loc"] if not _TYPE.fullmatch(str(part)))[:200]
         kind = next(
-            (words for types, words in _EXPECTED.items() if one["type"].removesuffix("_parsing") in types), None
+            (words for types, words in _EXPECTED.items() if entry["type"].removesuffix("_parsing") in types), None
         )
-        faults.setdefault(place, []).append(kind or _WORDS.get(one["type"]) or one["msg"][:500])
-    for place, told in list(faults.items())[:MOST_FAULTS]:
-        kinds = list(dict.fromkeys(words for words in told if words in _EXPECTED.values()))
-        others = dict.fromkeys(words for words in told if words not in kinds)
+        faults.setdefault(place, []).append(kind or _WORDS.get(entry["type"]) or entry["msg"][:500])
+    for place, messages in list(faults.items())[:MOST_FAULTS]:
+        kinds = list(dict.fromkeys(words for words in messages if words in _EXPECTED.values()))
+        others = dict.fromkeys(words for words in messages if words not in kinds)
         what = "; ".join((*others, *([f"{' or '.join(kinds)} is expected"] if kinds else [])))
         yield f"{place}: {what}" if place else what
 

@@ -1,6 +1,6 @@
-"""What reports and refusals say of the command line, said of operations and their fields: clients have no shell.
+"""Rewords reports and refusals from the command line to operations and their fields: clients have no shell.
 
-Only what is certain is said otherwise: commands of ours that are operations, options of ours that are fields. A text
+Only what is certain is reworded: commands of ours that are operations, options of ours that are fields. A text
 that is itself part of an answer (a script, a picture) is a document, and stays as it is.
 """
 
@@ -62,7 +62,7 @@ def told_to_client(text: str, client: Client) -> str:
     text = _WHOLE.sub(client.whole_gives, text)
     for pattern, words in _SENTENCES:
         text = pattern.sub(words, text)
-    return _names().sub(lambda match: _said(match, client), text)
+    return _names().sub(lambda match: _reworded(match, client), text)
 
 
 def report_to_client(text: str, answer: Mapping[str, Any], client: Client) -> str:
@@ -70,7 +70,7 @@ def report_to_client(text: str, answer: Mapping[str, Any], client: Client) -> st
     return text if text in answer.values() else told_to_client(text, client)
 
 
-def _said(match: re.Match[str], client: Client) -> str:
+def _reworded(match: re.Match[str], client: Client) -> str:
     if match["name"] is not None:
         return f"{match['tick']}the {client.operation} {match['name']}"
     option, gap = match["option"], match["gap"] or ""
@@ -78,11 +78,11 @@ def _said(match: re.Match[str], client: Client) -> str:
 
 
 def answer_to_client(value: Any, client: Client) -> Any:
-    """A structured answer with its sentences told so; texts of several lines are documents."""
+    """A structured answer with its sentences reworded for `client`; texts of several lines are documents."""
     if isinstance(value, str):
         return value if "\n" in value else told_to_client(value, client)
     if isinstance(value, list):
-        return [answer_to_client(one, client) for one in value]  # pyright: ignore[reportUnknownVariableType] - JSON
+        return [answer_to_client(inner, client) for inner in value]  # pyright: ignore[reportUnknownVariableType] - JSON
     if isinstance(value, dict):
-        return {name: answer_to_client(one, client) for name, one in value.items()}  # pyright: ignore[reportUnknownVariableType] - JSON
+        return {name: answer_to_client(inner, client) for name, inner in value.items()}  # pyright: ignore[reportUnknownVariableType] - JSON
     return value

@@ -108,8 +108,8 @@ def _is_whole(text: str, edit: Edit) -> bool:
 
 
 def _already(edit: Edit) -> str:
-    said = ", ".join(dict.fromkeys(edit.said.words.values())) or say("that")
-    return say("That is so already ({said}): the request is as it was.", said=said) + "\n"
+    words = ", ".join(dict.fromkeys(edit.said.words.values())) or say("that")
+    return say("That is so already ({said}): the request is as it was.", said=words) + "\n"
 
 
 def require_model(error: InputError) -> InputError:

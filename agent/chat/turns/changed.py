@@ -53,14 +53,14 @@ def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Sect
     if before is not None and now is not None and now.result.plan is None:
         names = (say("last plan"), names[1])
     if before is not None and before.result.plan is not None and plan is not None:
-        found = compare(
+        comparison = compare(
             before.result.plan,
             plan,
             titles=names,
             calibration=planned.intent.calibration,
             usd_per_gpu_hour=(before.intent.usd_per_gpu_hour, planned.intent.usd_per_gpu_hour),
         )
-        sections += comparison_sections(found, names)
+        sections += comparison_sections(comparison, names)
         sections.append(section("", _other_proposer(before.result, planned.result)))
     report = planned.result.report
     sections += compared_sections(report)
@@ -72,29 +72,33 @@ def _sections(work: Work, changed: Changed, names: tuple[str, str]) -> list[Sect
 
 
 def _other_proposer(before: PlanResult, after: PlanResult) -> str:
-    """That two plans are not the same proposer's, where that is so."""
-    one, other = (_PROPOSERS.get(found.report.proposer, "") if found.report else "" for found in (before, after))
+    """A note if the two plans are of different proposers; "" if not."""
+    earlier, later = (_PROPOSERS.get(result.report.proposer, "") if result.report else "" for result in (before, after))
     same = (
         ""
-        if one == other
+        if earlier == later
         else say(
             "Compared is {one} plan with {other}: a part of the difference may be the proposer's.",
-            one=say(one),
-            other=say(other),
+            one=say(earlier),
+            other=say(later),
         )
     )
-    return same if one and other else ""
+    return same if earlier and later else ""
 
 
 def _newly_assumed(work: Work, planned: Planned) -> Section:
-    """Assumptions that were not told before."""
+    """Assumptions that were not shown before."""
     before = work.state.now
-    told = set[str]() if before is None or before.result.report is None else {
-        f"{one.field} {one.value} {one.reason}" for one in before.result.report.assumptions
+    shown = set[str]() if before is None or before.result.report is None else {
+        f"{entry.field} {entry.value} {entry.reason}" for entry in before.result.report.assumptions
     }  # fmt: skip
     report = planned.result.report
-    made = () if report is None else report.assumptions
-    new = tuple(f"{one.field}: {one.reason}" for one in made if f"{one.field} {one.value} {one.reason}" not in told)
+    assumptions = () if report is None else report.assumptions
+    new = tuple(
+        f"{entry.field}: {entry.reason}"
+        for entry in assumptions
+        if f"{entry.field} {entry.value} {entry.reason}" not in shown
+    )
     return section(say("Assumed"), Bullets(new))
 
 

@@ -24,23 +24,27 @@ def compare_with(work: Work, text: str, *, may_read_files: bool) -> Outcome:
         raise InputError(say('compare with what? Say a strategy, such as "compare TP4 PP2", or the path of a plan'))
     now = work.now
     other = Words(text) if is_words(text) or not may_read_files else Path(text)
-    found = compared(
+    comparison = compared(
         work.plan,
         other if isinstance(other, Words) else str(other),
         Said(usd_per_gpu_hour=now.intent.usd_per_gpu_hour),
         titles=(say("the current plan"), text),
         calibration=now.intent.calibration,
     )
-    return Outcome("compare", render_comparison(found, width=work.width), comparison=found, told=told_of(found))
+    return Outcome(
+        "compare", render_comparison(comparison, width=work.width), comparison=comparison, told=told_of(comparison)
+    )
 
 
-def told_of(found: Comparison) -> dict[str, object]:
+def told_of(comparison: Comparison) -> dict[str, object]:
     """A comparison in a few words, for a language model."""
-    broken = [f"{one.rule}: {one.message}" for one in found.b.violations if one.severity == "error"]
+    broken = [
+        f"{finding.rule}: {finding.message}" for finding in comparison.b.violations if finding.severity == "error"
+    ]
     return {
-        "a": found.a.summary,
-        "b": found.b.summary,
-        "b_is_valid": found.b.valid,
+        "a": comparison.a.summary,
+        "b": comparison.b.summary,
+        "b_is_valid": comparison.b.valid,
         "b_breaks": broken[:5],
-        "verdict": list(found.verdict),
+        "verdict": list(comparison.verdict),
     }

@@ -36,7 +36,7 @@ _ASKS = re.compile(r"^(?:and\s)?(?:what|how|which|show|tell|give)(?![a-z])|[?]\s
 
 
 def asks_of_earlier(work: Work, text: str, *, compares: bool) -> Outcome | None:
-    """What an earlier plan was, or how it `compares` with the current one; `None` where `text` asks of none.
+    """What an earlier plan was, or how it `compares` with the current one; `None` if `text` asks about none.
 
     Raises:
         InputError: there is none before the current one.

@@ -16,11 +16,11 @@ def explain_words(work: Work, text: str) -> Outcome:
     from ...explain import explain
     from ...report.explain import render_explanation
 
-    found = explain(text)
+    explanation = explain(text)
     told = {
-        "rule": None if found.rule is None else f"{found.rule.id}: {found.rule.requirement}",
-        "passages": [f"{one.citation}: {one.text}"[:1500] for one in found.answers],
-        "nearest": list(found.nearest),
+        "rule": None if explanation.rule is None else f"{explanation.rule.id}: {explanation.rule.requirement}",
+        "passages": [f"{passage.citation}: {passage.text}"[:1500] for passage in explanation.answers],
+        "nearest": list(explanation.nearest),
     }
-    kind = "unknown" if found.exit_status else "explain"
-    return Outcome(kind, render_explanation(found, width=work.width), told=told)
+    kind = "unknown" if explanation.exit_status else "explain"
+    return Outcome(kind, render_explanation(explanation, width=work.width), told=told)

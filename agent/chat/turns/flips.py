@@ -35,25 +35,25 @@ def flips(work: Work) -> Outcome:
         InputError: there is no plan.
     """
     plan, intent = work.plan, work.now.intent
-    found = search_intent(intent, sensitivity=True)
-    changes = found.sensitivity
-    best = None if found.best is None else found.best.strategy
-    own = "" if best == plan.strategy else say(
+    answer = search_intent(intent, sensitivity=True)
+    changes = answer.sensitivity
+    best = None if answer.best is None else answer.best.strategy
+    note = "" if best == plan.strategy else say(
         "The current plan is {layout}; of the search's own, {best} is the best.",
         layout=describe(plan.strategy), best=say("none that holds all") if best is None else describe(best),
     )  # fmt: skip
-    flipped = tuple(flip_text(one) for one in changes.flips) if changes is not None else ()
+    flipped = tuple(flip_text(flip) for flip in changes.flips) if changes is not None else ()
     nothing = () if flipped else (say("nothing that was tried"),)
     same = changes.unchanged if changes is not None else ()
     runners = tuple(_runners(work))
-    objectives = tuple(_objectives(work, found))
+    objectives = tuple(_objectives(work, answer))
     price = say(
         "the price of a GPU hour multiplies the cost of every layout on this hardware alike: it flips none; "
         "other hardware has a price of its own (/whatif H200)"
     )
     text = render(
         [
-            section("", own),
+            section("", note),
             section(
                 say("What flips the choice (searched again under each change, simulated runs)"),
                 Bullets(flipped or nothing),
@@ -65,7 +65,7 @@ def flips(work: Work) -> Outcome:
             ),
             section(say("Planned for another objective (search)"), Bullets(objectives)),
             section(say("Runners-up, and how far they are behind (search)"), Bullets(runners)),
-            section(say("Not looked at, for the time was over"), Bullets(found.left_out)),
+            section(say("Not looked at, for the time was over"), Bullets(answer.left_out)),
         ],
         width=work.width,
     )
@@ -75,11 +75,11 @@ def flips(work: Work) -> Outcome:
 
 def _runners(work: Work) -> Iterator[str]:
     report = work.now.result.report
-    for one in () if report is None else report.alternatives[:ALTERNATIVES_SHOWN]:
-        yield f"{one.summary}: {one.reason}"
+    for alternative in () if report is None else report.alternatives[:ALTERNATIVES_SHOWN]:
+        yield f"{alternative.summary}: {alternative.reason}"
 
 
-def _objectives(work: Work, found: SearchAnswer) -> Iterator[str]:
+def _objectives(work: Work, answer: SearchAnswer) -> Iterator[str]:
     """The best for each objective that was not asked for."""
     load = work.now.intent.workload
     for objective in get_args(Objective):
@@ -91,9 +91,9 @@ def _objectives(work: Work, found: SearchAnswer) -> Iterator[str]:
         except InputError as error:
             yield say("{objective}: not searched ({error})", objective=say(objective), error=error)
             continue
-        if best is None or found.best is None:
+        if best is None or answer.best is None:
             yield say("{objective}: nothing holds the limits", objective=say(objective))
-        elif best.strategy == found.best.strategy:
+        elif best.strategy == answer.best.strategy:
             yield say("{objective}: the same", objective=say(objective))
         else:
             per_gpu = "" if best.output_tokens_per_s is None else f", {best.output_tokens_per_s:,.0f} tokens/s"

@@ -21,26 +21,26 @@ from .work import Work
 _MOST_FINDINGS = 3
 
 
-def given(work: Work, text: str, what: Given) -> Outcome:
-    """The outcome of a turn that is given something; `text` is how a person calls it.
+def given(work: Work, text: str, change: Given) -> Outcome:
+    """The outcome of a turn that is given a `change`; `text` is what a person calls it.
 
     Raises:
         InputError: what was given cannot be planned.
     """
-    if what.plan is not None:
-        return _stand(work, what.plan)
-    if what.begins or work.state.current is None:
-        return begin(work, "", [what.said])
-    return edited(work, text, Edit(said=what.said, dropped=what.dropped))
+    if change.plan is not None:
+        return _stand(work, change.plan)
+    if change.begins or work.state.current is None:
+        return begin(work, "", [change.said])
+    return edited(work, text, Edit(said=change.said, dropped=change.dropped))
 
 
 def _stand(work: Work, plan: Plan) -> Outcome:
-    """`plan` as it stands made the current one; of a valid one what follows keeps the strategy."""
+    """Make `plan` the current one as it stands; if it is valid, later changes keep its strategy."""
     report, figures, why_not = _judged(work, plan)
     said = said_of_plan(plan, keeps_strategy=report.valid)
     intent = work.intent([said])
     planned = Planned(said, intent, PlanResult(plan=plan, valid=report.valid, estimate=figures, intent=intent))
-    errors = [f"{one.rule}: {one.message}" for one in report.violations if one.severity == "error"]
+    errors = [f"{finding.rule}: {finding.message}" for finding in report.violations if finding.severity == "error"]
     more = [say("and {count} more", count=len(errors) - _MOST_FINDINGS)] if len(errors) > _MOST_FINDINGS else []
     before = work.state.current
     changes = () if before is None else request_changes(before.intent, intent)

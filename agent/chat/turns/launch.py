@@ -100,6 +100,6 @@ def launch_text(plan: Plan, text: str, width: int) -> str:
         plan = plan.model_copy(
             update={"serving": (plan.serving or ServingBlock()).model_copy(update={"engine": engine})}
         )
-    found = export(plan, target_named(target or engine))
-    lines = found.text or render_export(found, title=say("this plan"), width=width)
+    exported = export(plan, target_named(target or engine))
+    lines = exported.text or render_export(exported, title=say("this plan"), width=width)
     return f"{unwritten}\n{lines}" if unwritten else lines

@@ -64,9 +64,9 @@ def risk(work: Work) -> Outcome:
         InputError: there is no plan.
     """
     plan, now = work.plan, work.now
-    found = now.result.estimate or estimate(plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
-    limits = tuple(_limits(plan, found)) or (say("no limit is stated, so none can be missed"),)
-    memory, loss = tuple(_memory(plan, found)), tuple(_losses(work, plan))
+    estimated = now.result.estimate or estimate(plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    limits = tuple(_limits(plan, estimated)) or (say("no limit is stated, so none can be missed"),)
+    memory, loss = tuple(_memory(plan, estimated)), tuple(_losses(work, plan))
     text = render(
         [
             section("", say("What is risky in {title}", title=title_of(now.result))),
@@ -81,13 +81,13 @@ def risk(work: Work) -> Outcome:
     return Outcome("why", text, told={"limits": limits, "memory": memory, "loss_of_a_replica": loss})
 
 
-def _limits(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
-    figures = figures_of_estimate(found)
+def _limits(plan: Plan, estimated: PerformanceEstimate) -> Iterator[str]:
+    figures = figures_of_estimate(estimated)
     for limit in stated_limits(plan.workload):
         figure = figures.of(limit)
         if limit.field == "request_rate":
             grows = say("request rate: the queue grows")
-            yield grows if found.load.saturated else say("request rate: the queue does not grow")
+            yield grows if estimated.load.saturated else say("request rate: the queue does not grow")
             continue
         end = say("at most") if limit.unit == "ms" else say("at least")
         yield say(
@@ -98,12 +98,12 @@ def _limits(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
             unit=limit.unit,
             end=end,
             bound=number(limit.bound),
-            sureness=sureness(limit, figures, found),
+            sureness=sureness(limit, figures, estimated),
         )
 
 
-def _memory(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
-    fullest = max(found.memory.per_device, key=lambda one: one.total_bytes / max(one.usable_bytes, 1))
+def _memory(plan: Plan, estimated: PerformanceEstimate) -> Iterator[str]:
+    fullest = max(estimated.memory.per_device, key=lambda device: device.total_bytes / max(device.usable_bytes, 1))
     free = fullest.usable_bytes - fullest.total_bytes
     share = free / max(fullest.usable_bytes, 1)
     tight = say(": little for what no estimate counts") if share < _TIGHT else ""
@@ -115,7 +115,7 @@ def _memory(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
         share=share,
         tight=tight,
     )
-    most, load = found.memory.max_concurrency, plan.workload.concurrency
+    most, load = estimated.memory.max_concurrency, plan.workload.concurrency
     yield say(
         "the cache holds {most:,} requests at once, the load has {load:,} ({times:.1f} times)",
         most=most,
@@ -126,27 +126,29 @@ def _memory(plan: Plan, found: PerformanceEstimate) -> Iterator[str]:
 
 def _losses(work: Work, plan: Plan) -> Iterator[str]:
     """What is left of the plan when one replica of it, or one of each phase, is gone."""
-    for gone, left in _with_one_less(plan.strategy):
-        if left is None:
+    for gone, remaining in _with_one_less(plan.strategy):
+        if remaining is None:
             yield say("{gone} is the only one: while it is down nothing is served", gone=say(gone))
             continue
         try:
-            other = plan_of_words(describe(left), plan)
-            found = estimate(other, None, work.now.intent.calibration)
+            other = plan_of_words(describe(remaining), plan)
+            estimated = estimate(other, None, work.now.intent.calibration)
         except InputError as error:
             yield say("without {gone}: not timed ({error})", gone=say(gone), error=error)
             continue
-        figures = figures_of_estimate(found)
-        missed = [one.name for one in stated_limits(plan.workload) if figures.excess(one) > 0]
-        held = say("misses {limits}", limits=", ".join(missed)) if missed else say("holds every limit that is stated")
-        full = found.memory.max_concurrency < plan.workload.concurrency
+        figures = figures_of_estimate(estimated)
+        missed = [limit.name for limit in stated_limits(plan.workload) if figures.excess(limit) > 0]
+        verdict = (
+            say("misses {limits}", limits=", ".join(missed)) if missed else say("holds every limit that is stated")
+        )
+        full = estimated.memory.max_concurrency < plan.workload.concurrency
         room = say(", and its cache does not hold the load") if full else ""
         yield say(
             "without {gone}, {layout}: {figures}; {held}{room}",
             gone=say(gone),
-            layout=describe(left),
-            figures=found.one_line(),
-            held=held,
+            layout=describe(remaining),
+            figures=estimated.one_line(),
+            held=verdict,
             room=room,
         )
 
@@ -155,11 +157,11 @@ def _with_one_less(strategy: Strategy) -> Iterator[tuple[str, Strategy | None]]:
     """Each kind of replica, and the strategy without one of it; `None` where there is but one."""
     apart = [phase for phase in PHASES if getattr(strategy, phase).replicas is not None]
     if not apart:
-        left = strategy.model_copy(update={"dp": strategy.dp - 1}) if strategy.dp > 1 else None
-        yield "one replica" if left else "the replica", left
+        remaining = strategy.model_copy(update={"dp": strategy.dp - 1}) if strategy.dp > 1 else None
+        yield "one replica" if remaining else "the replica", remaining
         return
     for phase in apart:
-        own = getattr(strategy, phase)
-        fewer = own.model_copy(update={"replicas": own.replicas - 1})
-        left = strategy.model_copy(update={phase: fewer}) if own.replicas > 1 else None
-        yield _SERVERS[phase][0 if left else 1], left
+        degrees = getattr(strategy, phase)
+        fewer = degrees.model_copy(update={"replicas": degrees.replicas - 1})
+        remaining = strategy.model_copy(update={phase: fewer}) if degrees.replicas > 1 else None
+        yield _SERVERS[phase][0 if remaining else 1], remaining

@@ -36,16 +36,16 @@ def show_request(work: Work) -> Outcome:
 def show_estimate(work: Work) -> Outcome:
     """The estimate of the current plan."""
     now = work.now
-    found = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
-    told = {"ttft_ms": found.latency.ttft_ms, "tpot_ms": found.latency.tpot_ms}
-    return Outcome("estimate", render_estimate(found, title=title_of(now.result), width=work.width), told=told)
+    estimated = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    told = {"ttft_ms": estimated.latency.ttft_ms, "tpot_ms": estimated.latency.tpot_ms}
+    return Outcome("estimate", render_estimate(estimated, title=title_of(now.result), width=work.width), told=told)
 
 
 def show_cost(work: Work) -> Outcome:
     """What the current plan costs, per token and per hour, and by which price."""
     now = work.now
-    found = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
-    lines = [] if found.cost is None else cost_lines(found.cost, len(found.memory.per_device))
+    estimated = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    lines = [] if estimated.cost is None else cost_lines(estimated.cost, len(estimated.memory.per_device))
     lines = lines or [say("No tokens are served, so none has a cost.")]
     return Outcome("estimate", render([section(title_of(now.result), *lines)], width=work.width), told={"cost": lines})
 
@@ -82,7 +82,7 @@ def difference_to(work: Work, before: Planned) -> Outcome:
     plan, now = work.plan, work.now
     if before.result.plan is None:
         raise InputError(say("that request has no plan"))
-    found = compare(
+    comparison = compare(
         before.result.plan,
         plan,
         titles=(say("before"), say("now")),
@@ -91,8 +91,8 @@ def difference_to(work: Work, before: Planned) -> Outcome:
     )
     changes = request_changes(before.intent, now.intent)
     text = render([section(say("The request"), Bullets(changes))], width=work.width)
-    shown = f"{text}\n{render_comparison(found, width=work.width)}"
-    return Outcome("compare", shown, comparison=found, changes=changes)
+    shown = f"{text}\n{render_comparison(comparison, width=work.width)}"
+    return Outcome("compare", shown, comparison=comparison, changes=changes)
 
 
 def undo(work: Work, steps: int = 1) -> Outcome:
@@ -113,10 +113,10 @@ def redo(work: Work, steps: int = 1) -> Outcome:
     Raises:
         InputError: there is none.
     """
-    left = len(work.state.versions) - 1 - work.state.at
-    if left <= 0:
+    undone = len(work.state.versions) - 1 - work.state.at
+    if undone <= 0:
         raise InputError(say("nothing to redo: this is the last request"))
-    few = say("requests after this one: {count}; /redo {count} goes to the last", count=left)
+    few = say("requests after this one: {count}; /redo {count} goes to the last", count=undone)
     return moved(work.state, work.state.at + steps, few)
 
 

@@ -59,7 +59,9 @@ def why(work: Work) -> Outcome:
     report = now.result.report
     sections = [section("", *plan_lines(now.result))]
     if report is not None:
-        runners = tuple(f"{one.summary}: {one.reason}" for one in report.alternatives[:ALTERNATIVES_SHOWN])
+        runners = tuple(
+            f"{alternative.summary}: {alternative.reason}" for alternative in report.alternatives[:ALTERNATIVES_SHOWN]
+        )
         sections += [
             section(say("Why this one"), report.explanation),
             section(say("Runners-up, and what they lost by"), Bullets(runners)),
@@ -73,7 +75,7 @@ def why(work: Work) -> Outcome:
 
 
 def why_not_words(work: Work, text: str) -> Outcome | None:
-    """Why the current plan has not what `text` names: degrees ("TP16"), or a kind ("PP"); `None` where it names none.
+    """Why the current plan lacks what `text` names: degrees ("TP16"), or a kind ("PP"); `None` where it names none.
 
     What would change the choice, and what is risky in it, are asked for in words of their own.
 
@@ -116,7 +118,7 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         refused = say("No document can be built of it: {error}", error=error)
         return Outcome("why", f"{refused}\n", told={"asked": text, "refused": str(error)})
     intent = work.now.intent
-    found = compare(
+    comparison = compare(
         plan,
         other,
         titles=(say("current"), say("instead")),
@@ -124,16 +126,19 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         usd_per_gpu_hour=(intent.usd_per_gpu_hour, intent.usd_per_gpu_hour),
     )
     if gpu_count(other.strategy) > _gpus(other):
-        return _too_large(work, other, found, text)
+        return _too_large(work, other, comparison, text)
     needed = [name for name in other.policy.relaxations if name not in plan.policy.relaxations]
     sections = [
-        section("", _in_short(found, needed)),
-        section(say("Rules that it breaks or is warned by"), *violation_blocks(found.b.violations)),
-        section(say("Compared"), Bullets(_verdict(found))),
-        *comparison_sections(found, (say("current"), say("instead"))),
+        section("", _in_short(comparison, needed)),
+        section(say("Rules that it breaks or is warned by"), *violation_blocks(comparison.b.violations)),
+        section(say("Compared"), Bullets(_verdict(comparison))),
+        *comparison_sections(comparison, (say("current"), say("instead"))),
     ]
     return Outcome(
-        "why", render(sections, width=work.width), comparison=found, told={"asked": text, **told_of_comparison(found)}
+        "why",
+        render(sections, width=work.width),
+        comparison=comparison,
+        told={"asked": text, **told_of_comparison(comparison)},
     )
 
 
@@ -153,9 +158,9 @@ def _no_experts(plan: Plan, text: str) -> Outcome:
     return Outcome("why", f"{line}\n{now}\n", told={"asked": text, "reasons": [line]})
 
 
-def _too_large(work: Work, other: Plan, found: Comparison, text: str) -> Outcome:
-    """A strategy that needs more GPUs than there are: one line, for each missing device would be a finding of its own;
-    what else it breaks stays to be said.
+def _too_large(work: Work, other: Plan, comparison: Comparison, text: str) -> Outcome:
+    """A strategy that needs more GPUs than there are: one line, since each missing device would be a finding of its
+    own, then what else it breaks.
     """
     line = say(
         "{layout} is not legal here: it needs {needed:,} GPUs, you have {there:,} (GP004).",
@@ -163,14 +168,14 @@ def _too_large(work: Work, other: Plan, found: Comparison, text: str) -> Outcome
         needed=gpu_count(other.strategy),
         there=_gpus(other),
     )
-    others = [one for one in found.b.violations if one.rule != "GP004" and one.severity == "error"]
+    others = [finding for finding in comparison.b.violations if finding.rule != "GP004" and finding.severity == "error"]
     title = say("More GPUs alone would not make it legal; it breaks besides")
     sections = [section("", line), *([section(title, *violation_blocks(others))] if others else [])]
     return Outcome(
         "why",
         render(sections, width=work.width),
-        comparison=found,
-        told={"asked": text, "reasons": [line], **told_of_comparison(found)},
+        comparison=comparison,
+        told={"asked": text, "reasons": [line], **told_of_comparison(comparison)},
     )
 
 
@@ -178,12 +183,14 @@ def _gpus(plan: Plan) -> int:
     return plan.hardware.nodes * plan.hardware.gpus_per_node
 
 
-def _in_short(found: Comparison, needed: list[str]) -> str:
-    summary = found.b.summary
-    if not found.b.valid:
-        rules = ", ".join(dict.fromkeys(one.rule for one in found.b.violations if one.severity == "error"))
+def _in_short(comparison: Comparison, needed: list[str]) -> str:
+    summary = comparison.b.summary
+    if not comparison.b.valid:
+        rules = ", ".join(
+            dict.fromkeys(finding.rule for finding in comparison.b.violations if finding.severity == "error")
+        )
         return say("{layout} is not legal here: it breaks {rules}.", layout=summary, rules=rules)
-    missed = [one.name for one in found.b.limits if one.holds is False]
+    missed = [limit.name for limit in comparison.b.limits if limit.holds is False]
     if needed:
         return say(
             '{layout} needs {needed}, which was not allowed; say "allow {first}" to let it in.',
@@ -193,7 +200,7 @@ def _in_short(found: Comparison, needed: list[str]) -> str:
         )
     if missed:
         return say("{layout} is legal, but misses a limit: {limits}.", layout=summary, limits=", ".join(missed))
-    warned = ", ".join(dict.fromkeys(one.rule for one in found.b.violations))
+    warned = ", ".join(dict.fromkeys(finding.rule for finding in comparison.b.violations))
     if warned:
         legal = say("{layout} is legal, but warned of {rules}.", layout=summary, rules=warned)
     else:
@@ -202,13 +209,14 @@ def _in_short(found: Comparison, needed: list[str]) -> str:
         "b": say("By its figures it is better."),
         "undecided": say("By its figures no difference can be told:"),
     }
-    return f"{legal} {by_figures.get(found.better or '', say('The figures decide:'))}"
+    return f"{legal} {by_figures.get(comparison.better or '', say('The figures decide:'))}"
 
 
-def _verdict(found: Comparison) -> tuple[str, ...]:
+def _verdict(comparison: Comparison) -> tuple[str, ...]:
     """The sentences of a comparison, with the plans called by what they are."""
     return tuple(
-        re.sub(r"\bA\b", "the current plan", re.sub(r"\bB\b", found.b.summary, sentence)) for sentence in found.verdict
+        re.sub(r"\bA\b", "the current plan", re.sub(r"\bB\b", comparison.b.summary, sentence))
+        for sentence in comparison.verdict
     )
 
 
@@ -223,12 +231,12 @@ def _why_no_family(work: Work, family: str) -> Outcome:
         has = say("The current plan has {family}: {layout}.", family=say(family), layout=shown)
         return Outcome("why", f"{has}\n\n{why(work).text}")
     answer = search_intent(work.now.intent)
-    ruled_out = [one for one in answer.excluded if _is_of(one.family, family)]
-    lines = [f"{one.family}: {one.reason}{_by(one.rule)}" for one in ruled_out]
-    lost = [one for one in answer.families if family in one.family.split(" × ")]
+    ruled_out = [exclusion for exclusion in answer.excluded if _is_of(exclusion.family, family)]
+    lines = [f"{exclusion.family}: {exclusion.reason}{_by(exclusion.rule)}" for exclusion in ruled_out]
+    lost = [row for row in answer.families if family in row.family.split(" × ")]
     if family == _SEPARATE:
         lost = list(_best_apart(answer, plan))
-    lines += [f"{one.summary}: {one.reason}{_by(one.rule)}" for one in lost]
+    lines += [f"{row.summary}: {row.reason}{_by(row.rule)}" for row in lost]
     if not lines:
         none = "no strategy with {family} is among the {count} that were evaluated"
         lines = [say(none, family=say(family), count=answer.evaluated)]
@@ -247,13 +255,17 @@ def _why_no_family(work: Work, family: str) -> Outcome:
 
 
 def _best_apart(answer: SearchAnswer, plan: Plan) -> Iterator[FamilyLost]:
-    """The best strategy with phases apart, with what decided for `plan`, which has them together."""
-    own = next((one for one in answer.candidates if one.strategy == plan.strategy), None)
-    for one in answer.candidates:
-        if is_disaggregated(one.strategy):
-            lost = why_lost(one, own, plan.workload.objective)
+    """The best strategy with phases apart, and what decided for `plan`, whose phases are together."""
+    chosen = next((candidate for candidate in answer.candidates if candidate.strategy == plan.strategy), None)
+    for candidate in answer.candidates:
+        if is_disaggregated(candidate.strategy):
+            lost = why_lost(candidate, chosen, plan.workload.objective)
             yield FamilyLost(
-                family=_SEPARATE, strategy=one.strategy, summary=named(one), reason=lost.reason, rule=lost.rule
+                family=_SEPARATE,
+                strategy=candidate.strategy,
+                summary=named(candidate),
+                reason=lost.reason,
+                rule=lost.rule,
             )
             return
 
@@ -264,23 +276,23 @@ def _beside(plan: Plan, words: str, intent: Intent) -> tuple[str, ...]:
         other = plan_of_words(words, plan)
     except InputError:
         return ()
-    found = compare(plan, other, titles=("current", "instead"), calibration=intent.calibration)
-    parts = [f"{describe(one.strategy)}: {_times(estimate(one, None, intent.calibration))}" for one in (plan, other)]
-    return (*_verdict(found), *parts)
+    comparison = compare(plan, other, titles=("current", "instead"), calibration=intent.calibration)
+    parts = [f"{describe(side.strategy)}: {_times(estimate(side, None, intent.calibration))}" for side in (plan, other)]
+    return (*_verdict(comparison), *parts)
 
 
-def _times(found: PerformanceEstimate) -> str:
-    named = (("prefill pass", found.latency.prefill), ("decode step", found.latency.decode_step))
+def _times(estimated: PerformanceEstimate) -> str:
+    named = (("prefill pass", estimated.latency.prefill), ("decode step", estimated.latency.decode_step))
     return "; ".join(
         say(
             "{phase} {compute} ms compute, {memory} memory, {communication} communication, {bubble} bubble",
             phase=say(phase),
-            compute=number(one.compute_ms),
-            memory=number(one.memory_ms),
-            communication=number(one.communication_ms),
-            bubble=number(one.bubble_ms),
+            compute=number(parts.compute_ms),
+            memory=number(parts.memory_ms),
+            communication=number(parts.communication_ms),
+            bubble=number(parts.bubble_ms),
         )
-        for phase, one in named
+        for phase, parts in named
     )
 
 
