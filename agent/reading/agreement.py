@@ -17,9 +17,9 @@ from .found import Verified
 from .spread import is_spread
 
 COUNTS = ("nodes", "gpus_per_node", "gpus")
-# How far apart two figures are that are one, rounded (2k as 2,000 and as 2,048).
+# How far apart two roundings of one figure may lie (2k as 2,000 and as 2,048).
 _ROUNDING = 0.05
-# The part of the rules' fields that a reading of the whole text has at least.
+# The least share of the rules' fields that a reading of the whole text has.
 _WHOLE = 2 / 3
 _FOURS = frozenset({"fp4", "nvfp4", "mxfp4"})
 # What is refused for good: no reading of other words makes it possible.
@@ -35,33 +35,33 @@ _ABOUT = (
 _UNKNOWN = re.compile(r"unknown|not recognised|mixed", re.IGNORECASE)
 
 
-def agree(name: str, theirs: Any, own: Any) -> bool:
+def agree(name: str, by_rules: Any, by_model: Any) -> bool:
     """Whether the rules' value of a field and the model's are the same."""
     if name == "model":
-        return _model_name(theirs) == _model_name(own) or _is_checkpoint_of(theirs, own)
-    if isinstance(theirs, StatedStrategy) and isinstance(own, StatedStrategy):
-        return _holds(theirs.model_dump(), own.model_dump()) and not _is_of_both_phases(theirs, own)
+        return _model_name(by_rules) == _model_name(by_model) or _is_checkpoint_of(by_rules, by_model)
+    if isinstance(by_rules, StatedStrategy) and isinstance(by_model, StatedStrategy):
+        return _holds(by_rules.model_dump(), by_model.model_dump()) and not _is_of_both_phases(by_rules, by_model)
     if name == "compared":
-        return set(theirs) == set(own)
-    if isinstance(theirs, SharedPrefixes) and isinstance(own, SharedPrefixes):
-        parts = ((getattr(theirs, part), getattr(own, part)) for part in ("system_tokens", "turns"))
+        return set(by_rules) == set(by_model)
+    if isinstance(by_rules, SharedPrefixes) and isinstance(by_model, SharedPrefixes):
+        parts = ((getattr(by_rules, part), getattr(by_model, part)) for part in ("system_tokens", "turns"))
         return all(second is None or (first is not None and _near(first, second)) for first, second in parts)
-    if isinstance(theirs, tuple) and isinstance(own, tuple):
-        return all(_near(first, second) for first, second in zip(theirs, own, strict=True))
-    if isinstance(theirs, int | float) and isinstance(own, int | float) and not isinstance(own, bool):
-        return _near(theirs, own)
-    return theirs == own or (theirs in _FOURS and own in _FOURS)
+    if isinstance(by_rules, tuple) and isinstance(by_model, tuple):
+        return all(_near(first, second) for first, second in zip(by_rules, by_model, strict=True))
+    if isinstance(by_rules, int | float) and isinstance(by_model, int | float) and not isinstance(by_model, bool):
+        return _near(by_rules, by_model)
+    return by_rules == by_model or (by_rules in _FOURS and by_model in _FOURS)
 
 
-def agree_on_counts(theirs: Mapping[str, int], own: Mapping[str, int]) -> bool:
+def agree_on_counts(by_rules: Mapping[str, int], by_model: Mapping[str, int]) -> bool:
     """Whether counts of nodes and GPUs can both be true; GPUs may be those of a node, where the model counts nodes."""
-    if len(theirs) == len(COUNTS) and theirs["nodes"] * theirs["gpus_per_node"] != theirs["gpus"]:
+    if len(by_rules) == len(COUNTS) and by_rules["nodes"] * by_rules["gpus_per_node"] != by_rules["gpus"]:
         return False
-    if theirs.get("gpus") == own.get("gpus_per_node") and "nodes" in own and "nodes" not in theirs:
-        theirs = {name: value for name, value in theirs.items() if name != "gpus"}
-    if any(theirs[name] != own[name] for name in COUNTS if name in theirs and name in own):
-        return bool(total(theirs)) and total(theirs) == total(own)
-    both = {**theirs, **own}
+    if by_rules.get("gpus") == by_model.get("gpus_per_node") and "nodes" in by_model and "nodes" not in by_rules:
+        by_rules = {name: value for name, value in by_rules.items() if name != "gpus"}
+    if any(by_rules[name] != by_model[name] for name in COUNTS if name in by_rules and name in by_model):
+        return bool(total(by_rules)) and total(by_rules) == total(by_model)
+    both = {**by_rules, **by_model}
     by_nodes = both["nodes"] * both["gpus_per_node"] if {"nodes", "gpus_per_node"} <= both.keys() else None
     return by_nodes is None or both.get("gpus", by_nodes) == by_nodes
 
@@ -73,7 +73,7 @@ def total(counts: Mapping[str, int]) -> int | None:
 
 
 def is_left_alone(base: Said, name: str, value: Any) -> bool:
-    """Whether the rules read of something that goes with a field says it already, or better."""
+    """Whether what the rules read beside a field says it already, or better."""
     if name == "accelerator":
         return base.accelerator_object is not None
     if name == "model":
@@ -82,7 +82,7 @@ def is_left_alone(base: Said, name: str, value: Any) -> bool:
         # A format that the model reads as one of a choice leaves the choice; one that nobody named ends it.
         return base.precisions is not None and (
             not base.precisions.is_open
-            or (len(base.precisions.named) > 1 and any(one.weights == value for one in base.precisions.named))
+            or (len(base.precisions.named) > 1 and any(choice.weights == value for choice in base.precisions.named))
         )
     if is_spread(base, name):
         return True
@@ -90,16 +90,16 @@ def is_left_alone(base: Said, name: str, value: Any) -> bool:
     return span is not None and getattr(base, name) is not None and span[0] <= value <= span[1]
 
 
-def same_constraint(one: Constraint, other: Constraint, *, is_about: bool = False) -> bool:
+def same_constraint(constraint: Constraint, other: Constraint, *, is_about: bool = False) -> bool:
     """Whether two constraints demand the same, or (`is_about`) speak of the same thing."""
-    if one.kind != other.kind or getattr(one, "phase", None) != getattr(other, "phase", None):
+    if constraint.kind != other.kind or getattr(constraint, "phase", None) != getattr(other, "phase", None):
         return False
-    if one.kind == "degree" and other.kind == "degree" and is_about:
-        return one.value.name == other.value.name
-    if one.kind in ("within_node", "across_nodes"):
-        return one.value == other.value
-    relations = (getattr(one, "relation", None), getattr(other, "relation", None))
-    return is_about or (one.value == other.value and relations[0] == relations[1])
+    if constraint.kind == "degree" and other.kind == "degree" and is_about:
+        return constraint.value.name == other.value.name
+    if constraint.kind in ("within_node", "across_nodes"):
+        return constraint.value == other.value
+    relations = (getattr(constraint, "relation", None), getattr(other, "relation", None))
+    return is_about or (constraint.value == other.value and relations[0] == relations[1])
 
 
 def is_final(refusal: RequestError) -> bool:
@@ -107,13 +107,13 @@ def is_final(refusal: RequestError) -> bool:
     return _FOR_GOOD.search(refusal.reason) is not None
 
 
-def is_whole(base: Said, found: Verified) -> bool:
+def is_whole(base: Said, reading: Verified) -> bool:
     """Whether a model read most of what the rules read, so that what it leaves out may well be left out."""
     theirs = base.words.keys() & MODEL_FIELDS
-    return len(theirs & found.read) >= _WHOLE * len(theirs)
+    return len(theirs & reading.read) >= _WHOLE * len(theirs)
 
 
-def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
+def answers(reading: Verified, refusal: RequestError, understood: Said) -> bool:
     """Whether a model's reading may stand although the rules refused: it read what they found contradictory.
 
     A name that the rules do not know is answered only by one that stands in the words; what the model does not state
@@ -121,17 +121,17 @@ def answers(found: Verified, refusal: RequestError, understood: Said) -> bool:
     """
     about = refusal.field or next((name for name, words in _ABOUT if words.search(refusal.reason)), None)
     names = COUNTS if about in COUNTS else (about, f"{about}_range")
-    stated = [found.fields[name] for name in names if name in found.fields]
+    stated = [reading.fields[name] for name in names if name in reading.fields]
     if about == "strategy":  # a degree and a bound that rules it out: no degree of the model's may be beyond its bounds
-        is_told = "compared" in found.fields or any(one.kind == "degree" for one in found.constraints)
-        return is_told and not _breaks_its_bounds(found)
-    if about == "accelerator" and any(one.kind == "accelerators" for one in found.constraints):
+        is_told = "compared" in reading.fields or any(constraint.kind == "degree" for constraint in reading.constraints)
+        return is_told and not _breaks_its_bounds(reading)
+    if about == "accelerator" and any(constraint.kind == "accelerators" for constraint in reading.constraints):
         return True
     if _UNKNOWN.search(refusal.reason) or about == "model":
         return bool(stated) and (about == "model" or stated[0].reason is None)
-    if refusal.reason.startswith("impossible") and about in found.read and not stated:
+    if refusal.reason.startswith("impossible") and about in reading.read and not stated:
         return False  # the model reads that field too, and its figure does not hold either
-    return bool(stated) or ("model" in found.fields and is_whole(understood, found))
+    return bool(stated) or ("model" in reading.fields and is_whole(understood, reading))
 
 
 def _breaks_its_bounds(found: Verified) -> bool:
@@ -140,10 +140,10 @@ def _breaks_its_bounds(found: Verified) -> bool:
     if strategy is None:
         return False
     for phase in ("prefill", "decode"):
-        for one in (bound for bound in found.constraints if bound.kind == "degree"):
-            degree = getattr(getattr(strategy.value, phase), one.value.name)
-            most = 1 if one.value.relation == "forbidden" else one.value.degree
-            if degree is not None and one.phase in (None, phase) and degree > most:
+        for constraint in (bound for bound in found.constraints if bound.kind == "degree"):
+            degree = getattr(getattr(strategy.value, phase), constraint.value.name)
+            most = 1 if constraint.value.relation == "forbidden" else constraint.value.degree
+            if degree is not None and constraint.phase in (None, phase) and degree > most:
                 return True
     return False
 
@@ -152,27 +152,27 @@ def _near(first: float, second: float) -> bool:
     return abs(first - second) <= _ROUNDING * max(abs(first), abs(second))
 
 
-def _holds(theirs: Mapping[str, Any], own: Mapping[str, Any]) -> bool:
+def _holds(by_rules: Mapping[str, Any], by_model: Mapping[str, Any]) -> bool:
     """Whether every degree that the model states is as the rules have it."""
     return all(
-        _holds(theirs[name], value) if isinstance(value, Mapping) else value is None or theirs[name] == value
-        for name, value in own.items()
+        _holds(by_rules[name], value) if isinstance(value, Mapping) else value is None or by_rules[name] == value
+        for name, value in by_model.items()
     )
 
 
-def _is_of_both_phases(theirs: StatedStrategy, own: StatedStrategy) -> bool:
+def _is_of_both_phases(by_rules: StatedStrategy, by_model: StatedStrategy) -> bool:
     """Whether the rules have a degree in both phases that the model reads in one of them."""
     return any(
-        (getattr(own.prefill, name) is None) != (getattr(own.decode, name) is None)
-        and getattr(theirs.prefill, name) == getattr(theirs.decode, name)
+        (getattr(by_model.prefill, name) is None) != (getattr(by_model.decode, name) is None)
+        and getattr(by_rules.prefill, name) == getattr(by_rules.decode, name)
         for name in DEGREES
     )
 
 
-def _is_checkpoint_of(theirs: str, own: str) -> bool:
+def _is_checkpoint_of(by_rules: str, by_model: str) -> bool:
     """Whether the rules name a checkpoint of the model that the model names ("Llama-3.1-405B-FP8")."""
     try:
-        return find_model(theirs).base == find_model(own).name
+        return find_model(by_rules).base == find_model(by_model).name
     except InputError:
         return False
 

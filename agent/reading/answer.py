@@ -59,13 +59,13 @@ READING_ANSWER = AnswerSchema(name="reading", json_schema=argument_schema(Readin
 
 
 def read_answer(text: str) -> ReadingAnswer | None:
-    """The reading that the text of an answer is, prose around it aside; `None` where it is none."""
+    """The reading in the text of an answer, without the prose around it; `None` if there is none."""
     start, end = text.find(_OBJECT_START), text.rfind("}")
     if start < 0 or end < start:
         return None
     try:
-        found = parse_answer(text[start : end + 1])
-        answer = ReadingAnswer.model_validate(found)
+        parsed = parse_answer(text[start : end + 1])
+        answer = ReadingAnswer.model_validate(parsed)
     except (JsonError, ValidationError):
         return None
     return answer.model_copy(update={"facts": answer.facts[:MOST_FACTS]})

@@ -1,4 +1,4 @@
-"""What a fact demands of a plan: a degree, a constraint, or a strategy that is weighed, as its quote states it."""
+"""What a fact demands of a plan: a degree, a constraint, or a strategy that is weighed, as stated in its quote."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LINE_NAME = re.compile(r"tp_ffn|attention_dp|(?<![a-z_])[tpes]p(?![a-z_])")
 def constraints_of(fact: StatedFact, around: str) -> Iterable[Constraint]:
     """The constraint of a line, whose numbers the quote has, and whose names the sentence `around` it has."""
     line = str(fact.value) if fact.field == "constraint" else f"accelerators = {fact.value}"
-    made = stated_constraints([line]) or ()
-    for one in made:
-        if one.kind == "accelerators":
-            missing = [kind for kind in one.value if not is_spelled("accelerator", kind, fact.quote, Said())]
+    constraints = stated_constraints([line]) or ()
+    for constraint in constraints:
+        if constraint.kind == "accelerators":
+            missing = [kind for kind in constraint.value if not is_spelled("accelerator", kind, fact.quote, Said())]
         else:
-            is_named = names_spread if one.kind in ("within_node", "across_nodes") else names_parallel
+            is_named = names_spread if constraint.kind in ("within_node", "across_nodes") else names_parallel
             missing = [name for name in _LINE_NAME.findall(line) if not is_named(name, around)]
-            field = "nodes" if one.kind == "reserved_nodes" else "gpus"
+            field = "nodes" if constraint.kind == "reserved_nodes" else "gpus"
             numbers = map(float, _LINE_NUMBER.findall(line))
             missing += [
                 f"{number:g}"
@@ -40,7 +40,7 @@ def constraints_of(fact: StatedFact, around: str) -> Iterable[Constraint]:
             ]
         if missing:
             raise UnverifiedError(f"{', '.join(missing)} does not stand in {fact.quote[:80]!r}")
-    return [one.model_copy(update={"words": fact.quote[:500]}) for one in made]
+    return [constraint.model_copy(update={"words": fact.quote[:500]}) for constraint in constraints]
 
 
 def weighed(fact: StatedFact) -> StatedStrategy:

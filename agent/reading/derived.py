@@ -63,7 +63,9 @@ def derived(field: str, value: float, quote: str) -> float | None:
     words = normalise(quote)
     for candidate in _candidates(field, words, numbers_of(quote)):
         if abs(candidate - value) <= _RELATIVE * max(abs(value), 1e-9):
-            thousands = {one.decimal_value: one.value for one in find_quantities(words) if field in TOKEN_FIELDS}
+            thousands = {
+                quantity.decimal_value: quantity.value for quantity in find_quantities(words) if field in TOKEN_FIELDS
+            }
             return thousands.get(candidate, value)
     return None
 
@@ -89,7 +91,12 @@ def _written(words: str) -> set[float]:
     quantities = (*find_quantities(words), *find_quantities(in_tokens(words)[0]))
     numbers = {
         *(float(digits.translate(_GROUPED)) for digits in _DIGITS.findall(words)),
-        *(end for one in quantities for end in (one.value, one.decimal_value, one.upper) if end is not None),
+        *(
+            end
+            for quantity in quantities
+            for end in (quantity.value, quantity.decimal_value, quantity.upper)
+            if end is not None
+        ),
         *(float(english_value(match.group()) or 0) for pattern in _ENGLISH for match in pattern.finditer(lower)),
         *(float(chinese_value(match.group()) or 0) for match in _CHINESE.finditer(words)),
         *(float(f"{whole}.{part}") for whole, part in _DECIMAL_COMMA.findall(words)),
@@ -102,7 +109,11 @@ def _written(words: str) -> set[float]:
 
 def _candidates(field: str, words: str, numbers: frozenset[float]) -> Iterator[float]:
     """What the numbers of `words` may stand for in a field."""
-    sizes = [float(one.gpus_per_node) for one in hardware.mentions(words) if one.gpus_per_node and field in _COUNTED]
+    sizes = [
+        float(mention.gpus_per_node)
+        for mention in hardware.mentions(words)
+        if mention.gpus_per_node and field in _COUNTED
+    ]
     if field in _COUNTED:
         numbers |= {*sizes}
         is_one = _ONE.search(words) or (field == "nodes" and _NODE.search(words))
@@ -118,7 +129,7 @@ def _candidates(field: str, words: str, numbers: frozenset[float]) -> Iterator[f
         yield from (1000 / number for number in numbers if number > 0)
     if field in LATENCY_FIELDS or field == "usd_per_gpu_hour":
         return
-    counted = [end for one in find_quantities(words) for end in {one.value, one.decimal_value}]
+    counted = [end for quantity in find_quantities(words) for end in {quantity.value, quantity.decimal_value}]
     for first, second in combinations([*counted, *sizes], 2):
         together = [first * second, first + second]
         if field in _RATES and first and second:

@@ -32,7 +32,9 @@ def ends_of(fact: StatedFact) -> Iterable[tuple[str, StatedFact]]:
     if fact.upper is None or fact.field not in TOKEN_FIELDS:
         return [(fact.field, fact)]
     mean, ranged = figure_of(fact), f"{fact.field}_range"
-    figures = [one.value for one in find_quantities(normalise(fact.quote)) if one.unit in ("count", "tokens")]
+    figures = [
+        quantity.value for quantity in find_quantities(normalise(fact.quote)) if quantity.unit in ("count", "tokens")
+    ]
     lowest = min(figures, default=mean)
     if not (lowest < mean < fact.upper and _MEAN.search(fact.quote)):
         return [(ranged, fact)]
@@ -43,20 +45,20 @@ def ends_of(fact: StatedFact) -> Iterable[tuple[str, StatedFact]]:
 def number_of(fact: StatedFact, name: str) -> Any:
     """The figure, or the range, of a fact, within the bounds of its field."""
     ends = [figure_of(fact)] if name == fact.field else [figure_of(fact), float(fact.upper or 0)]
-    own: list[float] = []
+    checked: list[float] = []
     for end in ends:
         follows = _worked(fact) if fact.working and name == fact.field else derived(fact.field, end, fact.quote)
         if follows is None and fact.reason is None:
             raise UnverifiedError(f"{end:.12g} does not follow from the numbers of {fact.quote[:80]!r}")
-        own.append(end if follows is None else follows)
+        checked.append(end if follows is None else follows)
     claims = Claims()
-    claims.claim(name, own[0] if name == fact.field else tuple(own), fact.quote)
+    claims.claim(name, checked[0] if name == fact.field else tuple(checked), fact.quote)
     value = claims.values[name]
     return int(value) if name in _WHOLE and isinstance(value, float) and value.is_integer() else value
 
 
 def _worked(fact: StatedFact) -> float:
-    """What the working of a fact comes to, which has to be its value."""
+    """The result of the working of a fact, which has to be its value."""
     result, value = worked(fact.working or "", fact.quote), figure_of(fact)
     if fact.field in _WHOLE:
         result = float(round(result))

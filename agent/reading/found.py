@@ -12,7 +12,7 @@ from ...tools.plan.document import Relaxation
 
 
 class UnverifiedError(ShardwrightError):
-    """A fact is not borne out; the message says by what."""
+    """A fact does not follow from its quote; the message says why."""
 
 
 class Found(Struct, frozen=True):
@@ -49,7 +49,7 @@ class Verified(Struct):
     @property
     def quotes(self) -> tuple[str, ...]:
         """The words of all that stands."""
-        return (*(one.quote for one in self.fields.values()), *(one.words for one in self.constraints))
+        return (*(entry.quote for entry in self.fields.values()), *(entry.words for entry in self.constraints))
 
     def put(self, name: str, found: Found) -> None:
         """Keep a value; of two that differ neither, unless the later one is only assumed.

@@ -1,4 +1,4 @@
-"""A reading while two of them come together: what stands so far, what is told of it, how a difference is settled."""
+"""Two readings while they come together: what stands so far, the notes on it, and how a difference is settled."""
 
 from __future__ import annotations
 
@@ -41,17 +41,17 @@ class Merge(Struct):
     clashes: list[str] = field(default_factory=list[str])
     doubts: list[str] = field(default_factory=list[str])
 
-    def take(self, name: str, one: Found, instead: str = "") -> None:
-        """Let the model's value stand; `instead` says what of the rules it takes the place of."""
-        self.values[name] = one.value
-        if one.reason is None:
-            self.words[name] = one.quote
-            self.notes.append(f"read by the model: {worded(name, one.value)} from {one.quote[:160]!r}{instead}")
+    def take(self, name: str, found: Found, instead: str = "") -> None:
+        """Let the model's value stand; `instead` says which reading of the rules it replaces."""
+        self.values[name] = found.value
+        if found.reason is None:
+            self.words[name] = found.quote
+            self.notes.append(f"read by the model: {worded(name, found.value)} from {found.quote[:160]!r}{instead}")
             return
         self.words.pop(name, None)
-        self.assumed[name] = f"read by the model from {one.quote[:160]!r}: {one.reason[:200]}"
+        self.assumed[name] = f"read by the model from {found.quote[:160]!r}: {found.reason[:200]}"
         if instead:
-            self.notes.append(f"assumed by the model: {worded(name, one.value)}{instead}")
+            self.notes.append(f"assumed by the model: {worded(name, found.value)}{instead}")
 
     def drop(self, name: str) -> None:
         """Let nothing be said of a field."""
@@ -59,40 +59,40 @@ class Merge(Struct):
         self.words.pop(name, None)
 
     def is_plain(self, name: str) -> bool:
-        """Whether the rules' words say plainly what their value is of."""
+        """Whether the rules' words state their value plainly."""
         return grade(name, self.values[name], self.words.get(name, "")) is Grade.PLAIN
 
-    def holds(self, name: str, one: Found) -> bool:
+    def holds(self, name: str, found: Found) -> bool:
         """Whether the model's words win over the rules': they say it as plainly, hold these, or take them back."""
-        own = self.words.get(name, "")
-        if self.is_refused or not self.is_plain(name) or stands_in(own, one.quote):
+        rules_words = self.words.get(name, "")
+        if self.is_refused or not self.is_plain(name) or stands_in(rules_words, found.quote):
             return True
-        is_plain = one.is_worked or grade(name, one.value, one.quote) is Grade.PLAIN
-        return is_plain or self.takes_back(own, one.quote)
+        is_plain = found.is_worked or grade(name, found.value, found.quote) is Grade.PLAIN
+        return is_plain or self.takes_back(rules_words, found.quote)
 
-    def takes_back(self, own: str, quote: str) -> bool:
-        """Whether the words quoted take back those of the rules, which stand before them."""
-        text, first = spaced(self.text).lower(), next(iter(re.split(r"[;,]\s", own)), "")
+    def takes_back(self, rules_words: str, quote: str) -> bool:
+        """Whether `quote` takes back the rules' words, which stand before it."""
+        text, first = spaced(self.text).lower(), next(iter(re.split(r"[;,]\s", rules_words)), "")
         last = spaced(APART.split(quote)[-1]).lower()
-        theirs, later = text.find(spaced(first).lower()), text.rfind(last)
-        around = text[max(0, theirs - 40) : later + len(last) + 20]
-        return 0 <= theirs <= later + len(last) and _CONTRAST.search(around) is not None
+        earlier, later = text.find(spaced(first).lower()), text.rfind(last)
+        around = text[max(0, earlier - 40) : later + len(last) + 20]
+        return 0 <= earlier <= later + len(last) and _CONTRAST.search(around) is not None
 
-    def settle(self, name: str, one: Found) -> None:
-        """Both state `name`, and otherwise: an assumption gives way, the plainer words hold.
+    def settle(self, name: str, found: Found) -> None:
+        """Settle a field that both state differently: an assumption gives way, the plainer words hold.
 
         Else it is a doubt where the model read the whole text, and so these words too, and a question where it did not.
         """
-        own = self.words.get(name, "")
-        if one.reason is not None:
-            self.notes.append(f"not taken from the model's reading: {worded(name, one.value)}, which it only assumes")
-        elif self.holds(name, one) or self.is_whole:
-            instead = f"the rules read {worded(name, self.values[name])} in {own[:80]!r}"
-            if not self.holds(name, one):
-                self.doubts.append(f"{worded(name, one.value)} from {one.quote[:160]!r}: {instead}")
-            self.take(name, one, f" ({instead})")
+        rules_words = self.words.get(name, "")
+        if found.reason is not None:
+            self.notes.append(f"not taken from the model's reading: {worded(name, found.value)}, which it only assumes")
+        elif self.holds(name, found) or self.is_whole:
+            instead = f"the rules read {worded(name, self.values[name])} in {rules_words[:80]!r}"
+            if not self.holds(name, found):
+                self.doubts.append(f"{worded(name, found.value)} from {found.quote[:160]!r}: {instead}")
+            self.take(name, found, f" ({instead})")
         else:
             self.clashes.append(
-                f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({own[:80]!r}) or {shown(one.value)} "
-                f"({one.quote[:80]!r}); say which is meant"
+                f"{name.replace('_', ' ')} may be {shown(self.values[name])} ({rules_words[:80]!r}) or "
+                f"{shown(found.value)} ({found.quote[:80]!r}); say which is meant"
             )

@@ -1,7 +1,7 @@
-"""A model's verified reading of a text and the rules' one together.
+"""Merges a model's verified reading of a text with that of the rules.
 
 The model reads the whole text, the rules know words: what both say stands as the rules have it; what the model alone
-says is told. Where they differ the model's words count, unless those of the rules say it more plainly: then the person
+says is noted. Where they differ the model's words count, unless those of the rules say it more plainly: then the person
 is asked. What the rules alone read counts where no field of the model's says it, or plain words do.
 """
 
@@ -40,7 +40,7 @@ from .wording import shown, stands_in, unread, worded
 _NAMES = frozenset({"model", "accelerator"})
 
 
-def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said | None = None) -> Said:
+def merged(rules: Said | RequestError, reading: Verified, text: str, read_on: Said | None = None) -> Said:
     """What both readings of `text` say; `read_on` is what the rules read all the same of a text that they refused.
 
     Raises:
@@ -48,60 +48,62 @@ def merged(rules: Said | RequestError, found: Verified, text: str, read_on: Said
             to be settled before anything can be planned, or stated otherwise by words that are as good.
     """
     base = read_on or (_understood(rules) if isinstance(rules, RequestError) else rules)
-    if isinstance(rules, RequestError) and (is_final(rules) or (not found.asks and not answers(found, rules, base))):
+    if isinstance(rules, RequestError) and (
+        is_final(rules) or (not reading.asks and not answers(reading, rules, base))
+    ):
         raise rules
-    if found.asks:
+    if reading.asks:
         understood = rules.understood if isinstance(rules, RequestError) else refused(rules, "").understood
-        raise AmbiguousError(" ".join(found.asks), understood)
+        raise AmbiguousError(" ".join(reading.asks), understood)
     is_refused = isinstance(rules, RequestError) and read_on is None
-    merge = Merge(base, is_refused, is_whole(base, found), text, stated_fields(base), dict(base.words))
+    merge = Merge(base, is_refused, is_whole(base, reading), text, stated_fields(base), dict(base.words))
     if isinstance(rules, RequestError):
         merge.notes.append(f"the rules refused it, the model read on: {rules.reason[:300]}")
-    _leave_what_the_model_leaves(merge, found)
-    _take_counts(merge, found.fields)
-    if (lengths := found.fields.get("lengths")) is not None:
-        found.fields["lengths"] = replace(lengths, value=with_other_side(lengths.value, base.lengths, found))
-    for name, one in found.fields.items():
-        is_choice = name == "accelerator" and one.value in chosen_kinds(base.constraints) and not merge.is_whole
-        if name in COUNTS or is_choice or is_left_alone(base, name, one.value):
+    _leave_what_the_model_leaves(merge, reading)
+    _take_counts(merge, reading.fields)
+    if (lengths := reading.fields.get("lengths")) is not None:
+        reading.fields["lengths"] = replace(lengths, value=with_other_side(lengths.value, base.lengths, reading))
+    for name, found in reading.fields.items():
+        is_choice = name == "accelerator" and found.value in chosen_kinds(base.constraints) and not merge.is_whole
+        if name in COUNTS or is_choice or is_left_alone(base, name, found.value):
             continue
         if name == "weights":
             merge.drop("precisions")
         if name not in merge.values:
-            merge.take(name, one)
-        elif not agree(name, merge.values[name], one.value):
-            merge.settle(name, one)
+            merge.take(name, found)
+        elif not agree(name, merge.values[name], found.value):
+            merge.settle(name, found)
     if "gpus_open" in merge.values and any(name in merge.values for name in COUNTS):
         _as_cost(merge)
-    _refuse_what_cannot_be(merge, rules, found)
-    constraints = constraints_of_both(merge, found)
+    _refuse_what_cannot_be(merge, rules, reading)
+    constraints = constraints_of_both(merge, reading)
     if merge.clashes:
         error = refused(base, "; ".join(merge.clashes))
         raise AmbiguousError(error.reason, error.understood)
-    merge.notes += _of_rules_alone(merge, found)
-    merge.notes += [f"not taken from the model's reading: {line}" for line in found.dropped]
-    allowed: set[Relaxation] = {*base.relaxations, *(found.relaxations if merge.is_refused else ())}
+    merge.notes += _of_rules_alone(merge, reading)
+    merge.notes += [f"not taken from the model's reading: {line}" for line in reading.dropped]
+    allowed: set[Relaxation] = {*base.relaxations, *(reading.relaxations if merge.is_refused else ())}
     return Said(
         **merge.values,
         relaxations=tuple(sorted(allowed)),
         constraints=constraints,
         words=merge.words,
         assumed={**{name: note for name, note in base.assumed.items() if name in merge.words}, **merge.assumed},
-        unread=(*unread(base, found.quotes, found.not_understood, is_whole=merge.is_whole), *merge.doubts),
+        unread=(*unread(base, reading.quotes, reading.not_understood, is_whole=merge.is_whole), *merge.doubts),
         readings=(*base.readings, *dict.fromkeys(merge.notes)),
     )
 
 
-def _leave_what_the_model_leaves(merge: Merge, found: Verified) -> None:
-    """Leave what the rules alone read, where the model has a field for it, and no fact.
+def _leave_what_the_model_leaves(merge: Merge, reading: Verified) -> None:
+    """Drop what the rules alone read if the model has a field for it and states no fact.
 
-    What words say plainly is a doubt then, and stays where the model left out a good part of what the rules read.
+    What words say plainly becomes a doubt, and stays where the model left out a good part of what the rules read.
     Degrees are left where the model reads them as strategies to be weighed, lengths where it reads the end of a range,
     figures and formats whose words the model read for something else, and all of a text that the rules refused.
     """
-    read = found.read | {*COUNTS} | {span for span in RANGES if _is_around(span, merge, found)}
+    read = reading.read | {*COUNTS} | {span for span in RANGES if _is_around(span, merge, reading)}
     for name in sorted((merge.values.keys() & MODEL_FIELDS) - read - _NAMES):
-        is_told = _is_told_otherwise(name, merge, found)
+        is_told = _is_told_otherwise(name, merge, reading)
         is_plain = merge.is_plain(name) and not merge.is_refused and not is_told
         if is_plain and not merge.is_whole:
             continue
@@ -113,28 +115,28 @@ def _leave_what_the_model_leaves(merge: Merge, found: Verified) -> None:
         merge.drop(name)
 
 
-def _is_around(span: str, merge: Merge, found: Verified) -> bool:
+def _is_around(span: str, merge: Merge, reading: Verified) -> bool:
     """Whether the usual length that the model reads lies in the range that the rules read."""
-    usual, ends = found.fields.get(RANGES[span]), merge.values.get(span)
+    usual, ends = reading.fields.get(RANGES[span]), merge.values.get(span)
     return usual is not None and ends is not None and ends[0] < usual.value < ends[1]
 
 
-def _is_told_otherwise(name: str, merge: Merge, found: Verified) -> bool:
-    """Whether the model reads something else of what the rules read as a field."""
+def _is_told_otherwise(name: str, merge: Merge, reading: Verified) -> bool:
+    """Whether the model reads the words of a field of the rules as something else."""
     value, words = merge.values[name], merge.words.get(name, "")
     if name == "strategy":
-        return "compared" in found.fields
-    if (lengths := found.fields.get("lengths")) is not None and is_spread(Said(lengths=lengths.value), name):
+        return "compared" in reading.fields
+    if (lengths := reading.fields.get("lengths")) is not None and is_spread(Said(lengths=lengths.value), name):
         return True
-    span = found.fields.get(f"{name}_range")
+    span = reading.fields.get(f"{name}_range")
     if span is not None and value in span.value:
         return True
-    quotes = [one.quote for one in found.fields.values() if one.value == value and not isinstance(value, bool)]
-    quotes += [one.words for one in found.constraints if one.value == value]
+    quotes = [found.quote for found in reading.fields.values() if found.value == value and not isinstance(value, bool)]
+    quotes += [constraint.words for constraint in reading.constraints if constraint.value == value]
     return any(stands_in(words, quote) or stands_in(quote, words) for quote in quotes)
 
 
-def _refuse_what_cannot_be(merge: Merge, rules: Said | RequestError, found: Verified) -> None:
+def _refuse_what_cannot_be(merge: Merge, rules: Said | RequestError, reading: Verified) -> None:
     """Refuse counts that contradict each other, and a model or an accelerator that is named and not known.
 
     Raises:
@@ -142,17 +144,17 @@ def _refuse_what_cannot_be(merge: Merge, rules: Said | RequestError, found: Veri
     """
     counts = {name: merge.values[name] for name in COUNTS if name in merge.values}
     if len(counts) == len(COUNTS) and counts["nodes"] * counts["gpus_per_node"] != counts["gpus"]:
-        said = "; ".join(merge.words.get(name, "") for name in COUNTS)
-        raise rules if isinstance(rules, RequestError) else refused(merge.base, f"the GPU counts differ: {said!r}")
+        words = "; ".join(merge.words.get(name, "") for name in COUNTS)
+        raise rules if isinstance(rules, RequestError) else refused(merge.base, f"the GPU counts differ: {words!r}")
     is_named = {"accelerator", "accelerator_object"} & merge.values.keys() or chosen_kinds(merge.base.constraints)
-    if found.unknown_part is not None and not is_named:
-        raise refused(merge.base, found.unknown_part)
-    if found.unknown_model is not None and not {"model", "model_config_object"} & merge.values.keys():
-        raise refused(merge.base, found.unknown_model)
+    if reading.unknown_part is not None and not is_named:
+        raise refused(merge.base, reading.unknown_part)
+    if reading.unknown_model is not None and not {"model", "model_config_object"} & merge.values.keys():
+        raise refused(merge.base, reading.unknown_model)
 
 
 def _as_cost(merge: Merge) -> None:
-    """As few as do of the GPUs that are counted: of cost, which is how they are ranked."""
+    """Read "as few as do" of a stated number of GPUs as the objective cost, by which they are ranked."""
     words = merge.words.pop("gpus_open", "")
     del merge.values["gpus_open"]
     if "objective" not in merge.values:
@@ -161,53 +163,54 @@ def _as_cost(merge: Merge) -> None:
 
 
 def _take_counts(merge: Merge, fields: Mapping[str, Found]) -> None:
-    """Nodes, GPUs of a node and GPUs, which are stated together: all of them of one reading, or both where they fit."""
-    own = {name: fields[name] for name in COUNTS if name in fields}
-    theirs = {name: merge.values[name] for name in COUNTS if name in merge.values}
-    values = {name: one.value for name, one in own.items()}
-    if agree_on_counts(theirs, values):
-        for name, one in own.items():
-            if name not in theirs and not (total(theirs) and total(theirs) == total(values)):
-                merge.take(name, one)
-        both = {**theirs, **values}
+    """Take nodes, GPUs per node and GPUs together: those of one reading, or of both if they agree."""
+    by_model = {name: fields[name] for name in COUNTS if name in fields}
+    by_rules = {name: merge.values[name] for name in COUNTS if name in merge.values}
+    values = {name: found.value for name, found in by_model.items()}
+    if agree_on_counts(by_rules, values):
+        for name, found in by_model.items():
+            if name not in by_rules and not (total(by_rules) and total(by_rules) == total(values)):
+                merge.take(name, found)
+        both = {**by_rules, **values}
         # Where the rules took the GPUs of each of several nodes for all of them.
         if "gpus" not in values and values.get("nodes", 1) > 1 and both.get("gpus") == both.get("gpus_per_node"):
             merge.drop("gpus")
         return
-    counted = "; ".join(one.quote for one in own.values())
-    said = ", ".join(merge.words.get(name, "") for name in theirs)
-    if not theirs or any(merge.holds(name, one) for name in theirs for one in own.values()):
-        for name in theirs:
+    counted = "; ".join(found.quote for found in by_model.values())
+    words = ", ".join(merge.words.get(name, "") for name in by_rules)
+    if not by_rules or any(merge.holds(name, found) for name in by_rules for found in by_model.values()):
+        for name in by_rules:
             merge.drop(name)
-        for name, one in own.items():
-            merge.take(name, one, f" (the rules read {theirs} in {said[:80]!r})")
+        for name, found in by_model.items():
+            merge.take(name, found, f" (the rules read {by_rules} in {words[:80]!r})")
     else:
         merge.clashes.append(
-            f"the GPUs may be {shown(theirs)} ({said[:80]!r}) or {shown(values)} ({counted[:80]!r}); say which is meant"
+            f"the GPUs may be {shown(by_rules)} ({words[:80]!r}) or {shown(values)} ({counted[:80]!r}); "
+            "say which is meant"
         )
 
 
-def _of_rules_alone(merge: Merge, found: Verified) -> Iterator[str]:
-    """What the rules alone read."""
+def _of_rules_alone(merge: Merge, reading: Verified) -> Iterator[str]:
+    """Notes on what the rules alone read."""
     if merge.is_refused:
         return
-    counts = COUNTS if any(name in found.fields for name in COUNTS) else ()
+    counts = COUNTS if any(name in reading.fields for name in COUNTS) else ()
     for name, value in stated_fields(merge.base).items():
         words = merge.words.get(name)
         single = name.removesuffix("_range")
-        if words and name not in found.fields and single not in found.fields and name not in counts:
+        if words and name not in reading.fields and single not in reading.fields and name not in counts:
             yield f"read by the rules alone: {worded(name, value)} from {words[:160]!r}"
 
 
 def _understood(refusal: RequestError) -> Said:
     """What the rules had understood before they refused, less the field that they refused."""
-    kept: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     words: dict[str, str] = {}
-    for one in refusal.understood:
-        if one.field in Said.model_fields and one.field not in (refusal.field, "words", "unread", "readings"):
+    for part in refusal.understood:
+        if part.field in Said.model_fields and part.field not in (refusal.field, "words", "unread", "readings"):
             try:
-                kept[one.field] = getattr(Said.model_validate({one.field: one.value}), one.field)
+                fields[part.field] = getattr(Said.model_validate({part.field: part.value}), part.field)
             except ValidationError:
                 continue
-            words[one.field] = one.words or ""
-    return Said(**kept, words={name: said for name, said in words.items() if said})
+            words[part.field] = part.words or ""
+    return Said(**fields, words={name: text for name, text in words.items() if text})

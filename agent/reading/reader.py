@@ -141,8 +141,8 @@ def read_by_both(source: Source, rules: Said | RequestError, answer: ReadingAnsw
         RequestError: as `merged`.
     """
     if not isinstance(answer, str):
-        found = verified(answer, source.text)
-        said = merged(rules, found, source.text, _read_on(source, rules, found))
+        reading = verified(answer, source.text)
+        said = merged(rules, reading, source.text, _read_on(source, rules, reading))
         if said.model is None and source.kind == "request":
             raise RequestError("the request names no model; name one (`shardwright models` lists them)")
         return said
@@ -151,18 +151,18 @@ def read_by_both(source: Source, rules: Said | RequestError, answer: ReadingAnsw
     return rules.model_copy(update={"readings": (*rules.readings, f"read by the rules alone: {answer[:300]}")})
 
 
-def _read_on(source: Source, rules: Said | RequestError, found: Verified) -> Said | None:
+def _read_on(source: Source, rules: Said | RequestError, reading: Verified) -> Said | None:
     """What the rules read of a text that they refused for its model, where the name that the model reads stands in it.
 
     `None` where they refused nothing, or that is no help. The name itself is left to the model's reading.
     """
-    name = found.fields.get("model")
+    name = reading.fields.get("model")
     if not isinstance(rules, RequestError) or name is None:
         return None
     again = source.saying(name.value, name.quote).rules()
     if isinstance(again, RequestError):
         return None
-    words = {field: said for field, said in again.words.items() if field != "model"}
+    words = {field: text for field, text in again.words.items() if field != "model"}
     return again.model_copy(update={"model": None, "words": words})
 
 

@@ -49,7 +49,7 @@ _WORDS: dict[str, dict[str, str]] = {
     },
     "statistic": {"p50": r"p50|median|中位", "mean": r"mean|average|avg|平均|均"},
     "engine": {
-        **{name: rf"(?<![a-z])(?:{'|'.join(one.spellings)})(?![a-z])" for name, one in ENGINES.items()},
+        **{name: rf"(?<![a-z])(?:{'|'.join(engine.spellings)})(?![a-z])" for name, engine in ENGINES.items()},
         "trtllm": r"trt|tensorrt",
         "none": r"paper|no\sengine|any\sengine|纸面",
         "dynamo": r"dynamo",
@@ -66,7 +66,7 @@ _GLUE = re.compile(r"[\s\-_]+")
 
 
 def names_parallel(name: str, quote: str) -> bool:
-    """Whether the parallelism, or the demand, of that name is spoken of."""
+    """Whether `quote` speaks of the parallelism, or the demand, of that name."""
     return name not in _PARALLEL or re.search(_PARALLEL[name], simplified(quote), re.IGNORECASE) is not None
 
 
@@ -91,12 +91,14 @@ def is_spelled(field: str, value: object, quote: str, rules: Said) -> bool:
     if getattr(rules, field, None) == value:
         return True
     if field == "model":
-        entries = (one.entry for one in model_mentions.mentions(quote))
-        said = "".join(quote.lower().split())
-        is_told = all(token in said for token in parse_name(str(value)).core)
+        entries = (mention.entry for mention in model_mentions.mentions(quote))
+        letters = "".join(quote.lower().split())
+        is_told = all(token in letters for token in parse_name(str(value)).core)
         return is_told or any(entry is not None and entry.name == value for entry in entries)
     if field == "accelerator":
-        is_named = any(one.accelerator is not None and one.accelerator.id == value for one in hardware.mentions(quote))
+        is_named = any(
+            mention.accelerator is not None and mention.accelerator.id == value for mention in hardware.mentions(quote)
+        )
         return is_named or _is_spoken(str(value), quote)
     plain = _GLUE.sub("", quote.lower())
     if field in ("weights", "kv_cache", "activations"):

@@ -33,51 +33,51 @@ def is_of_percentile(fact: StatedFact) -> bool:
     return fact.percentile is not None
 
 
-def keep_spread(kept: Verified, facts: Sequence[StatedFact]) -> None:
+def keep_spread(reading: Verified, facts: Sequence[StatedFact]) -> None:
     """Keep the lengths of which percentiles were read, with the mean where one is stated beside a single one."""
     words: list[str] = []
     for side in SIDES:
-        own = [fact for fact in facts if fact.field == f"{side}_tokens"]
-        mean = kept.fields.get(f"{side}_tokens")
-        if len(own) == 1 and mean is None:
-            _keep_alone(kept, own[0])
-        elif own:
-            if mean is not None and len(own) > 1:
-                del kept.fields[f"{side}_tokens"]  # percentiles have a mean of their own
-            figures = [f"p{fact.percentile:g} {number_of(fact, fact.field)}" for fact in own]
-            beside = [] if mean is None or len(own) > 1 else [f"mean {mean.value}"]
+        side_facts = [fact for fact in facts if fact.field == f"{side}_tokens"]
+        mean = reading.fields.get(f"{side}_tokens")
+        if len(side_facts) == 1 and mean is None:
+            _keep_alone(reading, side_facts[0])
+        elif side_facts:
+            if mean is not None and len(side_facts) > 1:
+                del reading.fields[f"{side}_tokens"]  # percentiles have a mean of their own
+            figures = [f"p{fact.percentile:g} {number_of(fact, fact.field)}" for fact in side_facts]
+            beside = [] if mean is None or len(side_facts) > 1 else [f"mean {mean.value}"]
             words.append(f"{side} tokens: {', '.join([*beside, *figures])}")
     if not words:
         return
     lengths = read_words("\n".join(words)).lengths
     quotes = dict.fromkeys(fact.quote for fact in facts)
     if lengths is not None:
-        kept.fields["lengths"] = Found(lengths, " ... ".join(quotes))
+        reading.fields["lengths"] = Found(lengths, " ... ".join(quotes))
     else:
-        kept.dropped.append(f"lengths {'; '.join(words)}: no spread has these percentiles")
-        kept.not_understood += quotes
+        reading.dropped.append(f"lengths {'; '.join(words)}: no spread has these percentiles")
+        reading.not_understood += quotes
 
 
-def _keep_alone(kept: Verified, fact: StatedFact) -> None:
-    """Keep a median as the usual length; another percentile alone is of no distribution, and told."""
+def _keep_alone(reading: Verified, fact: StatedFact) -> None:
+    """Keep a median as the usual length; another percentile alone gives no distribution, and is dropped with a note."""
     if fact.percentile == _MEDIAN:
-        kept.put(fact.field, Found(number_of(fact, fact.field), fact.quote, fact.reason))
+        reading.put(fact.field, Found(number_of(fact, fact.field), fact.quote, fact.reason))
     else:
-        kept.dropped.append(f"{fact.field} {fact.value}: a p{fact.percentile:g} alone says not how long most are")
-        kept.not_understood.append(fact.quote)
+        reading.dropped.append(f"{fact.field} {fact.value}: a p{fact.percentile:g} alone says not how long most are")
+        reading.not_understood.append(fact.quote)
 
 
-def with_other_side(own: RequestLengths, theirs: RequestLengths | None, found: Verified) -> RequestLengths:
+def with_other_side(by_model: RequestLengths, by_rules: RequestLengths | None, reading: Verified) -> RequestLengths:
     """The model's lengths, with the rules' of a side that the model has no fact of."""
     added = {
-        side: getattr(theirs, side)
+        side: getattr(by_rules, side)
         for side in SIDES
-        if theirs is not None and not own.covers(side) and f"{side}_tokens" not in found.read
+        if by_rules is not None and not by_model.covers(side) and f"{side}_tokens" not in reading.read
     }
-    return own.model_copy(update={side: one for side, one in added.items() if one is not None})
+    return by_model.model_copy(update={side: lengths for side, lengths in added.items() if lengths is not None})
 
 
 def is_spread(said: Said, name: str) -> bool:
-    """Whether a length, or a range of it, is one of a side of which it is said how lengths spread."""
+    """Whether `name` is a length, or a range of it, of a side whose spread of lengths is stated."""
     side = name.partition("_")[0]
-    return said.lengths is not None and any(side == one and said.lengths.covers(one) for one in SIDES)
+    return said.lengths is not None and any(side == known and said.lengths.covers(known) for known in SIDES)

@@ -19,7 +19,7 @@ from ...tools.language.refusals import set_aside_instructions, set_aside_orders
 from .wording import APART, spaced
 
 MOST_QUOTED = 600
-# A quote that is nearly one is looked for in texts up to so long, by parts that are so few: it takes a while.
+# A quote that is nearly one is looked for by so few parts, in texts up to so long: it takes a while.
 _MOST_SEARCHED, _MOST_PARTS = 8000, 4
 # The share of it that has to stand in the text.
 _MOST_OF = 0.7
@@ -57,8 +57,8 @@ class Trusted(Struct, frozen=True):
         return " ... ".join(part if part in self.text else self._standing(part) for part in parts)
 
     def _standing(self, part: str) -> str:
-        found = SequenceMatcher(None, self.text, part, autojunk=False).find_longest_match()
-        return self.text[found.a : found.a + found.size].strip() if found.size >= _MOST_OF * len(part) else part
+        match = SequenceMatcher(None, self.text, part, autojunk=False).find_longest_match()
+        return self.text[match.a : match.a + match.size].strip() if match.size >= _MOST_OF * len(part) else part
 
     def parts(self, quote: str) -> list[str]:
         """The words of a quote that stand together in the text, each by itself."""
@@ -84,6 +84,6 @@ class Trusted(Struct, frozen=True):
             if part not in self.text:
                 return f"{part[:80]!r} does not stand in the request"
             plain = spaced(normalise(part))
-            if any(plain in one or one in plain for one in self.set_aside):
+            if any(plain in sentence or sentence in plain for sentence in self.set_aside):
                 return f"{part[:80]!r} stands among instructions, which order nothing"
         return None

@@ -1,4 +1,4 @@
-"""A model's reading, checked fact by fact: what its own quote does not bear out is dropped, and said to be.
+"""A model's reading, checked fact by fact: what does not follow from its quote is dropped with a note.
 
 Nothing is believed: a quote has to stand in the text, a name to be known, a number to follow from the numbers quoted.
 A figure that stands nowhere needs a reason and is an assumption. Degrees, constraints and relaxations are never
@@ -50,8 +50,8 @@ MOST_MENDED = 8
 
 
 def verified(answer: ReadingAnswer, text: str) -> Verified:
-    """What of `answer` the words of `text` bear out."""
-    kept, trusted = Verified(), Trusted.of(text)
+    """The facts of `answer` that follow from the words of `text`."""
+    reading, trusted = Verified(), Trusted.of(text)
     degrees: list[tuple[StatedFact, int]] = []
     compared: list[tuple[StatedFact, StatedStrategy]] = []
     spread: list[StatedFact] = []
@@ -70,74 +70,74 @@ def verified(answer: ReadingAnswer, text: str) -> Verified:
             if fact.field in (*DEGREES, "dp"):
                 degrees.append((fact, degree_of(fact, trusted.around(fact.quote))))
             elif fact.field in ("constraint", "accelerators"):
-                kept.constraints += constraints_of(fact, trusted.around(fact.quote))
+                reading.constraints += constraints_of(fact, trusted.around(fact.quote))
             elif fact.field == "compared":
                 compared.append((fact, weighed(fact)))
             elif is_of_percentile(fact):
                 number_of(fact, fact.field)
                 spread.append(fact)
             else:
-                _keep(fact, kept)
+                _keep(fact, reading)
         except (UnverifiedError, InputError) as error:
             if fact.field == "accelerator" and isinstance(error, UnknownNameError):
-                kept.unknown_part = str(error)
+                reading.unknown_part = str(error)
             if fact.field == "model" and isinstance(error, UnknownNameError):
-                kept.unknown_model = str(error)
+                reading.unknown_model = str(error)
             reason = error.reason if isinstance(error, RequestError) else str(error)
-            kept.dropped.append(f"{fact.field} {fact.value}: {' '.join(reason.split())[:160]}"[:240])
+            reading.dropped.append(f"{fact.field} {fact.value}: {' '.join(reason.split())[:160]}"[:240])
             if trusted.why_not(fact.quote) is None:
-                kept.not_understood.append(fact.quote)
+                reading.not_understood.append(fact.quote)
     if degrees:
         quotes = "; ".join(dict.fromkeys(fact.quote for fact, _ in degrees))
-        kept.fields["strategy"] = Found(demanded(degrees), quotes)
+        reading.fields["strategy"] = Found(demanded(degrees), quotes)
     if len(compared) > 1:
         quotes = " ... ".join(dict.fromkeys(fact.quote for fact, _ in compared))
-        kept.fields["compared"] = Found(tuple(dict.fromkeys(one for _, one in compared)), quotes)
-    keep_spread(kept, spread)
-    _share(kept)
-    kept.not_understood += [quote for quote in answer.not_understood[:20] if trusted.why_not(quote) is None]
+        reading.fields["compared"] = Found(tuple(dict.fromkeys(strategy for _, strategy in compared)), quotes)
+    keep_spread(reading, spread)
+    _share(reading)
+    reading.not_understood += [quote for quote in answer.not_understood[:20] if trusted.why_not(quote) is None]
     asked = (" ".join(question.split()) for question in answer.asks[:3])
-    kept.asks += filter(None, ("".join(filter(str.isprintable, one))[:MOST_ASKED] for one in asked))
-    return kept
+    reading.asks += filter(None, ("".join(filter(str.isprintable, question))[:MOST_ASKED] for question in asked))
+    return reading
 
 
-def _share(kept: Verified) -> None:
-    """Put what prompts share together, of the fields that say a part of it."""
-    parts = {name: kept.fields.pop(name) for name in _SHARED if name in kept.fields}
+def _share(reading: Verified) -> None:
+    """Join the fields that each state a part of what prompts share."""
+    parts = {name: reading.fields.pop(name) for name in _SHARED if name in reading.fields}
     if not parts:
         return
-    quotes = " ... ".join(dict.fromkeys(one.quote for one in parts.values()))
-    reason = next((one.reason for one in parts.values() if one.reason is not None), None)
+    quotes = " ... ".join(dict.fromkeys(found.quote for found in parts.values()))
+    reason = next((found.reason for found in parts.values() if found.reason is not None), None)
     try:
-        prefixes = SharedPrefixes.model_validate({_SHARED[name]: int(one.value) for name, one in parts.items()})
+        prefixes = SharedPrefixes.model_validate({_SHARED[name]: int(found.value) for name, found in parts.items()})
     except ValidationError as error:
-        kept.dropped.append(f"what prompts share: {error.errors()[0]['msg'][:160]}")
+        reading.dropped.append(f"what prompts share: {error.errors()[0]['msg'][:160]}")
         return
-    kept.fields["prefixes"] = Found(prefixes, quotes, reason)
+    reading.fields["prefixes"] = Found(prefixes, quotes, reason)
 
 
-def _keep(fact: StatedFact, kept: Verified) -> None:
+def _keep(fact: StatedFact, reading: Verified) -> None:
     """Check one fact that is no degree and no constraint, and keep it.
 
     Raises:
-        UnverifiedError: its quote does not bear it out.
+        UnverifiedError: it does not follow from its quote.
         InputError: it is no value of its field.
     """
     if fact.field == "relaxation":
         alone = _rules_on(fact.quote).relaxations
         if fact.value not in alone:
             raise UnverifiedError("the words quoted do not allow it")
-        kept.relaxations |= {name: fact.quote for name in alone if name == fact.value}
+        reading.relaxations |= {name: fact.quote for name in alone if name == fact.value}
     elif fact.field in _NUMBERS:
-        for name, one in ends_of(fact):
-            kept.put(name, Found(number_of(one, name), fact.quote, fact.reason, is_worked=bool(fact.working)))
+        for name, end in ends_of(fact):
+            reading.put(name, Found(number_of(end, name), fact.quote, fact.reason, is_worked=bool(fact.working)))
     else:
         value = _named(fact)
         if fact.reason is None and not is_spelled(fact.field, value, fact.quote, _rules_on(fact.quote)):
             raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}, and no reason is given")
         if fact.reason is not None and not is_suggested(fact.field, value, fact.quote):
             raise UnverifiedError(f"nothing in {fact.quote[:80]!r} suggests it")
-        kept.put(fact.field, Found(value, fact.quote, fact.reason))
+        reading.put(fact.field, Found(value, fact.quote, fact.reason))
 
 
 def _named(fact: StatedFact) -> Any:
@@ -159,7 +159,7 @@ def _named(fact: StatedFact) -> Any:
 
 
 def _rules_on(quote: str) -> Said:
-    """What the rules read of a quote alone; nothing where they refuse it."""
+    """What the rules read of a quote alone; nothing if they refuse it."""
     try:
         return read_words(quote)
     except InputError:

@@ -1,4 +1,4 @@
-"""What is told of two readings: values in words, words in quotes, and what neither understood."""
+"""Words on two readings: values in words, words in quotes, and what neither understood."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 from ...tools.language.said import Said
 
-# What stands between words that a quote has of several places.
+# What separates words that a quote joins from several places.
 APART = re.compile(r"\s*(?:\.{3}|…+)\s*")
 # Lines of `Said.unread`: of a number and its clause, and of a clause that may demand something.
 _UNREAD_NUMBER = re.compile(r"""['"](?P<number>.+?)['"] in (['"])(?P<clause>.+)\2 was not understood""", re.DOTALL)
@@ -17,7 +17,7 @@ _UNREAD_DEMAND = re.compile(
     r"""says something of a part, which) was not understood""",
     re.DOTALL,
 )
-# Of one that is about words which the rules could not place, which says nothing of a reading of the whole text.
+# Lines on words that the rules could not place: of no concern to a reading of the whole text.
 _UNPLACED = re.compile(r"was not read as |not understood: ")
 _OF_FILE = re.compile(r" \([^()]{1,200} line \d+\)")
 
@@ -49,7 +49,7 @@ def unread(base: Said, quotes: Iterable[str], not_understood: Iterable[str], *, 
         if number is not None and (is_whole or any(number["number"].lower() in part for part in near)):
             continue
         yield line
-    known = [*base.words.values(), *(one.words for one in base.constraints)]
+    known = [*base.words.values(), *(constraint.words for constraint in base.constraints)]
     for quote in not_understood:
         if not any(stands_in(words, quote) or stands_in(quote, words) for words in known):
             yield f"{quote[:160]!r}: the model found no field for it"

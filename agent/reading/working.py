@@ -1,4 +1,4 @@
-"""The sum that a model gives for a figure ("1200 * 0.4"): what it comes to, of numbers that stand in its quote."""
+"""Computes the sum that a model gives for a figure ("1200 * 0.4"), of numbers that stand in its quote."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _ROUNDED = 1e-6
 
 
 def worked(working: str, quote: str) -> float:
-    """What a sum of figures of `quote` and of units comes to.
+    """The result of a sum of figures of `quote` and of units.
 
     Raises:
         UnverifiedError: it is no sum, or has a number that neither stands in the quote nor belongs to a unit.
@@ -47,7 +47,7 @@ def _value(node: ast.expr, known: Iterable[float]) -> float:
     if isinstance(node, ast.BinOp) and type(node.op) in _OPERATORS:
         return _OPERATORS[type(node.op)](_value(node.left, known), _value(node.right, known))
     if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
-        if not any(abs(node.value - one) <= _ROUNDED * max(1.0, abs(one)) for one in known):
+        if not any(abs(node.value - number) <= _ROUNDED * max(1.0, abs(number)) for number in known):
             raise UnverifiedError(f"{node.value:g}")
         return float(node.value)
     raise ValueError

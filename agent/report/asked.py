@@ -37,11 +37,11 @@ def workload_text(
 ) -> str:
     """`2,048 tokens in, 256 out, 3 requests/s at random, some 40 of them in flight, planned for latency`.
 
-    What nobody said by the `assumptions` is marked. `as_many_as_hold`: the number of requests at once was left open.
+    What the `assumptions` fill in is marked. `as_many_as_hold`: the number of requests at once was left open.
     `in_flight`: how many a rate has in flight, where that is known.
-    What runs today nobody need have planned for it: then it is judged.
+    Not `is_planned`: the load is judged, since what runs today need not have been planned for it.
     """
-    is_assumed = any(one.field == "objective" for one in assumptions)
+    is_assumed = any(assumption.field == "objective" for assumption in assumptions)
     is_limited = any(getattr(workload, field) is not None for field in LIMIT_FIELDS if field != "request_rate")
     unlimited = "" if is_limited else ", no limit stated"
     load = load_text(workload, assumptions, as_many_as_hold=as_many_as_hold, in_flight=in_flight)
@@ -57,7 +57,7 @@ def load_text(
     in_flight: float | None = None,
 ) -> str:
     """`workload_text` without what it is planned for."""
-    assumed = {one.field: one.value for one in assumptions}
+    assumed = {assumption.field: assumption.value for assumption in assumptions}
     spread = _spread_text(workload)
     sides = [_ASSUMED * (name in assumed and spread_of(workload) is None) for name in ("input_tokens", "output_tokens")]
     if all(sides):
@@ -75,7 +75,7 @@ def load_text(
 
 
 def _spread_text(workload: WorkloadBlock) -> str:
-    """That those are means, and how far the lengths spread, where requests are not all alike; how they come."""
+    """That lengths are means and how far they spread, if requests are not all alike; and how requests come."""
     spread = spread_of(workload)
     words = []
     if spread is not None:
@@ -94,7 +94,7 @@ def _spread_text(workload: WorkloadBlock) -> str:
 def constraint_lines(policy: PolicyBlock) -> Iterator[str]:
     """The constraints that a valid plan keeps, in the words that they came from."""
     if policy.constraints is not None:
-        yield f"Keeps: {'; '.join(f'“{one.words}”' for one in policy.constraints)}"
+        yield f"Keeps: {'; '.join(f'“{constraint.words}”' for constraint in policy.constraints)}"
 
 
 def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
@@ -107,30 +107,30 @@ _SAID_FIRST = ("gpus_per_node", "hardware.inter_node_bw_gb_s", "disaggregated", 
 
 
 def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
-    """What a model's name was read as, what of the hardware is kept back or not known, how phases lie: first lines."""
-    for one in assumptions:
-        if (one.field == "model" and one.value is not None) or one.field in _SAID_FIRST:
-            yield say("Assumed: {reason}", reason=one.reason)
+    """First lines: how a model's name was read, what of the hardware is kept back or not known, how phases lie."""
+    for assumption in assumptions:
+        if (assumption.field == "model" and assumption.value is not None) or assumption.field in _SAID_FIRST:
+            yield say("Assumed: {reason}", reason=assumption.reason)
 
 
 def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
     """That nobody named the hardware, or how much of it, as one of the first lines of a report."""
-    hardware = next((one for one in assumptions if one.field == "hardware"), None)
+    hardware = next((assumption for assumption in assumptions if assumption.field == "hardware"), None)
     if hardware is not None and isinstance(hardware.value, str) and ":" not in hardware.value:
         nodes, _, gpus = hardware.value.partition("x")
         whole = say(", in whole nodes of {gpus}", gpus=gpus) if nodes.isdigit() and int(nodes) > 1 else ""
         if KEEPING_UP in hardware.reason:
-            said = say(
+            lead = say(
                 "How many GPUs was left open: planned for the fewest that hold every limit and keep up with a few more "
                 "requests"
             )
         elif HOLDING in hardware.reason:
-            said = say(
+            lead = say(
                 "How many GPUs was left open: planned for the fewest that hold every limit, and a request in memory"
             )
         else:
-            said = say("How many GPUs was left open: planned for the fewest that hold every limit")
-        yield said + whole + (say(", of those looked at before the time limit") if LOOKED_AT in hardware.reason else "")
+            lead = say("How many GPUs was left open: planned for the fewest that hold every limit")
+        yield lead + whole + (say(", of those looked at before the time limit") if LOOKED_AT in hardware.reason else "")
     elif hardware is not None and hardware.reason.startswith(KINDS_NAMED):
         yield "No number of GPUs was named: of the kinds to choose from, planned for the least that does"
     elif hardware is not None:
@@ -151,8 +151,8 @@ def silence_lines(use: ModelUse | None) -> list[str]:
         return [f"No answer of the language model {use.silence}"]
     if use.status == "accepted" or use.plan_from not in ("auto_fix", "builtin"):
         return []
-    told = count_text(use.proposals, "proposal")
-    return [f"{use.model} made {told}, of which none is the plan: that is the {AUTHORS[use.plan_from]}"]
+    counted = count_text(use.proposals, "proposal")
+    return [f"{use.model} made {counted}, of which none is the plan: that is the {AUTHORS[use.plan_from]}"]
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
@@ -182,8 +182,8 @@ def assumption_section(report: Understanding, words: dict[str, str]) -> Section:
         fields: dict[str, list[str]] = {}
         for name, text in words.items():
             fields.setdefault(text, []).append(name)
-        said = tuple((", ".join(names), f"“{value_text(text, 160)}”") for text, names in fields.items())
-        blocks.append(Table((Column(say("read"), wraps=True), Column(say("from the words"), wraps=True)), said))
+        rows = tuple((", ".join(names), f"“{value_text(text, 160)}”") for text, names in fields.items())
+        blocks.append(Table((Column(say("read"), wraps=True), Column(say("from the words"), wraps=True)), rows))
     if report.readings:
         blocks.append(Bullets(report.readings))
     if report.assumptions:

@@ -48,7 +48,7 @@ def render_measure(report: MeasureReport, *, width: int, bold: bool = False, sav
     device = report.device if report.device == report.gpu else f"{report.device} ({report.gpu})"
     many = f"{report.devices} x " if report.devices > 1 else ""
     where = "" if saved_as is None else f", in {saved_as}"
-    total = sum(one.rows for one in report.tables)
+    total = sum(table.rows for table in report.tables)
     sections = [
         section("", f"Measured on {many}{one_line(device)} with {report.src}: {total:,} rows{where}"),
         section("Rows by kernel", _counts(report)),
@@ -62,7 +62,7 @@ def render_measure(report: MeasureReport, *, width: int, bold: bool = False, sav
 def _counts(report: MeasureReport) -> Table:
     return Table(
         (Column("kernel"), Column("rows", figures=True)),
-        tuple((one.table, f"{one.rows:,}") for one in report.tables),
+        tuple((table.table, f"{table.rows:,}") for table in report.tables),
     )
 
 
@@ -75,8 +75,8 @@ def render_calibration(
     sections = [section("", f"Calibration {one_line(report.calibration.name)} from {title}{where}", use or None)]
     if report.kernels:
         sections.append(_kernels_section(report.kernels))
-    for one in report.engines:
-        sections += _engine_sections(one)
+    for engine in report.engines:
+        sections += _engine_sections(engine)
     sections.append(_notes("Assumed and left out", report.notes))
     return render(sections, width=width, bold=bold)
 
@@ -90,15 +90,16 @@ def _kernels_section(kernels: Sequence[KernelLearned]) -> Section:
     columns = (Column("kernel", wraps=True), Column("measured with"), *(Column(name, figures=True) for name in names))
     rows = tuple(
         (
-            f"{one.accelerator} {one.kernel} {one.variant}" + ("" if one.ranks is None else f" x{one.ranks}"),
-            one_line(one.measured_with),
-            f"{one.rows:,}",
-            f"{one.held_back_rows:,}",
-            _percent(one.shipped_pct),
-            _percent(one.own_pct),
-            _percent(one.own_p90_pct),
+            f"{kernel.accelerator} {kernel.kernel} {kernel.variant}"
+            + ("" if kernel.ranks is None else f" x{kernel.ranks}"),
+            one_line(kernel.measured_with),
+            f"{kernel.rows:,}",
+            f"{kernel.held_back_rows:,}",
+            _percent(kernel.shipped_pct),
+            _percent(kernel.own_pct),
+            _percent(kernel.own_p90_pct),
         )
-        for one in kernels
+        for kernel in kernels
     )
     return section(
         "Kernels: median error on shapes that took no part in the fit",
@@ -107,9 +108,9 @@ def _kernels_section(kernels: Sequence[KernelLearned]) -> Section:
     )
 
 
-def _engine_sections(one: EngineLearned) -> list[Section]:
-    name = f"{one.engine} {one.generation} on {one.accelerator_class}"
-    has_left_out = any(error.left_out_pct is not None for error in one.errors)
+def _engine_sections(engine: EngineLearned) -> list[Section]:
+    name = f"{engine.engine} {engine.generation} on {engine.accelerator_class}"
+    has_left_out = any(error.left_out_pct is not None for error in engine.errors)
     columns = (
         Column("figure"),
         *(Column(title, figures=True) for title in ("runs", "shipped %", "fitted %")),
@@ -123,29 +124,31 @@ def _engine_sections(one: EngineLearned) -> list[Section]:
             _percent(error.after_pct),
             *((_percent(error.left_out_pct),) if has_left_out else ()),
         )
-        for error in one.errors
+        for error in engine.errors
     )
-    said = (
+    note = (
         "left out: by fits that did not see the run, which is what to expect of another run of this deployment."
         if has_left_out
         else "Errors are on the very runs of the fit: they say nothing of another run."
     )
     return [
-        section(f"{name}: median error over {one.runs} runs (began at {one.began_at})", Table(columns, rows), said),
-        section("What was learned", _changes(one)),
-        section("Runs", _runs(one, has_left_out)),
+        section(
+            f"{name}: median error over {engine.runs} runs (began at {engine.began_at})", Table(columns, rows), note
+        ),
+        section("What was learned", _changes(engine)),
+        section("Runs", _runs(engine, has_left_out)),
     ]
 
 
-def _changes(one: EngineLearned) -> Block:
-    if not one.changes:
+def _changes(engine: EngineLearned) -> Block:
+    if not engine.changes:
         return Bullets(("nothing: what ships fits as well",))
     columns = (Column("constant", wraps=True), Column("shipped", figures=True), Column("fitted", figures=True))
-    rows = tuple((_MEANINGS.get(c.name, c.name), f"{c.before:.3g}", f"{c.after:.3g}") for c in one.changes)
+    rows = tuple((_MEANINGS.get(c.name, c.name), f"{c.before:.3g}", f"{c.after:.3g}") for c in engine.changes)
     return Table(columns, rows)
 
 
-def _runs(one: EngineLearned, has_left_out: bool) -> Table:
+def _runs(engine: EngineLearned, has_left_out: bool) -> Table:
     names = ("measured", "shipped", "fitted", *(("left out",) if has_left_out else ()))
     rows = tuple(
         (
@@ -156,7 +159,7 @@ def _runs(one: EngineLearned, has_left_out: bool) -> Table:
                 for value in (run.measured, run.before, run.after, *((run.left_out,) if has_left_out else ()))
             ),
         )
-        for run in one.figures
+        for run in engine.figures
     )
     return Table((Column("run"), Column("figure"), *(Column(name, figures=True) for name in names)), rows)
 

@@ -186,10 +186,10 @@ def _example_section(title: str, example: ExampleFacts | None, width: int) -> Se
     if example is None:
         return section(title)
     edits: Block = Bullets(tuple(edit_text(edit) for edit in example.edits))
-    made = f"The valid base plan “{example.base}”" + (", changed:" if example.edits else ", as it is.")
-    found: list[Block] = violation_blocks(example.found)
+    base = f"The valid base plan “{example.base}”" + (", changed:" if example.edits else ", as it is.")
+    findings: list[Block] = violation_blocks(example.found)
     # A line of a drawing that is too long is cut: wrapped, it would leave its place in the tree.
     lines = [line if len(line) <= width - 2 else line[: width - 3] + "…" for line in example.drawing]
-    verdict = "Validation finds:" if found else "Validation finds nothing."
+    verdict = "Validation finds:" if findings else "Validation finds nothing."
     drawn = "\n".join(["", *lines]) if lines else ""
-    return section(title, made, edits, drawn, f"\n{verdict}" if drawn else verdict, *found)
+    return section(title, base, edits, drawn, f"\n{verdict}" if drawn else verdict, *findings)

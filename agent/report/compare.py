@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 _BETTER = {"a": "A", "b": "B", "same": "same"}
 
 
-def render_comparison(found: Comparison, *, width: int, bold: bool = False) -> str:
+def render_comparison(comparison: Comparison, *, width: int, bold: bool = False) -> str:
     """The report of `compare A B`."""
-    sides = (("A", found.a), ("B", found.b))
+    sides = (("A", comparison.a), ("B", comparison.b))
     sections = [
-        section("", _title("A", found.a), _title("B", found.b)),
+        section("", _title("A", comparison.a), _title("B", comparison.b)),
         *(section(f"Of {name}, before its figures", Bullets(side.caveats)) for name, side in sides if side.caveats),
-        section("In short", Bullets(found.verdict)),
-        section("Side by side", _figures(found)),
-        _limits_section(found),
-        _binding_section(found),
-        section("What changes from A to B", _changes(found.changes) or "Nothing."),
-        section("Where they were asked different things", _changes(found.question)),
+        section("In short", Bullets(comparison.verdict)),
+        section("Side by side", _figures(comparison)),
+        _limits_section(comparison),
+        _binding_section(comparison),
+        section("What changes from A to B", _changes(comparison.changes) or "Nothing."),
+        section("Where they were asked different things", _changes(comparison.question)),
         *(_violation_section(name, side) for name, side in sides),
     ]
     return render(sections, width=width, bold=bold)
@@ -44,7 +44,7 @@ def _title(name: str, side: Side) -> str:
     return f"{name}: {side.title}: {layout}; {state}{warned}\n   {workload_text(side.workload, is_planned=False)}"
 
 
-def _figures(found: Comparison) -> Table:
+def _figures(comparison: Comparison) -> Table:
     columns = (
         Column(""),
         Column("A", figures=True),
@@ -54,37 +54,39 @@ def _figures(found: Comparison) -> Table:
     )
     rows = tuple(
         (
-            one.title,
-            shown_figure(one, one.a),
-            shown_figure(one, one.b),
-            NONE if one.ratio is None else f"{one.ratio:.2f}",
-            _BETTER[one.better] if one.better else NONE,
+            row.title,
+            shown_figure(row, row.a),
+            shown_figure(row, row.b),
+            NONE if row.ratio is None else f"{row.ratio:.2f}",
+            _BETTER[row.better] if row.better else NONE,
         )
-        for one in found.figures
+        for row in comparison.figures
     )
     return Table(columns, rows)
 
 
-def shown_figure(one: ComparedFigure, value: float | None) -> str:
+def shown_figure(compared: ComparedFigure, value: float | None) -> str:
     """`value`, one of the two of a compared figure, with its unit."""
     if value is None:
         return NONE
-    if one.unit == "ms":
+    if compared.unit == "ms":
         return ms_text(value)
-    if one.unit == "bytes":
+    if compared.unit == "bytes":
         return bytes_text(value)
-    return f"{figure(value)} {one.unit}" if one.unit in ("USD", "GPU-seconds") else figure(value)
+    return f"{figure(value)} {compared.unit}" if compared.unit in ("USD", "GPU-seconds") else figure(value)
 
 
-def _limits_section(found: Comparison) -> Section:
+def _limits_section(comparison: Comparison) -> Section:
     columns = (Column("limit"), Column("A", wraps=True), Column("B", wraps=True))
-    names = dict.fromkeys((limit.name, limit.statistic) for side in (found.a, found.b) for limit in side.limits)
+    names = dict.fromkeys(
+        (limit.name, limit.statistic) for side in (comparison.a, comparison.b) for limit in side.limits
+    )
     rows: list[tuple[str, ...]] = []
     for name, statistic in names:
         title = name if statistic == "mean" else f"{name} ({statistic})"
         cells = [
             next((_limit(limit) for limit in side.limits if (limit.name, limit.statistic) == (name, statistic)), NONE)
-            for side in (found.a, found.b)
+            for side in (comparison.a, comparison.b)
         ]
         rows.append((title, *cells))
     return section("Limits", Table(columns, tuple(rows)))
@@ -98,18 +100,18 @@ def _limit(limit: LimitCheck) -> str:
     return f"{state}: {figure(limit.figure)}{unit} of {bound} {figure(limit.limit)}{unit}"
 
 
-def _binding_section(found: Comparison) -> Section:
+def _binding_section(comparison: Comparison) -> Section:
     columns = (Column("phase"), Column("A", wraps=True), Column("B", wraps=True))
-    phases = dict.fromkeys(one.phase for side in (found.a, found.b) for one in side.binds)
-    rows = tuple((phase, _binds(found.a, phase), _binds(found.b, phase)) for phase in phases)
+    phases = dict.fromkeys(binding.phase for side in (comparison.a, comparison.b) for binding in side.binds)
+    rows = tuple((phase, _binds(comparison.a, phase), _binds(comparison.b, phase)) for phase in phases)
     return section("What binds", Table(columns, rows))
 
 
 def _binds(side: Side, phase: str) -> str:
-    for one in side.binds:
-        if one.phase == phase:
-            largest = f"; most of all {one.largest}" if one.largest else ""
-            return f"{one.resource} ({one.share_pct:.0f}% of its time){largest}"
+    for binding in side.binds:
+        if binding.phase == phase:
+            largest = f"; most of all {binding.largest}" if binding.largest else ""
+            return f"{binding.resource} ({binding.share_pct:.0f}% of its time){largest}"
     return NONE
 
 
@@ -124,6 +126,6 @@ def _plain(value: Plain) -> str:
 
 
 def _violation_section(name: str, side: Side) -> Section:
-    left = side.errors + side.warnings - len(side.violations)
-    more = f"and {left:,} more (shardwright validate lists them)" if left > 0 else ""
+    further = side.errors + side.warnings - len(side.violations)
+    more = f"and {further:,} more (shardwright validate lists them)" if further > 0 else ""
     return section(f"Rules that {name} breaks or is warned by", *violation_blocks(side.violations), more)

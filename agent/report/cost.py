@@ -41,7 +41,7 @@ def energy_text(energy: EnergyEstimate, gpus: int) -> str:
     """What an output token takes, and what all boards draw."""
 
     def span(ends: Interval) -> str:
-        return "–".join(figure(one) for one in ends)
+        return "–".join(figure(end) for end in ends)
 
     return (
         f"Energy of an output token: {span(energy.joules_per_output_token)} J "

@@ -27,7 +27,7 @@ _DETAILS = ("phase", "index", "layers", "period", "offset", "kind", "role", "ran
 
 
 class Focus(Struct, frozen=True):
-    """What is to be drawn: ids of nodes, ends of edges and places in the document; marks carry the rule's id."""
+    """What to draw: ids of nodes, ends of edges and places in the document; marks carry the rule's id."""
 
     nodes: tuple[str, ...]
     places: tuple[str, ...]
@@ -37,9 +37,9 @@ class Focus(Struct, frozen=True):
     mark: str = ""
 
 
-def focus_of(example: Example, found: Iterable[Violation], rule_id: str) -> Focus:
+def focus_of(example: Example, violations: Iterable[Violation], rule_id: str) -> Focus:
     """What `example` is about: what findings of the rule name, then what its edits touch."""
-    findings = [violation for violation in found if violation.rule == rule_id]
+    findings = [violation for violation in violations if violation.rule == rule_id]
     edges = [edge for violation in findings for edge in violation.edges]
     nodes = [end for edge in edges for end in edge]
     nodes += [node for violation in findings for node in violation.nodes[:_MAX_FOCUS]]
@@ -114,10 +114,10 @@ class _Tree(Struct):
 
     def lines(self) -> list[str]:
         roots = [node for node in self._in_order(self.shown.values()) if not self._is_below(node)]
-        found: list[str] = []
+        lines: list[str] = []
         for root in roots:
-            found += [self._line(root, ""), *self._edges(root, "  "), *self._below(root, "", set())]
-        return found
+            lines += [self._line(root, ""), *self._edges(root, "  "), *self._below(root, "", set())]
+        return lines
 
     def _is_below(self, node: NodeView) -> bool:
         """Whether another line leads to this node; on a cycle of parents the first of it in the document does."""

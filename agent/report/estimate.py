@@ -98,8 +98,8 @@ def time_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = 
 
 
 def _over_stages(*parts: TimeParts, with_costs: bool) -> str | None:
-    """Whose the parts and the costs are, where a phase has pipeline stages: only these have bubbles."""
-    if not any(one.bubble_ms for one in parts):
+    """A note that the parts are those of one stage, if a phase has pipeline stages: only these have bubbles."""
+    if not any(part.bubble_ms for part in parts):
         return None
     costs = "; the largest costs are added up over all stages that a pass goes through" if with_costs else ""
     return (
@@ -266,12 +266,12 @@ _ORIGINS = {"measured": "measured on this card", "carried": "carried over from",
 
 
 def _constants_lines(estimate: PerformanceEstimate) -> Iterator[str]:
-    """Of each phase, how much of its time was calculated with constants that were measured for this."""
+    """For each phase, how much of its time was calculated with constants that were measured for it."""
     why = estimate.explanation
     for name, phase in () if why is None else (("prefill", why.prefill), ("decode", why.decode)):
         shares = (
-            f"{one.share_pct:.0f}% {_ORIGINS[one.constants]}" + (f" {one.of}" if one.of else "")
-            for one in phase.constants
-            if one.share_pct >= 0.5
+            f"{part.share_pct:.0f}% {_ORIGINS[part.constants]}" + (f" {part.of}" if part.of else "")
+            for part in phase.constants
+            if part.share_pct >= 0.5
         )
         yield f"{name}: of the time, by its constants, {', '.join(shares)}"

@@ -29,7 +29,7 @@ def explanation_section(estimate: PerformanceEstimate) -> Section:
 
 
 def _binding_lines(phase: str, why: PhaseExplanation) -> Iterator[str]:
-    shares = ", ".join(f"{one.share_pct:.0f}% {one.resource}" for one in why.resources if one.share_pct >= 0.5)
+    shares = ", ".join(f"{part.share_pct:.0f}% {part.resource}" for part in why.resources if part.share_pct >= 0.5)
     yield f"{phase} is bound by {why.resources[0].resource if why.resources else NONE}: {shares} of its critical path"
     if why.hidden_communication_ms > 0.0:
         exposed, hidden = ms_text(why.exposed_communication_ms), ms_text(why.hidden_communication_ms)

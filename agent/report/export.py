@@ -10,21 +10,23 @@ if TYPE_CHECKING:
     from ...tools.export.result import Export
 
 
-def render_export(found: Export, *, title: str, width: int, bold: bool = False) -> str:
+def render_export(exported: Export, *, title: str, width: int, bold: bool = False) -> str:
     """The report of `export FILE --to TARGET`."""
-    engine = f"{found.engine} {found.engine_version}"
-    what = f"{title} ({found.strategy})"
-    if found.refused:
+    engine = f"{exported.engine} {exported.engine_version}"
+    what = f"{title} ({exported.strategy})"
+    if exported.refused:
         sections = [
-            section("", f"Not exported: {engine} cannot {'trace' if found.target == 'chakra' else 'run'} {what}"),
-            section("Why", Bullets(found.refused)),
-            section("The nearest that it can run", found.nearest),
+            section("", f"Not exported: {engine} cannot {'trace' if exported.target == 'chakra' else 'run'} {what}"),
+            section("Why", Bullets(exported.refused)),
+            section("The nearest that it can run", exported.nearest),
         ]
         return render(sections, width=width, bold=bold)
-    parts = count_text(len(found.folder), "file") if found.folder else count_text(len(found.launches), "command")
+    parts = (
+        count_text(len(exported.folder), "file") if exported.folder else count_text(len(exported.launches), "command")
+    )
     sections = [
         section("", f"Exported: {what} as {parts} of {engine}"),
-        section("What to see to", Bullets(found.remarks)),
-        section("What the engine does by itself", Bullets(found.by_itself)),
+        section("What to see to", Bullets(exported.remarks)),
+        section("What the engine does by itself", Bullets(exported.by_itself)),
     ]
     return render(sections, width=width, bold=bold)

@@ -60,7 +60,7 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
         but = f", but {cost}" if cost else ""
         yield f"Fixed: {title} is valid after {fixes} in {count_text(result.rounds, 'round')}{but}"
     else:
-        errors = sum(found.severity == "error" for found in result.remaining)
+        errors = sum(finding.severity == "error" for finding in result.remaining)
         yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
     if result.valid and result.load_changes:
         changes = _listed(result.load_changes, LOAD_CHANGES_SHOWN)
@@ -71,7 +71,7 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
             "the strategy block says: run with --keep-strategy"
         )
     if result.withheld is not None:
-        flags = " and ".join(_FLAGS[one] for one in result.withheld.by)
+        flags = " and ".join(_FLAGS[name] for name in result.withheld.by)
         findings = count_text(result.withheld.findings, "finding has", "findings have")
         yield f"{findings} fixes that were not asked for: run without {flags}"
 
@@ -82,14 +82,14 @@ def _listed(changes: Sequence[str], most: int = CHANGES_SHOWN) -> str:
 
 
 def _changed(result: FixResult) -> list[Section]:
-    """What of the strategy block is otherwise, as far as the head does not say it."""
+    """What changed in the strategy block, unless the head says so already."""
     if result.strategy_changes == result.undone[:CHANGES_SHOWN]:
         return []
     return [section("The strategy block differs from what was read", Bullets(result.strategy_changes))]
 
 
 def _costs(result: FixResult) -> Iterator[str]:
-    """What the valid plan leaves unused: GPUs that were stated, or that are there, and those that wait in a stage."""
+    """What the valid plan leaves unused: GPUs that were stated or are there, and GPUs that idle in a stage."""
     plan = result.plan
     if plan is None:
         return
@@ -99,35 +99,37 @@ def _costs(result: FixResult) -> Iterator[str]:
         yield f"uses {used} GPUs where the proposal stated {stated}"
     elif used < there:
         yield f"uses {used} of {there} GPUs"
-    idle = dict.fromkeys(_IDLE.sub(r"\1\2", found.message) for found in result.remaining if found.rule == "GP005")
+    idle = dict.fromkeys(_IDLE.sub(r"\1\2", finding.message) for finding in result.remaining if finding.rule == "GP005")
     yield from idle
 
 
 def _strategy(result: FixResult) -> list[Section]:
     """What became of the strategy, where it could not be kept."""
-    found = result.replanned
-    if found is None:
+    replanned = result.replanned
+    if replanned is None:
         return []
     from ...tools.plan.describe import describe
 
-    nearest = "the nearest legal strategy" if found.is_nearest else "the nearest legal strategy that was looked at"
-    line = f"{describe(found.before)} → {describe(found.after)}: {nearest}, distance {figure(found.distance)}"
-    return [section("The strategy could not be kept", line, Bullets(found.moves))]
+    nearest = "the nearest legal strategy" if replanned.is_nearest else "the nearest legal strategy that was looked at"
+    line = (
+        f"{describe(replanned.before)} → {describe(replanned.after)}: {nearest}, distance {figure(replanned.distance)}"
+    )
+    return [section("The strategy could not be kept", line, Bullets(replanned.moves))]
 
 
 def _infeasible(result: FixResult) -> list[Section]:
     """Why no plan exists, and what would do."""
-    found = result.infeasible
-    if found is None:
+    infeasible = result.infeasible
+    if infeasible is None:
         return []
-    lines = [f"What binds: {found.rule}: {found.reason}"]
-    if found.shortfall_bytes is not None:
-        lines.append(f"Shortfall: {bytes_text(found.shortfall_bytes)} on the fullest GPU of the closest layout")
-    needs = found.needs
+    lines = [f"What binds: {infeasible.rule}: {infeasible.reason}"]
+    if infeasible.shortfall_bytes is not None:
+        lines.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest layout")
+    needs = infeasible.needs
     if needs is not None:
         size = "none that was tried would do" if needs.gpus is None else f"{needs.gpus} × {needs.accelerator}"
         lines.append(f"Least hardware: {size}" + (f" ({needs.note})" if needs.note else ""))
-    lines += [f"A valid plan exists with {one.change} (--format json has it)" for one in found.closest]
+    lines += [f"A valid plan exists with {closest.change} (--format json has it)" for closest in infeasible.closest]
     return [section("No plan exists", Bullets(tuple(lines)))]
 
 
@@ -150,12 +152,12 @@ def _fixes(result: FixResult) -> list[Section]:
 
 
 def _operations(fix: AppliedFix) -> Iterator[str]:
-    made = [operation for operation in fix.patch if operation.get("op") != "test"]
-    for operation in made[:OPERATIONS_SHOWN]:
+    operations = [operation for operation in fix.patch if operation.get("op") != "test"]
+    for operation in operations[:OPERATIONS_SHOWN]:
         value = f" {_short(operation['value'])}" if "value" in operation else ""
         yield f"{operation['op']} {operation['path']}{value}"
-    if len(made) > OPERATIONS_SHOWN:
-        yield f"and {len(made) - OPERATIONS_SHOWN:,} more operations"
+    if len(operations) > OPERATIONS_SHOWN:
+        yield f"and {len(operations) - OPERATIONS_SHOWN:,} more operations"
 
 
 def _short(value: object) -> str:
@@ -185,21 +187,21 @@ def _line(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def render_verification(found: Verification, *, title: str, width: int, bold: bool = False) -> str:
+def render_verification(verification: Verification, *, title: str, width: int, bold: bool = False) -> str:
     """What the replay of the certificate called `title` showed."""
-    failed = [check for check in found.checks if not check.holds]
+    failed = [check for check in verification.checks if not check.holds]
     head = (
-        f"Confirmed: {title}, {count_text(len(found.checks), 'check')}"
-        if found.confirmed
+        f"Confirmed: {title}, {count_text(len(verification.checks), 'check')}"
+        if verification.confirmed
         else f"NOT confirmed: {title}"
     )
-    verdict = "The plan that it ends in is valid" if found.valid else "The plan that it ends in is NOT valid"
+    verdict = "The plan that it ends in is valid" if verification.valid else "The plan that it ends in is NOT valid"
     lines = tuple(f"{check.what}: {check.detail or 'does not hold'}" for check in failed)
     return render(
         [
-            section("", head, f"{verdict} (sha256 {found.plan_sha256})"),
+            section("", head, f"{verdict} (sha256 {verification.plan_sha256})"),
             section("What does not hold", Bullets(lines)),
-            section("What a replay cannot show", Bullets(found.not_checked)),
+            section("What a replay cannot show", Bullets(verification.not_checked)),
         ],
         width=width,
         bold=bold,

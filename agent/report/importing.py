@@ -19,58 +19,60 @@ if TYPE_CHECKING:
     from ..import_api import Imported
 
 
-def render_import(found: Imported, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
+def render_import(imported: Imported, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
     """The report of `import COMMAND`."""
-    sections = [section("", *_head(found))]
-    if found.findings:
-        sections.append(section("Findings", *violation_blocks(found.findings)))
-    sections.append(layout_section(found.plan))
-    if found.estimate is not None:
-        sections += [*estimate_sections(found.estimate, width), confidence(found.estimate)]
-    sections.append(assumption_section(found, {}))
-    sections.append(section("Flags and variables that a plan does not say", Bullets(tuple(_flags(found)))))
+    sections = [section("", *_head(imported))]
+    if imported.findings:
+        sections.append(section("Findings", *violation_blocks(imported.findings)))
+    sections.append(layout_section(imported.plan))
+    if imported.estimate is not None:
+        sections += [*estimate_sections(imported.estimate, width), confidence(imported.estimate)]
+    sections.append(assumption_section(imported, {}))
+    sections.append(section("Flags and variables that a plan does not say", Bullets(tuple(_flags(imported)))))
     following = (
-        "shardwright fix FILE mends it" if not found.valid else "shardwright compare FILE PLAN sets another beside it"
+        "shardwright fix FILE mends it"
+        if not imported.valid
+        else "shardwright compare FILE PLAN sets another beside it"
     )
     sections.append(section("", None if saved_as is None else f"Saved as {saved_as}; {following}."))
     return render(sections, width=width, bold=bold)
 
 
-def _flags(found: Imported) -> Iterator[str]:
+def _flags(imported: Imported) -> Iterator[str]:
     """What an export to the same engine writes again, and what it does not."""
-    kept = None if found.plan.serving is None else found.plan.serving.flags
-    if kept is not None:
-        engine = ENGINES[found.engine]
+    flags = None if imported.plan.serving is None else imported.plan.serving.flags
+    if flags is not None:
+        engine = ENGINES[imported.engine]
         has = f" where {engine.version} has them" if engine.version else ""
-        yield f"kept, and written again by an export to {engine.title}{has}: {kept}"
-    if found.left_out:
-        yield f"not kept: {', '.join(found.left_out)}"
+        yield f"kept, and written again by an export to {engine.title}{has}: {flags}"
+    if imported.left_out:
+        yield f"not kept: {', '.join(imported.left_out)}"
 
 
-def _state(found: Imported) -> str:
-    """Whether it serves: open where a flag is not known here, for engines refuse those that they do not know."""
-    waiting = found.waiting
-    if not found.valid and waiting is None:
+def _state(imported: Imported) -> str:
+    """Whether it serves; not known if a flag is not known here, since engines refuse flags that they do not know."""
+    waiting = imported.waiting
+    if not imported.valid and waiting is None:
         return "NOT valid as it runs"
-    if found.refused:
+    if imported.refused:
         return "Does NOT serve"
-    state = "Not known to run" if found.not_understood else "Runs"
+    state = "Not known to run" if imported.not_understood else "Runs"
     return state if waiting is None else f"{state}, {waiting.at_once:,} of {waiting.requests:,} requests at a time"
 
 
-def _head(found: Imported) -> Iterator[str]:
-    plan = found.plan
-    engine = " ".join(filter(None, (ENGINES[found.engine].title, found.engine_version)))
+def _head(imported: Imported) -> Iterator[str]:
+    plan = imported.plan
+    engine = " ".join(filter(None, (ENGINES[imported.engine].title, imported.engine_version)))
     yield (
-        f"{_state(found)}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
-        f"{count_text(found.servers, 'server')} of {engine}"
+        f"{_state(imported)}: {describe(plan.strategy)} of {plan.model.name} on {hardware_text(plan.hardware)}, "
+        f"{count_text(imported.servers, 'server')} of {engine}"
     )
-    yield from read_as_lines(found.assumptions)
-    yield from found.caveats
-    if any(one.field == "objective" for one in found.assumptions):
-        yield f"Judged under {load_text(plan.workload, found.assumptions)}"
+    yield from read_as_lines(imported.assumptions)
+    yield from imported.caveats
+    if any(assumption.field == "objective" for assumption in imported.assumptions):
+        yield f"Judged under {load_text(plan.workload, imported.assumptions)}"
     else:
-        yield workload_text(plan.workload, found.assumptions, is_planned=False)
+        yield workload_text(plan.workload, imported.assumptions, is_planned=False)
     precision = plan.precision
     used, owned = plan.strategy.gpu_count, plan.hardware.nodes * plan.hardware.gpus_per_node
     of = f" of {owned}" if owned != used else ""
@@ -79,8 +81,10 @@ def _head(found: Imported) -> Iterator[str]:
         f"{precision.activations}"
     )
     yield from constraint_lines(plan.policy)
-    if found.estimate is not None:
-        broken = (one.rule for one in found.findings if one.severity == "error" and found.waiting is None)
-        yield figures_text(found.estimate, (*broken, *found.refused))
-    elif found.why_not_estimated is not None:
-        yield f"Not estimated: {found.why_not_estimated}"
+    if imported.estimate is not None:
+        broken = (
+            finding.rule for finding in imported.findings if finding.severity == "error" and imported.waiting is None
+        )
+        yield figures_text(imported.estimate, (*broken, *imported.refused))
+    elif imported.why_not_estimated is not None:
+        yield f"Not estimated: {imported.why_not_estimated}"

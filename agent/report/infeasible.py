@@ -55,8 +55,8 @@ def infeasible_section(infeasible: Infeasible) -> Section:
         facts.append(f"Shortfall: {bytes_text(infeasible.shortfall_bytes)} on the fullest GPU of the closest plan")
     without = " without that" if infeasible.with_engine else ""
     facts.append(f"Least hardware that would do{without}: {_needs_text(infeasible)}")
-    facts += (f"Would do: {one}" for one in infeasible.other_ways)
-    facts += (f"Nearer, and not enough: {one}" for one in infeasible.nearer)
+    facts += (f"Would do: {way}" for way in infeasible.other_ways)
+    facts += (f"Nearer, and not enough: {way}" for way in infeasible.nearer)
     if infeasible.closest:
         facts.append(f"Closest: {_closest_text(infeasible.closest)}")
     return section("Why, and what would do", Bullets(tuple(facts)))

@@ -120,7 +120,7 @@ def experts_text(strategy: PhaseStrategy) -> str:
 
 
 def _places(layouts: list[PhaseLayout], first: list[PhaseLayout]) -> list[Block]:
-    """Where the stages of one replica are; phases that share their stages are told once."""
+    """Where the stages of one replica are; phases that share their stages are shown once."""
     alike: dict[tuple[tuple[object, ...], ...], list[PhaseLayout]] = {}
     for layout in first:
         key = tuple((stage.layers, tuple(stage.devices)) for stage in layout.stages)

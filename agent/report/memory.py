@@ -47,7 +47,9 @@ def memory_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool 
 
 
 def _memory_lines(estimate: PerformanceEstimate) -> list[str]:
-    """What may be used, what the KV cache takes, what the engine sets up for it, and were it not split."""
+    """Lines on usable memory, what the KV cache takes, what the engine sets up for it, and the cache were it not
+    split.
+    """
     memory = estimate.memory
     lines = [
         f"Usable per GPU: {_usable(memory.per_device)}" + (f" ({memory.usable_from})" if memory.usable_from else ""),
@@ -56,12 +58,12 @@ def _memory_lines(estimate: PerformanceEstimate) -> list[str]:
         f"{count_text(memory.max_concurrency, 'request')} would fit at once beside the plan's other terms",
     ]
     if memory.kv_cache_capacity_bytes is not None and memory.kv_cache_capacity_tokens is not None:
-        held = memory.kv_cache_capacity_requests
+        capacity = memory.kv_cache_capacity_requests
         lines.append(
             f"The engine keeps memory for its start-up run and libraries besides: it sets up "
             f"{bytes_text(memory.kv_cache_capacity_bytes)} of cache per GPU, logs "
             f"{count_text(memory.kv_cache_capacity_tokens, 'token')}"
-            + ("" if held is None else f", and holds {count_text(held, 'request')} at once; more wait")
+            + ("" if capacity is None else f", and holds {count_text(capacity, 'request')} at once; more wait")
         )
     if memory.kv_cache_bytes_per_device_replicated is not None:
         replicated = bytes_text(memory.kv_cache_bytes_per_device_replicated)

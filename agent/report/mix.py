@@ -44,16 +44,16 @@ def _kinds(answer: MixAnswer, best: MixCandidate) -> Section:
     total = sum(kind.weight for kind in answer.workloads)
     rows: list[tuple[str, ...]] = []
     for kind in answer.workloads:
-        one = best.parts[kind.name]
+        part = best.parts[kind.name]
         rows.append(
             (
                 kind.name,
                 f"{kind.weight / total:.0%}",
                 f"{kind.input_tokens}/{kind.output_tokens}",
-                ms_of(one.ttft_ms),
-                ms_of(one.tpot_ms),
-                figure_of(one.output_tokens_per_s),
-                "; ".join(one.why_not) or NONE,
+                ms_of(part.ttft_ms),
+                ms_of(part.tpot_ms),
+                figure_of(part.output_tokens_per_s),
+                "; ".join(part.why_not) or NONE,
             )
         )
     return section("Each kind, served by it alone", Table(columns, tuple(rows)))
@@ -69,9 +69,9 @@ def _ranking(answer: MixAnswer, top: int) -> Section:
     )  # fmt: skip
     rows = tuple(
         (
-            describe(one.strategy), str(one.gpus), f"{one.concurrency:,}", figure(one.requests_per_s),
-            figure(one.output_tokens_per_s), figure(one.output_tokens_per_s_per_gpu), "; ".join(one.why_not) or NONE,
+            describe(row.strategy), str(row.gpus), f"{row.concurrency:,}", figure(row.requests_per_s),
+            figure(row.output_tokens_per_s), figure(row.output_tokens_per_s_per_gpu), "; ".join(row.why_not) or NONE,
         )
-        for one in answer.candidates[:top]
+        for row in answer.candidates[:top]
     )  # fmt: skip
     return section("Strategies under the mixture", Table(columns, rows))

@@ -11,22 +11,22 @@ from .text import NONE, Bullets, Column, Section, Table, bytes_text, figure, ms_
 if TYPE_CHECKING:
     from ...tools.search.day import DayCost, DayStep, OverDay
 
-# Steps of a day with more than these are told together where the same replicas run.
+# A day with more steps than these shows neighbours with the same replicas as one.
 _ROWS = 24
-_TOLD_GAIN = 0.005
+_LEAST_GAIN = 0.005
 
 
 def day_section(day: OverDay) -> Section:
     """The section of the day in the report of a plan."""
-    told = Bullets((*_too_many(day), _saved(day), *_layouts(day), _autoscaler(day), _not_in(day)))
-    return section("Over the day", f"Rate curve, {day.curve}", _what_holds(day), _table(day), told)
+    notes = Bullets((*_too_many(day), _saved(day), *_layouts(day), _autoscaler(day), _not_in(day)))
+    return section("Over the day", f"Rate curve, {day.curve}", _what_holds(day), _table(day), notes)
 
 
 def day_lines(day: OverDay | None, gpus: int) -> Iterator[str]:
-    """What of a day is not the plan's: another layout takes less, or its peak takes more GPUs with what is kept."""
+    """Where the day differs from the plan: another layout takes less, or the peak takes more GPUs with its reserve."""
     if day is None:
         return
-    most, best = max(day.steps, key=lambda one: one.gpus), day.layouts[0]
+    most, best = max(day.steps, key=lambda step: step.gpus), day.layouts[0]
     if best.layout != day.layout:
         yield (
             f"Over the day {best.layout} takes less: {_hours(best.cost)} against {_hours(day.scaled)} of {day.layout}, "
@@ -55,18 +55,18 @@ def _what_holds(day: OverDay) -> str:
 
 def _too_many(day: OverDay) -> list[str]:
     """That the hardware that was named is too small for the peak and its reserve."""
-    most = max(one.gpus for one in day.steps)
+    most = max(step.gpus for step in day.steps)
     if day.gpus_named is None or most <= day.gpus_named:
         return []
     return [f"The peak takes {most} GPUs with its headroom and reserve, more than the {day.gpus_named} that were named"]
 
 
 def _is_apart(steps: Sequence[DayStep]) -> bool:
-    return any(one.prefill_replicas is not None for one in steps)
+    return any(step.prefill_replicas is not None for step in steps)
 
 
 def _table(day: OverDay) -> Table:
-    is_billed = any(one.billed_gpus != one.gpus for one in day.steps)
+    is_billed = any(step.billed_gpus != step.gpus for step in day.steps)
     columns = [
         Column("from-to"),
         Column("requests/s", figures=True),
@@ -78,32 +78,32 @@ def _table(day: OverDay) -> Table:
     ]
     rows = tuple(
         (
-            f"{clock(one.begins_h)}-{clock(one.ends_h)}",
-            figure(one.requests_per_s),
-            _replicas(one),
-            str(one.gpus),
-            *([str(one.billed_gpus)] if is_billed else []),
-            ms_of(one.ttft_p95_ms),
-            ms_of(one.tpot_p95_ms),
+            f"{clock(step.begins_h)}-{clock(step.ends_h)}",
+            figure(step.requests_per_s),
+            _replicas(step),
+            str(step.gpus),
+            *([str(step.billed_gpus)] if is_billed else []),
+            ms_of(step.ttft_p95_ms),
+            ms_of(step.tpot_p95_ms),
         )
-        for one in _told(day.steps)
+        for step in _merged_steps(day.steps)
     )
     return Table(tuple(columns), rows)
 
 
-def _told(steps: Sequence[DayStep]) -> list[DayStep]:
+def _merged_steps(steps: Sequence[DayStep]) -> list[DayStep]:
     """The steps; of many, neighbours with the same replicas as one, with the figures of the busiest."""
     if len(steps) <= _ROWS:
         return list(steps)
-    told: list[DayStep] = []
-    for one in steps:
-        last = told[-1] if told else None
-        if last is None or (last.replicas, last.prefill_replicas) != (one.replicas, one.prefill_replicas):
-            told.append(one)
+    merged: list[DayStep] = []
+    for step in steps:
+        last = merged[-1] if merged else None
+        if last is None or (last.replicas, last.prefill_replicas) != (step.replicas, step.prefill_replicas):
+            merged.append(step)
             continue
-        busiest = max(last, one, key=lambda step: step.requests_per_s)
-        told[-1] = busiest.model_copy(update={"begins_h": last.begins_h, "ends_h": one.ends_h})
-    return told
+        busiest = max(last, step, key=lambda row: row.requests_per_s)
+        merged[-1] = busiest.model_copy(update={"begins_h": last.begins_h, "ends_h": step.ends_h})
+    return merged
 
 
 def _saved(day: OverDay) -> str:
@@ -111,7 +111,7 @@ def _saved(day: OverDay) -> str:
     text = (
         f"{_hours(scaled)} a day against {_hours(always)} with the peak's replicas all day: {day.freed_share:.0%} less"
     )
-    if abs(day.saved_share - day.freed_share) > _TOLD_GAIN:
+    if abs(day.saved_share - day.freed_share) > _LEAST_GAIN:
         text += f", of those billed {day.saved_share:.0%}"
     if scaled.usd is None or always.usd is None:
         return f"{text}; what that costs is not known: no price of a GPU hour is catalogued or stated"
@@ -126,7 +126,7 @@ def _hours(cost: DayCost) -> str:
 def _usd(cost: DayCost) -> str:
     if cost.usd is None:
         return NONE
-    low, high = (figure(one) for one in cost.usd)
+    low, high = (figure(price) for price in cost.usd)
     return low if low == high else f"{low}–{high}"
 
 
@@ -134,17 +134,19 @@ def _layouts(day: OverDay) -> list[str]:
     """What the plan's layout takes beside the others that were sized, and beside the best of each hour."""
     if len(day.layouts) < 2:
         return ["No other layout was sized: whether another takes fewer GPU-hours is not known"]
-    own = day.scaled
-    others = ", ".join(f"{one.layout} {_hours(one.cost)}" for one in day.layouts if one.layout != day.layout)
+    scaled = day.scaled
+    others = ", ".join(
+        f"{layout.layout} {_hours(layout.cost)}" for layout in day.layouts if layout.layout != day.layout
+    )
     hour = day.best_of_each_hour
     each = "no fewer"
-    if 1.0 - hour.gpu_hours / own.gpu_hours > _TOLD_GAIN or hour.billed_gpu_hours < own.billed_gpu_hours:
-        each = f"{_hours(hour)}, {1.0 - hour.gpu_hours / own.gpu_hours:.0%} less"
-    return [f"One layout for all hours: {day.layout} {_hours(own)}, {others}; the best of them in each hour {each}"]
+    if 1.0 - hour.gpu_hours / scaled.gpu_hours > _LEAST_GAIN or hour.billed_gpu_hours < scaled.billed_gpu_hours:
+        each = f"{_hours(hour)}, {1.0 - hour.gpu_hours / scaled.gpu_hours:.0%} less"
+    return [f"One layout for all hours: {day.layout} {_hours(scaled)}, {others}; the best of them in each hour {each}"]
 
 
 def _autoscaler(day: OverDay) -> str:
-    counts = [one.replicas for one in day.steps]
+    counts = [step.replicas for step in day.steps]
     is_apart = _is_apart(day.steps)
     kind = "decode replica" if is_apart else "replica"
     reserve = f" and {day.reserve_replicas} in reserve" if day.reserve_replicas else ""

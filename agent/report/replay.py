@@ -20,29 +20,29 @@ _MOST_NAMED = 6
 _SAID = {"mode": "asked on in another mode", "stopped": "the time was over"}
 
 
-def render_replay(found: Replay, recorded: Transcript, *, title: str, width: int, bold: bool = False) -> str:
+def render_replay(replayed: Replay, recorded: Transcript, *, title: str, width: int, bold: bool = False) -> str:
     """The report of the replay of `recorded`, which came from the file called `title`."""
-    head = "The same as recorded" if found.same else "NOT the same as recorded"
+    head = "The same as recorded" if replayed.same else "NOT the same as recorded"
     return render(
         [
             section("", f"{head}: {title}", f"Request: {short_text(recorded.setup.request)}"),
-            section("What differs", Bullets(tuple(short_text(one) for one in found.differences))),
+            section("What differs", Bullets(tuple(short_text(difference) for difference in replayed.differences))),
             section("Course", Table(_COURSE, tuple(_course(recorded)))),
-            *_ending(found),
+            *_ending(replayed),
         ],
         width=width,
         bold=bold,
     )
 
 
-def render_chat_replay(found: ChatReplay, *, title: str, width: int, bold: bool = False) -> str:
+def render_chat_replay(replayed: ChatReplay, *, title: str, width: int, bold: bool = False) -> str:
     """The report of the replay of a chat, which came from the file called `title`."""
-    head = "The same as recorded" if found.same else "NOT the same as recorded"
-    plan = f"It ends with a plan of {found.plan}" if found.plan is not None else "It ends without a plan"
+    head = "The same as recorded" if replayed.same else "NOT the same as recorded"
+    plan = f"It ends with a plan of {replayed.plan}" if replayed.plan is not None else "It ends without a plan"
     return render(
         [
-            section("", f"{head}: {title}", f"{count_text(found.turns, 'turn')} played. {plan}."),
-            section("What differs", Bullets(tuple(short_text(one) for one in found.differences))),
+            section("", f"{head}: {title}", f"{count_text(replayed.turns, 'turn')} played. {plan}."),
+            section("What differs", Bullets(tuple(short_text(difference) for difference in replayed.differences))),
         ],
         width=width,
         bold=bold,
@@ -51,25 +51,25 @@ def render_chat_replay(found: ChatReplay, *, title: str, width: int, bold: bool 
 
 def _course(recorded: Transcript) -> Iterator[tuple[str, str, str]]:
     """Turn by turn: what the model did, and what was said of it."""
-    did, told, turn = "", list[str](), 0
+    did, verdicts, turn = "", list[str](), 0
     for step in recorded.steps:
         if step.kind in ("reply", "fault"):
             if turn:
-                yield str(turn), did, "; ".join(told)
-            did, told, turn = _did(step.kind, step.data), [], turn + 1
+                yield str(turn), did, "; ".join(verdicts)
+            did, verdicts, turn = _did(step.kind, step.data), [], turn + 1
         elif step.kind == "judgement":
-            told.append(_judged(step.data))
+            verdicts.append(_judged(step.data))
         elif step.kind in _SAID:
-            told.append(_SAID[step.kind])
+            verdicts.append(_SAID[step.kind])
     if turn:
-        yield str(turn), did, "; ".join(told)
+        yield str(turn), did, "; ".join(verdicts)
 
 
 def _did(kind: str, data: dict[str, Any]) -> str:
     if kind == "fault":
         return f"no answer: {short_text(str(data.get('message', '')), 120)}"
     calls = data.get("tool_calls")
-    names = [str(one.get("name")) for one in calls if isinstance(one, dict)] if isinstance(calls, list) else []
+    names = [str(call.get("name")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     if not names:
         return {"refusal": "refuses", "length": "is cut off"}.get(str(data.get("finish")), "answers in words")
     more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
@@ -85,8 +85,8 @@ def _judged(data: dict[str, Any]) -> str:
     return f"{short_text(str(data.get('verdict')), 20)}{broken}{behind}"
 
 
-def _ending(found: Replay) -> Iterator[Section]:
-    result = found.result
+def _ending(replayed: Replay) -> Iterator[Section]:
+    result = replayed.result
     report = result.report
     if report is not None and report.model_use is not None:
         yield model_section(report.model_use)

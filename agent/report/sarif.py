@@ -187,21 +187,21 @@ def sarif_log(checked: Sequence[Checked], *, version: str) -> SarifLog:
     rules = all_rules()
     index = {rule.id: position for position, rule in enumerate(rules)}
     results: list[Result] = []
-    for one in checked:
+    for document in checked:
         seen: Counter[str] = Counter()
-        for violation in one.report.violations:
+        for violation in document.report.violations:
             fingerprint = _fingerprint(violation)
             seen[fingerprint] += 1
-            results.append(_result(violation, index[violation.rule], one, f"{fingerprint}:{seen[fingerprint]}"))
+            results.append(_result(violation, index[violation.rule], document, f"{fingerprint}:{seen[fingerprint]}"))
     driver = Driver(name="shardwright", version=version, rules=tuple(_descriptor(rule) for rule in rules))
     run = Run(
         tool=Tool(driver=driver),
         invocations=(Invocation(execution_successful=True),),
-        artifacts=tuple(Artifact(location=one.location) for one in checked),
+        artifacts=tuple(Artifact(location=document.location) for document in checked),
         results=tuple(results),
         properties={
-            "relaxations": sorted({name for one in checked for name in one.report.relaxations}),
-            "valid": all(one.report.valid for one in checked),
+            "relaxations": sorted({name for document in checked for name in document.report.relaxations}),
+            "valid": all(document.report.valid for document in checked),
         },
     )
     return SarifLog(runs=(run,))

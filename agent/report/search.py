@@ -65,7 +65,7 @@ def render_search(
         ranking_section(answer, top),
         front_section(answer),
         _families(answer.families),
-        section("Not among the strategies", Bullets(tuple(_excluded_text(one) for one in answer.excluded))),
+        section("Not among the strategies", Bullets(tuple(_excluded_text(exclusion) for exclusion in answer.excluded))),
         _counts(answer),
         *([_sensitivity(answer.sensitivity)] if answer.sensitivity is not None else []),
         assumption_section(answer, answer.words),
@@ -112,9 +112,9 @@ def _memory_text(policy: PolicyBlock) -> str:
     """The share of memory that may be used, and the bytes of each GPU that a constraint keeps back."""
     from ...tools.plan.constraints import free_bytes
 
-    kept = free_bytes(policy.constraints or ())
+    spare_bytes = free_bytes(policy.constraints or ())
     share = f"{policy.memory_utilization:.0%} of memory may be used"
-    return f"{share}, and {bytes_text(kept)} of each GPU stay free" if kept else share
+    return f"{share}, and {bytes_text(spare_bytes)} of each GPU stay free" if spare_bytes else share
 
 
 def _formats_text(asked: AskedFor, best: Candidate | None) -> str:
@@ -125,7 +125,7 @@ def _formats_text(asked: AskedFor, best: Candidate | None) -> str:
         return chosen
     from ...tools.plan.describe import precision_name
 
-    searched = ", ".join(precision_name(one) for one in asked.precisions)
+    searched = ", ".join(precision_name(precision) for precision in asked.precisions)
     return f"{chosen} (the best of {searched})" if best is not None else f"Number formats searched: {searched}"
 
 
@@ -149,7 +149,9 @@ def limit_texts(workload: WorkloadBlock) -> Iterator[str]:
     """Each stated limit in words."""
     from ...tools.performance.limits import stated_limits
 
-    yield from (f"{one.full_name} ≤ {ms_text(one.bound)}" for one in stated_limits(workload) if one.unit == "ms")
+    yield from (
+        f"{limit.full_name} ≤ {ms_text(limit.bound)}" for limit in stated_limits(workload) if limit.unit == "ms"
+    )
     if workload.min_tokens_per_second is not None:
         yield f"≥ {figure(workload.min_tokens_per_second)} output tokens/s"
     if workload.request_rate is not None:
@@ -157,16 +159,17 @@ def limit_texts(workload: WorkloadBlock) -> Iterator[str]:
 
 
 _LIMITED = {
-    **{one.field: one.name for one in LATENCY_LIMITS},
+    **{limit.field: limit.name for limit in LATENCY_LIMITS},
     "min_tokens_per_second": "output tokens/s",
     "request_rate": "request rate",
 }
 
 
-def _within_reach(found: tuple[WithinReach, ...]) -> Section:
+def _within_reach(reached: tuple[WithinReach, ...]) -> Section:
     lines = [
-        f"{_LIMITED[one.limit]}: " + ("the others cannot be held either" if one.best is None else _reach_text(one.best))
-        for one in found
+        f"{_LIMITED[limit.limit]}: "
+        + ("the others cannot be held either" if limit.best is None else _reach_text(limit.best))
+        for limit in reached
     ]
     return section("The best of each limit while the others are held", Bullets(tuple(lines)))
 
@@ -182,14 +185,14 @@ def _families(families: tuple[FamilyLost, ...]) -> Section:
         Column("lost by", wraps=True),
         Column("rule"),
     )
-    rows = tuple((one.family, one.summary, one.reason, one.rule or "objective") for one in families[:FAMILIES_SHOWN])
+    rows = tuple((row.family, row.summary, row.reason, row.rule or "objective") for row in families[:FAMILIES_SHOWN])
     more = len(families) - len(rows)
     rest = f"and {count_text(more, 'further family', 'further families')} (--format json has all)" if more else None
     return section("Why the other families lost", Table(columns, rows), rest)
 
 
-def _excluded_text(one: Excluded) -> str:
-    return f"{one.family}: {one.reason}" + (f" ({one.rule})" if one.rule else "")
+def _excluded_text(exclusion: Excluded) -> str:
+    return f"{exclusion.family}: {exclusion.reason}" + (f" ({exclusion.rule})" if exclusion.rule else "")
 
 
 def _counts(answer: SearchAnswer) -> Section:
@@ -218,11 +221,11 @@ def _count_lines(what: str, counts: Mapping[str, int]) -> Iterator[str]:
         yield f"{count:,} {what} {name}{reason}"
 
 
-def _sensitivity(found: Sensitivity) -> Section:
-    flips = tuple(flip_text(flip) for flip in found.flips)
-    same = f"The answer stays with: {'; '.join(found.unchanged)}." if found.unchanged else None
+def _sensitivity(sensitivity: Sensitivity) -> Section:
+    flips = tuple(flip_text(flip) for flip in sensitivity.flips)
+    same = f"The answer stays with: {'; '.join(sensitivity.unchanged)}." if sensitivity.unchanged else None
     none = "Nothing that was tried changes the answer." if not flips else None
-    not_tried = f"Not possible: {'; '.join(found.impossible)}." if found.impossible else None
+    not_tried = f"Not possible: {'; '.join(sensitivity.impossible)}." if sensitivity.impossible else None
     return section("What flips the answer", Bullets(flips), none, same, not_tried)
 
 
@@ -239,11 +242,11 @@ def flip_text(flip: Flip) -> str:
     text += f", {figure_of(before.output_tokens_per_s)} → {figure_of(after.output_tokens_per_s)} tokens/s"
     if flip.kept is None:
         return text
-    kept = "; ".join(flip.kept.why_not) or (
+    figures = "; ".join(flip.kept.why_not) or (
         f"TTFT {ms_of(flip.kept.ttft_ms)}, TPOT {ms_of(flip.kept.tpot_ms)}, "
         f"{figure_of(flip.kept.output_tokens_per_s)} tokens/s"
     )
-    return text + say(" (kept, {layout} has {figures})", layout=strategy_text(before), figures=kept)
+    return text + say(" (kept, {layout} has {figures})", layout=strategy_text(before), figures=figures)
 
 
 def _next(answer: SearchAnswer, plotted: Path | None) -> Section:

@@ -33,7 +33,9 @@ def front_picture(answer: SearchAnswer, suffix: str) -> bytes | None:
     Raises:
         InputError: matplotlib is not installed.
     """
-    drawn = [one for one in answer.candidates if one.tpot_ms and one.output_tokens_per_s_per_gpu]
+    drawn = [
+        candidate for candidate in answer.candidates if candidate.tpot_ms and candidate.output_tokens_per_s_per_gpu
+    ]
     if not drawn:
         return None
 
@@ -44,8 +46,8 @@ def front_picture(answer: SearchAnswer, suffix: str) -> bytes | None:
 
 
 def _draw(axes: Axes, answer: SearchAnswer, drawn: Sequence[Candidate]) -> None:
-    holding = [one for one in drawn if one.feasible]
-    missing = [one for one in drawn if not one.feasible]
+    holding = [candidate for candidate in drawn if candidate.feasible]
+    missing = [candidate for candidate in drawn if not candidate.feasible]
     front = [answer.candidates[place] for place in answer.pareto]
     for group, colour, name in ((missing, "#bbbbbb", "misses a limit"), (holding, "#9fc3e6", "holds every limit")):
         if group:
@@ -74,32 +76,32 @@ def _draw(axes: Axes, answer: SearchAnswer, drawn: Sequence[Candidate]) -> None:
 def _points(group: Sequence[Candidate]) -> tuple[list[float], list[float]]:
     """Speed for a user and rate per GPU of each."""
     return (
-        [1e3 / one.tpot_ms if one.tpot_ms else 0.0 for one in group],
-        [one.output_tokens_per_s_per_gpu or 0.0 for one in group],
+        [1e3 / candidate.tpot_ms if candidate.tpot_ms else 0.0 for candidate in group],
+        [candidate.output_tokens_per_s_per_gpu or 0.0 for candidate in group],
     )
 
 
 def _draw_layouts(axes: Axes, front: Sequence[Candidate]) -> None:
     """The points of the front, each layout in a colour of its own: those with most points where there are many."""
     layouts: dict[Strategy, list[Candidate]] = {}
-    for one in front:
-        layouts.setdefault(one.strategy, []).append(one)
+    for candidate in front:
+        layouts.setdefault(candidate.strategy, []).append(candidate)
     order = sorted(layouts.values(), key=len, reverse=True)
     for number, group in enumerate(order[:_NAMED]):
         axes.scatter(*_points(group), s=26, color=f"C{number}", label=_layout_text(group[0]), zorder=3)
-    rest = [one for group in order[_NAMED:] for one in group]
+    rest = [candidate for group in order[_NAMED:] for candidate in group]
     if rest:
         label = f"{len(order) - _NAMED} further layouts"
         axes.scatter(*_points(rest), s=26, color="#222222", label=label, zorder=3)
 
 
-def _layout_text(one: Candidate) -> str:
-    return f"{one_line(strategy_text(one))}, {count_text(one.gpus, 'GPU')}"
+def _layout_text(candidate: Candidate) -> str:
+    return f"{one_line(strategy_text(candidate))}, {count_text(candidate.gpus, 'GPU')}"
 
 
-def _name(axes: Axes, one: Candidate) -> None:
-    (speed,), (rate,) = _points([one])
-    axes.annotate(_layout_text(one), (speed, rate), xytext=(8, 4), textcoords="offset points", fontsize=8)
+def _name(axes: Axes, candidate: Candidate) -> None:
+    (speed,), (rate,) = _points([candidate])
+    axes.annotate(_layout_text(candidate), (speed, rate), xytext=(8, 4), textcoords="offset points", fontsize=8)
 
 
 def _draw_limits(axes: Axes, answer: SearchAnswer) -> None:

@@ -56,9 +56,9 @@ def figures_line(candidate: Candidate) -> str:
         rate = f"{rate_text(served)} served of those that come, {rate} in the run"
     if candidate.queue_grows:
         return f"{growing_line(tpot, rate)} {on}"
-    # The mean of the whole answer is told of every candidate.
-    own = {name: value for name, value in candidate.limited_ms.items() if name != "end to end"}
-    limited = "".join(f"{name} {ms_text(value)} · " for name, value in own.items())
+    # The mean of the whole answer is shown for every candidate.
+    times = {name: value for name, value in candidate.limited_ms.items() if name != "end to end"}
+    limited = "".join(f"{name} {ms_text(value)} · " for name, value in times.items())
     return (
         f"{limited}TTFT {with_range(candidate.ttft_ms, ranges.ttft_ms, ms_text)} · "
         f"TPOT {tpot} · end to end {with_range(candidate.end_to_end_ms, ranges.end_to_end_ms, ms_text)} · {rate} {on}"
@@ -98,7 +98,8 @@ def ranking_section(answer: SearchAnswer, top: int) -> Section:
     """The first `top` strategies."""
     shown = answer.candidates[:top]
     rows = [
-        (*_figure_cells(rank, one), _remark(one, answer.request.workload)) for rank, one in enumerate(shown, start=1)
+        (*_figure_cells(rank, candidate), _remark(candidate, answer.request.workload))
+        for rank, candidate in enumerate(shown, start=1)
     ]
     columns = _columns(answer)
     if any(row[-1] for row in rows):
@@ -137,9 +138,9 @@ def front_section(answer: SearchAnswer) -> Section:
     columns = (*columns[:times], Column("/user", figures=True), *columns[times:-1])
     rows: list[tuple[str, ...]] = []
     for place in places:
-        one = answer.candidates[place]
-        cells = _figure_cells(place + 1, one)
-        per_user = NONE if not one.tpot_ms else figure(1e3 / one.tpot_ms)
+        candidate = answer.candidates[place]
+        cells = _figure_cells(place + 1, candidate)
+        per_user = NONE if not candidate.tpot_ms else figure(1e3 / candidate.tpot_ms)
         rows.append((*cells[:times], per_user, *cells[times:-1]))
     title = f"Pareto front ({len(places)} of {len(answer.pareto)} points)"
     return section(title, Table(columns, tuple(rows)))

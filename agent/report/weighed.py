@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 def compared_sections(report: PlanReport | None) -> list[Section]:
     """The strategies that the request weighs, each as it stands, and which is ahead; nothing where it weighs none."""
-    found = None if report is None else report.compared
-    if found is None:
+    compared = None if report is None else report.compared
+    if compared is None:
         return []
     columns = (
         Column("strategy", wraps=True),
@@ -27,15 +27,15 @@ def compared_sections(report: PlanReport | None) -> list[Section]:
     )
     rows = tuple(
         (
-            one.summary or NONE,
-            NONE if one.gpus is None else str(one.gpus),
-            ms_of(one.ttft_ms),
-            ms_of(one.tpot_ms),
-            figure_of(one.output_tokens_per_s),
-            bytes_of(one.memory_per_gpu_bytes),
-            one.reason,
+            strategy.summary or NONE,
+            NONE if strategy.gpus is None else str(strategy.gpus),
+            ms_of(strategy.ttft_ms),
+            ms_of(strategy.tpot_ms),
+            figure_of(strategy.output_tokens_per_s),
+            bytes_of(strategy.memory_per_gpu_bytes),
+            strategy.reason,
         )
-        for one in found.strategies
+        for strategy in compared.strategies
     )
-    more = f"{found.left_out} more were not looked at" if found.left_out else None
-    return [section(say("What you compare"), Table(columns, rows), found.verdict, found.experts, more)]
+    more = f"{compared.left_out} more were not looked at" if compared.left_out else None
+    return [section(say("What you compare"), Table(columns, rows), compared.verdict, compared.experts, more)]
