@@ -183,12 +183,12 @@ def _with_words_apart(arguments: list[str]) -> list[str]:
     command = cli.commands.get(arguments[0]) if arguments else None
     if command is None:
         return arguments
-    options = [one for one in command.params if isinstance(one, click.Option)]
-    names = {name for one in options for name in (*one.opts, "-h")}
-    valued = {name for one in options if not one.is_flag for name in one.opts}
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    names = {name for option in options for name in (*option.opts, "-h")}
+    valued = {name for option in options if not option.is_flag for name in option.opts}
     return [
-        f" {one}" if _DASHED_WORDS.match(one) and one[:2] not in names and before not in valued else one
-        for before, one in pairwise(["", *arguments])
+        f" {word}" if _DASHED_WORDS.match(word) and word[:2] not in names and before not in valued else word
+        for before, word in pairwise(["", *arguments])
     ]
 
 

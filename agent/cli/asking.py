@@ -47,7 +47,7 @@ _FIELDS = {
     "output_tokens": "output_tokens",
     "concurrency": "concurrency",
     "request_rate": "request_rate",
-    **{one.figure: one.field for one in LATENCY_LIMITS},
+    **{limit.figure: limit.field for limit in LATENCY_LIMITS},
     "objective": "objective",
     "kv_precision": "kv_cache",
     "activation_precision": "activations",

@@ -59,19 +59,19 @@ def measure_command(output: Path | None, kernels: str | None, quick: bool, gpu: 
         click.echo("shardwright measure: no accelerator here: the host is timed, for trying it out", err=True)
     # Between processes of a host there is no link worth a time, unless it is asked for.
     chosen = wanted or tuple(name for name in _known_kernels() if not machine.is_host or name != "collectives")
-    found = measure(machine, chosen, QUICK if quick else FULL)
-    text = table_text(found.rows)
+    measured = measure(machine, chosen, QUICK if quick else FULL)
+    text = table_text(measured.rows)
     if output is None:
         write_stdout(text)
         return 0
 
     def report(_: frozenset[Path]) -> None:
         if output_format == "json":
-            write_json(found.report)
+            write_json(measured.report)
             return
         from ..report.calibration import render_measure
 
-        write_stdout(render_measure(found.report, width=text_width(), bold=may_style(), saved_as=output))
+        write_stdout(render_measure(measured.report, width=text_width(), bold=may_style(), saved_as=output))
 
     write_files({output: text}, report)
     return 0
@@ -159,10 +159,10 @@ def calibrate_command(
 def _name(name: str | None, output: Path | None, file: Path) -> str:
     """What the calibration is called: as stated, or by the file that it goes to or comes from."""
     stem = (file if output is None or is_standard(output) else output).stem
-    found = name or "".join(letter for letter in stem if letter.isprintable()) or "own"
-    if not found.isprintable() or len(found) > _MAX_NAME:
+    title = name or "".join(letter for letter in stem if letter.isprintable()) or "own"
+    if not title.isprintable() or len(title) > _MAX_NAME:
         raise InputError(f"--name must be printable and at most {_MAX_NAME} characters long")
-    return found[:_MAX_NAME]
+    return title[:_MAX_NAME]
 
 
 def _served(options: dict[str, Any]) -> Served:

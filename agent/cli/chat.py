@@ -122,16 +122,16 @@ def _list(*, as_json: bool) -> int:
 
     from ..chat.places import data_folder, sessions
 
-    found = sessions()
+    listed = sessions()
     if as_json:
         import json
 
-        write_stdout(json.dumps({"sessions": [asdict(one) for one in found]}, ensure_ascii=False, indent=2))
+        write_stdout(json.dumps({"sessions": [asdict(session) for session in listed]}, ensure_ascii=False, indent=2))
         return 0
     from ..report.text import Column, Table, render, section
 
     columns = (Column("id"), Column("changed"), Column("turns", figures=True), Column("first words", wraps=True))
-    rows = tuple((one.id, one.changed, str(one.turns), one.note or one.first) for one in found)
+    rows = tuple((session.id, session.changed, str(session.turns), session.note or session.first) for session in listed)
     nothing = f"There is no chat in {data_folder()} yet." if not rows else ""
     write_stdout(render([section("", nothing, Table(columns, rows))], width=text_width()))
     return 0

@@ -67,7 +67,7 @@ def compare_command(
     if hardware_b is not None:
         text, fields = hardware_b
         other = Said(**fields, words=dict.fromkeys(fields, f"--hardware-b {text}"))
-    found = compared(
+    comparison = compared(
         _side(first),
         _side(second),
         said,
@@ -76,12 +76,12 @@ def compare_command(
         calibration=calibration,
     )
     if output_format == "json":
-        write_json(found)
+        write_json(comparison)
     else:
         from ..report.compare import render_comparison
 
-        write_stdout(render_comparison(found, width=text_width(), bold=may_style()))
-    return found.exit_status
+        write_stdout(render_comparison(comparison, width=text_width(), bold=may_style()))
+    return comparison.exit_status
 
 
 def _titled(text: str) -> str:

@@ -60,7 +60,7 @@ def _document(text: str, path: Path) -> ReadDocument:
 
 
 def _check_no_launch(text: str, path: Path) -> None:
-    """That `text`, at the place of a plan document, does not start an engine.
+    """Check that `text`, in place of a plan document, does not start an engine.
 
     Raises:
         InputError: it does.
@@ -102,7 +102,7 @@ def validate_command(documents: tuple[Path, ...], output_format: str) -> int:
     """
     from ...tools.validate import validate_read
 
-    found: list[tuple[Path, str, ReadDocument, ValidationReport]] = []
+    results: list[tuple[Path, str, ReadDocument, ValidationReport]] = []
     status = 0
     for path in dict.fromkeys(documents):
         try:
@@ -115,32 +115,34 @@ def validate_command(documents: tuple[Path, ...], output_format: str) -> int:
             status = error.exit_status
             continue
         report = validate_read(read)
-        found.append((path, text, read, report))
+        results.append((path, text, read, report))
         status = max(status, int(not report.valid))
     if output_format == "json":
-        _write_reports([(path, report) for path, _, _, report in found], is_list=len(documents) > 1)
+        _write_reports([(path, report) for path, _, _, report in results], is_list=len(documents) > 1)
     elif output_format == "sarif":
         from importlib.metadata import version
 
         from ..report.sarif import Checked, sarif_log
 
-        checked = [Checked(report, uri_of(path), _as_written(text, read)) for path, text, read, report in found]
+        checked = [Checked(report, uri_of(path), _as_written(text, read)) for path, text, read, report in results]
         write_stdout(sarif_log(checked, version=version("shardwright")).to_json())
     else:
         from ..report.validation import render_validation
 
         width, bold = text_width(), may_style()
-        texts = [render_validation(report, title=title_of(path), width=width, bold=bold) for path, *_, report in found]
+        texts = [
+            render_validation(report, title=title_of(path), width=width, bold=bold) for path, *_, report in results
+        ]
         write_stdout("\n".join(texts))
     return status
 
 
-def _write_reports(found: list[tuple[Path, ValidationReport]], *, is_list: bool) -> None:
+def _write_reports(results: list[tuple[Path, ValidationReport]], *, is_list: bool) -> None:
     if not is_list:
-        [(_, report)] = found
+        [(_, report)] = results
         write_json(report)
         return
-    listed = [{"file": title_of(path), **json.loads(report.model_dump_json())} for path, report in found]
+    listed = [{"file": title_of(path), **json.loads(report.model_dump_json())} for path, report in results]
     write_stdout(json.dumps(listed, indent=2, ensure_ascii=False))
 
 
@@ -191,7 +193,7 @@ def _broken_rules(read: ReadDocument) -> list[str]:
     from ...tools.validate import validate_read
 
     violations = validate_read(read).violations
-    return list(dict.fromkeys(one.rule for one in violations if one.severity == "error"))
+    return list(dict.fromkeys(finding.rule for finding in violations if finding.severity == "error"))
 
 
 def typed_plan(path: Path) -> Plan:

@@ -101,7 +101,7 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
     from ..evaluation.evaluate import run_evaluation
 
     with _goes_on(run.journal), progress(cases, run.epochs) as on_done:
-        found = run_evaluation(
+        evaluation = run_evaluation(
             cases,
             solver,
             run,
@@ -109,15 +109,15 @@ def eval_command(dataset: Path | None, output_format: str, **options: Any) -> in
             with_mutants=options["mutants"] or (dataset is None and not options["only"]),
             on_done=on_done,
         )
-    missed = [line for line in (_missed(found, *bar) for bar in bars) if line]
-    if found.is_unanswered:
-        raise ServiceError(f"the model answered in no case: {found.first_fault}")
-    _write(found, places, output_format)
+    missed = [line for line in (_missed(evaluation, *bar) for bar in bars) if line]
+    if evaluation.is_unanswered:
+        raise ServiceError(f"the model answered in no case: {evaluation.first_fault}")
+    _write(evaluation, places, output_format)
     for line in missed:
         click.echo(line, err=True)
-    comparison = found.summary.comparison
+    comparison = evaluation.summary.comparison
     is_worse = comparison is not None and bool(comparison.regressions)
-    return 1 if missed or is_worse or found.summary.faults else 0
+    return 1 if missed or is_worse or evaluation.summary.faults else 0
 
 
 @contextmanager
@@ -177,9 +177,9 @@ def _bar(text: str) -> tuple[str, float]:
     return name, share
 
 
-def _missed(found: Evaluation, name: str, share: float) -> str | None:
+def _missed(evaluation: Evaluation, name: str, share: float) -> str | None:
     """What to say where a rung is below its bar at the end."""
-    summary = found.summary
+    summary = evaluation.summary
     if name == "solved":
         reached = summary.solved / summary.cases
     else:
@@ -242,37 +242,37 @@ def _ablate(cases: Dataset, solver: Solver, name: str, run: RunOptions, output: 
 
     def run_variant(dataset: Dataset, variant: Solver) -> tuple[CaseResult, ...]:
         with _goes_on(run.journal), progress(dataset, run.epochs) as on_done:
-            return tuple(one.result for one in run_dataset(dataset, variant, run, on_done))
+            return tuple(finished.result for finished in run_dataset(dataset, variant, run, on_done))
 
-    found = ablate(cases, solver, name, run_variant)
-    report = found.model_dump_json(indent=1)
-    text = report if output_format == "json" else render_ablation(found, width=text_width(), bold=may_style())
+    ablation = ablate(cases, solver, name, run_variant)
+    report = ablation.model_dump_json(indent=1)
+    text = report if output_format == "json" else render_ablation(ablation, width=text_width(), bold=may_style())
     write_files({} if output is None else {output: report + "\n"}, lambda _: write_stdout(text))
-    return 1 if any(one.faults for one in found.variants) else 0
+    return 1 if any(variant.faults for variant in ablation.variants) else 0
 
 
-def _write(found: Evaluation, places: dict[str, Path | None], output_format: str) -> None:
+def _write(evaluation: Evaluation, places: dict[str, Path | None], output_format: str) -> None:
     import json
 
-    report = json.dumps(found.model_dump(mode="json"), ensure_ascii=False, indent=1)
+    report = json.dumps(evaluation.model_dump(mode="json"), ensure_ascii=False, indent=1)
     contents: dict[Path, str] = {}
     if places["output"] is not None:
         contents[places["output"]] = report + "\n"
     if places["html"] is not None:
         from ..evaluation.report.page import render_page
 
-        contents[places["html"]] = render_page(found.summary, found.kept)
+        contents[places["html"]] = render_page(evaluation.summary, evaluation.kept)
     if places["junit"] is not None:
         from ..evaluation.report.junit import render_junit
 
-        contents[places["junit"]] = render_junit(found.summary.header, found.kept)
-    write_files(contents, lambda _: _print(found, report, output_format))
+        contents[places["junit"]] = render_junit(evaluation.summary.header, evaluation.kept)
+    write_files(contents, lambda _: _print(evaluation, report, output_format))
 
 
-def _print(found: Evaluation, report: str, output_format: str) -> None:
+def _print(evaluation: Evaluation, report: str, output_format: str) -> None:
     if output_format == "json":
         write_stdout(report)
     else:
         from ..evaluation.report.text import render_summary
 
-        write_stdout(render_summary(found.summary, found.kept, width=text_width(), bold=may_style()))
+        write_stdout(render_summary(evaluation.summary, evaluation.kept, width=text_width(), bold=may_style()))

@@ -54,7 +54,7 @@ def expand_command(
 
 
 def _form_of(output: Path | None) -> str | None:
-    """The form that the ending of a file says; `None` for the report.
+    """The form that the ending of a file names; `None` for the report.
 
     Raises:
         InputError: it is none of a form.
@@ -80,8 +80,8 @@ def _expanded(dags: Sequence[ExecutionDAG], form: str | None, plan: Plan, title:
     if form == "json":
         from ..facts import Expansion
 
-        found = dags[0] if len(dags) == 1 else Expansion(prefill=dags[0], decode=dags[1])
-        return found.model_dump_json(indent=2)
+        expansion = dags[0] if len(dags) == 1 else Expansion(prefill=dags[0], decode=dags[1])
+        return expansion.model_dump_json(indent=2)
     from ..report.execution import render_execution
 
     return render_execution(dags, title=title, width=text_width())

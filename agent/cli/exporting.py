@@ -40,22 +40,22 @@ def export_command(document: Path, target: str, output: Path | None, output_form
     plan = typed_plan(document)
     from ...tools.export.export import export, target_named
 
-    found = export(plan, target_named(target))
+    exported = export(plan, target_named(target))
 
     def report(_: frozenset[Path]) -> None:
         if output_format == "json":
-            write_json(found)
-        elif found.text is None or output is not None:
+            write_json(exported)
+        elif exported.text is None or output is not None:
             from ..report.export import render_export
 
-            write_stdout(render_export(found, title=title_of(document), width=text_width(), bold=may_style()))
+            write_stdout(render_export(exported, title=title_of(document), width=text_width(), bold=may_style()))
         else:
-            write_stdout(found.text.rstrip("\n"))
+            write_stdout(exported.text.rstrip("\n"))
 
-    if found.folder and output is not None:
-        write_folder(output, {file.name: file.data for file in found.folder})
-    write_files({} if output is None or is_folder else {output: found.text}, report)
-    return found.exit_status
+    if exported.folder and output is not None:
+        write_folder(output, {file.name: file.data for file in exported.folder})
+    write_files({} if output is None or is_folder else {output: exported.text}, report)
+    return exported.exit_status
 
 
 def _check_folder(output: Path | None, output_format: str) -> None:

@@ -98,13 +98,15 @@ def verify_command(certificate: Path, output_format: str) -> int:
         raise InputError("verify reads a file: name one")
     from ...tools.verify import verify_file
 
-    found = verify_file(certificate)
+    verification = verify_file(certificate)
     if output_format == "json":
-        write_json(found)
+        write_json(verification)
     else:
         from ..report.fix import render_verification
 
         write_stdout(
-            render_verification(found, title=click.format_filename(certificate), width=text_width(), bold=may_style())
+            render_verification(
+                verification, title=click.format_filename(certificate), width=text_width(), bold=may_style()
+            )
         )
-    return found.exit_status
+    return verification.exit_status

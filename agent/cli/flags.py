@@ -74,7 +74,7 @@ def _name_of(param: click.Parameter | None) -> str:
 
 
 def take_stdin(name: str, context: click.Context) -> None:
-    """Standard input is read as `name`, an argument or option of the call.
+    """Note that standard input is read as `name`, an argument or option of the call.
 
     Raises:
         UsageError: it is read as another, too.
@@ -211,11 +211,11 @@ class NameType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
         """`value` in lower case, refused where it is none of the names."""
-        found = str(value).strip().lower().replace("-", "_")
+        word = str(value).strip().lower().replace("-", "_")
         names = self._names()
-        if found not in names:
+        if word not in names:
             self.fail(f"{value!r} is none of {', '.join(names)}", param, ctx)
-        return found
+        return word
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         """The names that begin as typed."""

@@ -43,25 +43,25 @@ def import_command(
       shardwright import "vllm serve Qwen/Qwen3-32B -tp 4" --hardware 1x4:h100-sxm -o today.json
       shardwright import launch.sh extra.yaml
     """
-    files = [Path(one) for one in source if _is_file(one)]
+    files = [Path(word) for word in source if _is_file(word)]
     check_places({"-o": output}, files)
     text, texts = _texts(source)
     from ...tools.importing.launch import read_launch
     from ..import_api import imported
 
-    found = imported(read_launch(text, texts), said_of_options(options), calibration)
+    result = imported(read_launch(text, texts), said_of_options(options), calibration)
 
     def report(unwritten: frozenset[Path]) -> None:
         if output_format == "json":
-            write_json(found)
+            write_json(result)
         else:
             from ..report.importing import render_import
 
             saved_as = None if output in unwritten else output
-            write_stdout(render_import(found, width=text_width(), bold=may_style(), saved_as=saved_as))
+            write_stdout(render_import(result, width=text_width(), bold=may_style(), saved_as=saved_as))
 
-    write_files({} if output is None else {output: found.plan.model_dump_json(indent=2) + "\n"}, report)
-    return found.exit_status or int(strict and bool(found.not_understood))
+    write_files({} if output is None else {output: result.plan.model_dump_json(indent=2) + "\n"}, report)
+    return result.exit_status or int(strict and bool(result.not_understood))
 
 
 def _is_file(text: str) -> bool:
@@ -79,6 +79,6 @@ def _texts(source: tuple[str, ...]) -> tuple[str, dict[str, str]]:
     Raises:
         InputError: a file cannot be read.
     """
-    files = [one for one in source if _is_file(one)]
-    texts = {one if one != STANDARD else "standard input": read_plan_text(Path(one)) for one in files}
-    return " ".join(one for one in source if one not in files), texts
+    files = [word for word in source if _is_file(word)]
+    texts = {word if word != STANDARD else "standard input": read_plan_text(Path(word)) for word in files}
+    return " ".join(word for word in source if word not in files), texts

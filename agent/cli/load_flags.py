@@ -33,8 +33,8 @@ class PercentilesType(click.ParamType):
 
         points: list[tuple[float, int]] = []
         for part in str(value)[:2000].split(","):
-            percent, mark, tokens = (one.strip() for one in part.partition("="))
-            share, length = (read_number(normalise(one)) for one in (percent.removeprefix("p"), tokens))
+            percent, mark, tokens = (piece.strip() for piece in part.partition("="))
+            share, length = (read_number(normalise(figure)) for figure in (percent.removeprefix("p"), tokens))
             if not mark or share is None or length is None or length != length // 1:
                 self.fail(f"{value!r}: percentiles such as p50=1k,p95=8k are expected", param, ctx)
             points.append((float(share), int(length)))
@@ -127,7 +127,7 @@ def lengths_of(options: dict[str, Any]) -> RequestLengths | None:
     """
     from ...tools.plan.lengths import RequestLengths
 
-    stated = {side: given for side in _SIDES if (given := options.get(f"{side}_percentiles")) is not None}
+    stated = {side: spread for side in _SIDES if (spread := options.get(f"{side}_percentiles")) is not None}
     if stated and options.get("trace") is not None:
         raise click.UsageError(f"--trace has its own lengths; leave out --{next(iter(stated))}-percentiles")
     return RequestLengths(**stated) if stated else None
@@ -150,7 +150,7 @@ def prefixes_of(options: dict[str, Any]) -> SharedPrefixes | None:
 
 
 def refuse_beside_trace(options: dict[str, Any]) -> None:
-    """See that a trace takes the place of the whole load.
+    """Check that a trace takes the place of the whole load.
 
     Raises:
         UsageError: a part of it is stated too.

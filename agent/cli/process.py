@@ -39,7 +39,7 @@ def begin() -> None:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
     # Else NumPy starts a thread for each core, to multiply large matrices, of which no command has any.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    is_open = [_held(number) for number in (0, _OUTPUT, _ERRORS)]
+    is_open = [_is_stream_open(number) for number in (0, _OUTPUT, _ERRORS)]
     if not is_open[0]:
         sys.stdin = None
     sys.stdout = _text(_Stream(_OUTPUT, is_open=is_open[_OUTPUT]), errors="replace", by_line=False)
@@ -62,7 +62,7 @@ def unwritten() -> str | None:
     return _failures[0] if _failures else None
 
 
-def _held(number: int) -> bool:
+def _is_stream_open(number: int) -> bool:
     """Whether a standard stream is open. Where it is not, no file that is opened later may take its number."""
     try:
         os.fstat(number)
@@ -170,10 +170,10 @@ class Interrupts:
                 around += [error.__cause__, error.__context__]
         return False
 
-    def on_unraisable(self, found: sys.UnraisableHookArgs) -> None:
+    def on_unraisable(self, raised: sys.UnraisableHookArgs) -> None:
         """What a finalizer raised is shown; of an interrupt nothing is: it comes again, behind the finalizer."""
-        if not issubclass(found.exc_type, KeyboardInterrupt):
-            sys.__unraisablehook__(found)
+        if not issubclass(raised.exc_type, KeyboardInterrupt):
+            sys.__unraisablehook__(raised)
 
     @staticmethod
     def _come_again() -> bool:

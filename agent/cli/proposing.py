@@ -86,13 +86,13 @@ def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]
     usd = options["max_usd"]
     if usd is not None and settings.prices is None:
         raise InputError("--max-usd needs the prices of the model: set them in the settings file or the environment")
-    said = {
+    stated = {
         "corrections": options["corrections"],
         "seconds": options["max_seconds"],
         "tokens": options["max_tokens"],
         "usd": usd,
     }
-    limits = Limits(**{name: value for name, value in said.items() if value is not None})
+    limits = Limits(**{name: value for name, value in stated.items() if value is not None})
     agent = Agent(
         EndpointClient(settings),
         options=AgentOptions(

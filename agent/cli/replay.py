@@ -33,16 +33,16 @@ def replay_command(transcript: Path, output_format: str) -> int:
         from ..chat.replay import replay_chat
         from ..report.replay import render_chat_replay
 
-        found = replay_chat(recorded)
-        text = render_chat_replay(found, title=title, width=text_width(), bold=may_style())
+        replayed = replay_chat(recorded)
+        text = render_chat_replay(replayed, title=title, width=text_width(), bold=may_style())
     else:
         from ..loop.replay import replay
         from ..report.replay import render_replay
 
-        found = replay(recorded)
-        text = render_replay(found, recorded, title=title, width=text_width(), bold=may_style())
+        replayed = replay(recorded)
+        text = render_replay(replayed, recorded, title=title, width=text_width(), bold=may_style())
     if output_format == "json":
-        write_json(found)
+        write_json(replayed)
     else:
         write_stdout(text)
-    return 0 if found.same else 1
+    return 0 if replayed.same else 1

@@ -63,14 +63,14 @@ def serve_command(host: str, port: int, token: str | None, opens: bool, **option
     from ..serve.listening import bound_socket, is_loopback
 
     token = _checked_token(token if token is not None else os.environ.get(TOKEN_VARIABLE) or None)
-    found = bound_socket(host, port)
+    listener = bound_socket(host, port)
     try:
-        if token is None and not is_loopback(found):
+        if token is None and not is_loopback(listener):
             raise InputError(f"--host {host}: others reach this; name a token with --token or {TOKEN_VARIABLE}")
-        settings = _settings(host, token, is_loopback=is_loopback(found), options=options)
-        return _served(found, settings, options, opens=opens)
+        settings = _settings(host, token, is_loopback=is_loopback(listener), options=options)
+        return _served(listener, settings, options, opens=opens)
     finally:
-        found.close()
+        listener.close()
 
 
 def _checked_token(token: str | None) -> str | None:
@@ -101,7 +101,7 @@ def _settings(host: str, token: str | None, *, is_loopback: bool, options: dict[
     return Settings(is_loopback, token, frozenset(name.lower().rstrip(".") for name in names), limits)
 
 
-def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: bool) -> int:
+def _served(listener: Any, settings: Settings, options: dict[str, Any], *, opens: bool) -> int:
     from ..mcp.over_http import mcp_app
     from ..serve.app import make_app
     from ..serve.listening import url_of
@@ -117,15 +117,15 @@ def _served(found: Any, settings: Settings, options: dict[str, Any], *, opens: b
     parts = Parts(settings, agent, None if options["quiet"] else log_line)
 
     def started() -> None:
-        click.echo(f"shardwright serve: {url_of(found)} (Ctrl-C ends it)", err=True)
+        click.echo(f"shardwright serve: {url_of(listener)} (Ctrl-C ends it)", err=True)
         if opens:
             import threading
             import webbrowser
 
             # A browser on a terminal would hold the server.
-            threading.Thread(target=webbrowser.open, args=(url_of(found),), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(url_of(listener),), daemon=True).start()
 
     mounted = {MCP_PATH: mcp_app(parts.gates.run, agent, settings.limits.document_bytes)}
     server = server_of(make_app(parts, mounted), parts, started)
-    server.run(sockets=[found])
+    server.run(sockets=[listener])
     return EXIT_INTERRUPTED if server.force_exit else 0

@@ -186,13 +186,13 @@ def check_places(outputs: Mapping[str, Path | None], inputs: Iterable[Path | Non
             raise InputError(f"{taken[target]} and {option} name one file: give each its own")
         taken[target] = option
     for path in inputs:
-        read = None if path is None or is_standard(path) else _found(path)
+        read = None if path is None or is_standard(path) else _real_path(path)
         if read in taken and read.is_file():
             raise InputError(f"{taken[read]} {files.shown_path(read)}: is read here; name another file")
 
 
-def _found(path: Path) -> Path | None:
-    """Where a file that is read lies; `None` where nobody can say, which is told of where it is opened."""
+def _real_path(path: Path) -> Path | None:
+    """Where a file that is read lies; `None` if that is not known, which opening it reports."""
     try:
         return Path(os.path.realpath(path))
     except OSError:

@@ -53,10 +53,10 @@ def packed(value: Any) -> bytes:
 
 
 async def answered(request: Request, gate: Gate, work: Work, then: Callable[[], None] = _nothing) -> Response:
-    """What `work` comes to, in the form that the request accepts; `then` is called when nothing of it runs any more.
+    """The answer of `work` in the form that the request accepts; `then` is called once nothing of it runs any more.
 
     Raises:
-        RefusalError: it comes to nothing.
+        RefusalError: there is no answer.
     """
     if accepts_events(request):
         return EventResponse(gate, work, framed, then)
@@ -67,7 +67,7 @@ async def in_one(request: Request, gate: Gate, work: Work, then: Callable[[], No
     """As `answered`, as one object.
 
     Raises:
-        RefusalError: it comes to nothing.
+        RefusalError: there is no answer.
     """
     handed = _Handed(then)
 
@@ -95,10 +95,10 @@ def done(work: Work, tell: Tell) -> bytes:
 
 
 async def while_there(receive: Receive, work: Coroutine[Any, Any, T]) -> T:
-    """What `work` comes to; it is cancelled where the client goes away before.
+    """The result of `work`, which is cancelled if the client goes away first.
 
     Raises:
-        RefusalError: nobody is there to answer, or what `work` raises.
+        RefusalError: the client has gone away, or what `work` raises.
     """
     doing, gone = asyncio.ensure_future(work), asyncio.ensure_future(_gone(receive))
     try:
@@ -167,7 +167,7 @@ class EventResponse(Response):
 
 
 class _Handed:
-    """What is to be called once work is over: by the gate that was given it, or, where it came to none, by us."""
+    """A callback for the end of work: the gate that takes it calls it, or, if none does, this class."""
 
     def __init__(self, then: Callable[[], None]) -> None:
         self._then, self._is_taken = then, False
@@ -184,7 +184,7 @@ class _Handed:
 
 
 def broken_message(fault: BaseException) -> str:
-    """What is told of a fault of ours, which is written to the log."""
+    """Log a fault of ours, and return what the client reads of it."""
     from .observed import log_fault
 
     log_fault(fault)
@@ -192,7 +192,7 @@ def broken_message(fault: BaseException) -> str:
 
 
 async def _next(events: asyncio.Queue[bytes], end: asyncio.Future[bytes]) -> bytes:
-    """The next event; nothing where the end came first, a comment after a long silence."""
+    """The next event; empty if the end came first, a comment after a long silence."""
     coming = asyncio.ensure_future(events.get())
     await asyncio.wait({coming, end}, timeout=_SIGN_OF_LIFE_S, return_when=asyncio.FIRST_COMPLETED)
     if coming.done():

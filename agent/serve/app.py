@@ -42,8 +42,8 @@ def make_app(parts: Parts, mounted: Mapping[str, Starlette] | None = None) -> AS
     @asynccontextmanager
     async def life(app: FastAPI) -> AsyncIterator[None]:
         async with AsyncExitStack() as stack:
-            for one in mounted.values():
-                await stack.enter_async_context(one.router.lifespan_context(one))
+            for application in mounted.values():
+                await stack.enter_async_context(application.router.lifespan_context(application))
             yield
             parts.gates.stop()
             await parts.gates.long.idle(parts.settings.limits.stop_s)
@@ -61,8 +61,8 @@ def make_app(parts: Parts, mounted: Mapping[str, Starlette] | None = None) -> AS
     add_sessions(app, parts)
     add_talk(app, parts)
     _add_state(app, parts)
-    for path, one in mounted.items():
-        app.router.routes.append(Route(path, one, include_in_schema=False))
+    for path, application in mounted.items():
+        app.router.routes.append(Route(path, application, include_in_schema=False))
     limits = parts.settings.limits
     bounded = BodyBounds(app, limits, _most_bytes(limits, mounted))
     return Observed(Guard(bounded, parts.settings), parts.counts, parts.log, mounted.keys())
@@ -73,7 +73,10 @@ _TURNS = TURNS.rpartition("/")[2]
 
 def _most_bytes(limits: Limits, mounted: Iterable[str]) -> Callable[[str], int]:
     """The largest body of each path."""
-    known = {path_of(one): limits.document_bytes if takes_documents(one) else limits.brief_bytes for one in OPERATIONS}
+    known = {
+        path_of(operation): limits.document_bytes if takes_documents(operation) else limits.brief_bytes
+        for operation in OPERATIONS
+    }
     folders = tuple(mounted)
 
     def most_bytes(path: str) -> int:
@@ -84,7 +87,7 @@ def _most_bytes(limits: Limits, mounted: Iterable[str]) -> Callable[[str], int]:
 
 
 def _add_state(app: FastAPI, parts: Parts) -> None:
-    """How the server is."""
+    """Add the routes that say how the server is: health, metrics and the OpenAPI document."""
 
     async def health(request: Request) -> Response:
         del request

@@ -41,10 +41,10 @@ class BodyBounds:
             self._held -= body.bytes
 
     def hold(self, count: int) -> None:
-        """So many more bytes are held.
+        """Count `count` more bytes as held.
 
         Raises:
-            RefusalError: it is more than all may hold together.
+            RefusalError: that is more than all bodies may hold together.
         """
         if self._held + count > self._limits.held_bytes:
             raise RefusalError(503, "busy", "too many large requests at once", retry_after_s=_AGAIN_AFTER_S)
@@ -98,13 +98,13 @@ class _Body:
 
     async def _drop_rest(self, message: Message) -> None:
         """Read on for a while, and keep nothing: who is sending reads no answer before, and none if it is cut off."""
-        left = _MOST_DROPPED_BYTES
-        while left > 0 and _goes_on(message):
+        bytes_left = _MOST_DROPPED_BYTES
+        while bytes_left > 0 and _goes_on(message):
             try:
                 message = await asyncio.wait_for(self._receive(), _PAUSE_S)
             except TimeoutError:
                 return
-            left -= len(message.get("body", b""))
+            bytes_left -= len(message.get("body", b""))
 
 
 def _goes_on(message: Message) -> bool:

@@ -70,7 +70,7 @@ class Guard:
             await refusal.response(scope["path"])(scope, receive, guarded)
 
     def _check(self, scope: Scope) -> None:
-        """See that this request may be answered.
+        """Check that this request may be answered.
 
         Raises:
             RefusalError: it may not.
@@ -127,7 +127,7 @@ def _host(headers: Headers) -> str:
 
 
 def _check_origin(headers: Headers) -> None:
-    """See that no page of another origin asks.
+    """Check that no page of another origin asks.
 
     Raises:
         RefusalError: one does.
@@ -150,7 +150,7 @@ def urlsplit_host(origin: str) -> str | None:
 
 
 def _check_content(headers: Headers, method: str) -> None:
-    """See that what is sent is plain JSON: a form of another page cannot send that.
+    """Check that what is sent is plain JSON: a form of another page cannot send that.
 
     Raises:
         RefusalError: it is not.

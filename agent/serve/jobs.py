@@ -33,7 +33,7 @@ class Begin(Protocol):
     """Begins the one job of a place."""
 
     def __call__(self, work: Callable[[], T]) -> asyncio.Future[T]:
-        """What `work` will come to."""
+        """The future result of `work`."""
         ...
 
 
@@ -47,7 +47,7 @@ class Job:
         self.why: RefusalError | None = None
 
     def stop(self, why: RefusalError | None = None) -> None:
-        """Nobody wants it any more; `why` is told to who still waits."""
+        """Stop the job; whoever still waits for it gets `why`."""
         self.why = self.why or why
         self._is_over.set()
 
@@ -57,7 +57,7 @@ class Job:
 
     @property
     def refusal(self) -> RefusalError:
-        """What is told of a job that was stopped."""
+        """Why the job was stopped, for whoever waits for it."""
         return self.why or RefusalError(
             504, "timeout", f"stopped after {self.seconds:g} seconds; ask for less, or set a lower time_limit_s"
         )
@@ -135,7 +135,7 @@ class Gate:
             return await self.result(begin(work))
 
     async def result(self, future: asyncio.Future[T]) -> T:
-        """What a job comes to. Its thread may end later than its time.
+        """The result of a job; its thread may end later than its time.
 
         Raises:
             RefusalError: it took too long, or the server ends.
@@ -147,11 +147,11 @@ class Gate:
 
     @property
     def is_full(self) -> bool:
-        """Whether who comes has to wait."""
+        """Whether a new job has to wait."""
         return self._places.locked()
 
     def check(self) -> None:
-        """See that who comes may at least wait.
+        """Check that a new job may run, or at least wait.
 
         Raises:
             RefusalError: too many wait already, or the server ends.
@@ -202,7 +202,7 @@ class Gates:
         self.short = Gate(limits.short_running, limits.short_waiting, limits.job_s, limits.wait_s)
 
     async def run(self, work: Callable[[], T], *, is_long: bool) -> T:
-        """What `work` comes to; it is stopped where the task that waits is cancelled.
+        """The result of `work`, which is stopped if the task that waits is cancelled.
 
         Raises:
             ServiceError: it was not taken on, or took too long.

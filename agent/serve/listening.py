@@ -22,32 +22,32 @@ def bound_socket(host: str, port: int) -> socket.socket:
         )[0]
     except (OSError, UnicodeError, IndexError) as error:
         raise InputError(f"--host {host}: no address of this machine: {_reason(error)}") from None
-    found = socket.socket(family, kind, protocol)
+    listener = socket.socket(family, kind, protocol)
     try:
         if hasattr(socket, "SO_REUSEADDR"):
-            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        found.bind(address)
-        found.listen(_BACKLOG)
-        found.setblocking(False)
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(_BACKLOG)
+        listener.setblocking(False)
     except OSError as error:
-        found.close()
+        listener.close()
         hint = "; name another with --port, or --port 0 for any that is free" if port else ""
         raise InputError(f"port {port} at {host}: {_reason(error)}{hint}") from None
-    return found
+    return listener
 
 
 def _reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error) or type(error).__name__).lower()
 
 
-def is_loopback(found: socket.socket) -> bool:
-    """Whether only this machine reaches it."""
-    return ipaddress.ip_address(found.getsockname()[0].partition("%")[0]).is_loopback
+def is_loopback(listener: socket.socket) -> bool:
+    """Whether only this machine reaches the socket."""
+    return ipaddress.ip_address(listener.getsockname()[0].partition("%")[0]).is_loopback
 
 
-def url_of(found: socket.socket) -> str:
-    """Where a browser on this machine finds it."""
-    host, port = found.getsockname()[:2]
+def url_of(listener: socket.socket) -> str:
+    """The URL at which a browser on this machine finds the socket."""
+    host, port = listener.getsockname()[:2]
     address = ipaddress.ip_address(host.partition("%")[0])
     if address.is_unspecified:
         host = "127.0.0.1" if address.version == 4 else "::1"

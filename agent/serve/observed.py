@@ -37,7 +37,7 @@ class Counts:
             self._slower[route, bucket] += seconds <= bucket
 
     def text(self, gauges: Mapping[str, tuple[str, float]]) -> str:
-        """Everything as Prometheus reads it; `gauges` are numbers of now by name, each with what it says."""
+        """Everything as Prometheus reads it; `gauges` are current numbers by name, each with its meaning."""
         lines = ["# HELP shardwright_requests_total Requests that were answered.",
                  "# TYPE shardwright_requests_total counter"]  # fmt: skip
         totals: Counter[str] = Counter()
@@ -53,8 +53,8 @@ class Counts:
             lines.append(f'shardwright_request_seconds_bucket{{route="{route}",le="+Inf"}} {total}')
             lines.append(f'shardwright_request_seconds_sum{{route="{route}"}} {self._seconds[route]:.6f}')
             lines.append(f'shardwright_request_seconds_count{{route="{route}"}} {total}')
-        for name, (what, value) in gauges.items():
-            lines += [f"# HELP {name} {what}", f"# TYPE {name} gauge", f"{name} {value:g}"]
+        for name, (meaning, value) in gauges.items():
+            lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge", f"{name} {value:g}"]
         return "\n".join(lines) + "\n"
 
 
@@ -82,7 +82,7 @@ class Observed:
         except asyncio.CancelledError:
             raise
         except Exception as fault:  # noqa: BLE001 - the last place where a fault of ours can be answered
-            refusal = next((one for one in (fault, fault.__cause__) if isinstance(one, RefusalError)), None)
+            refusal = next((error for error in (fault, fault.__cause__) if isinstance(error, RefusalError)), None)
             if refusal is None:
                 log_fault(fault)
             if not status:

@@ -71,9 +71,12 @@ _ANSWERED: Mode = "serialization"
 
 def openapi_of(app: FastAPI) -> dict[str, Any]:
     """The document of all routes."""
-    asked = [*(one.asked for one in OPERATIONS), *(one for one, _ in _OTHERS.values() if one is not None)]
-    answered = [one for operation in OPERATIONS for one in operation.answers]
-    answered += [Refused, *(one for _, one in _OTHERS.values())]
+    asked = [
+        *(operation.asked for operation in OPERATIONS),
+        *(kind for kind, _ in _OTHERS.values() if kind is not None),
+    ]
+    answered = [answer for operation in OPERATIONS for answer in operation.answers]
+    answered += [Refused, *(answer for _, answer in _OTHERS.values())]
     models = [*zip(asked, repeat(_ASKED)), *zip(answered, repeat(_ANSWERED))]
     refs, definitions = models_json_schema(list(dict.fromkeys(models)), ref_template=_REF)
     document = get_openapi(title=app.title, version=app.version, summary=app.summary, routes=app.routes)
@@ -98,9 +101,9 @@ def openapi_of(app: FastAPI) -> dict[str, Any]:
 
 
 def _describe_operation(routes: dict[str, Any], operation: Operation[Any, Any], refs: Mapping[Any, Any]) -> None:
-    answers = [refs[one, _ANSWERED] for one in operation.answers]
+    answers = [refs[kind, _ANSWERED] for kind in operation.answers]
     answer = answers[0] if len(answers) == 1 else {"anyOf": answers}
-    told = {
+    with_text = {
         "type": "object",
         "required": ["answer", "text"],
         "properties": {"answer": answer, TEXT: {"type": "string"}},
@@ -112,7 +115,7 @@ def _describe_operation(routes: dict[str, Any], operation: Operation[Any, Any], 
     routes["post"]["requestBody"] = _body(refs[operation.asked, _ASKED])
     for route in routes.values():
         route["parameters"] = [wants_text]
-        route["responses"]["200"] = _answer({"anyOf": [answer, told]})
+        route["responses"]["200"] = _answer({"anyOf": [answer, with_text]})
     if is_short(operation):
         fields = operation.asked.model_json_schema(ref_template=_REF)
         routes["get"]["parameters"] += [
@@ -123,8 +126,8 @@ def _describe_operation(routes: dict[str, Any], operation: Operation[Any, Any], 
 
 
 def _in_query(schema: dict[str, Any]) -> dict[str, Any]:
-    """Of what a field may be, what a query can say."""
-    kinds = [one for one in schema.get("anyOf", [schema]) if one.get("type") in ("string", "integer")]
+    """The part of a field's schema that a query can state."""
+    kinds = [kind for kind in schema.get("anyOf", [schema]) if kind.get("type") in ("string", "integer")]
     return {name: value for name, value in kinds[0].items() if name != "description"}
 
 
@@ -142,13 +145,13 @@ def _answer(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _describe_refusals(route: dict[str, Any], ref: dict[str, Any]) -> None:
     route["responses"].pop("422", None)
-    for status, what in _STATUSES.items():
-        route["responses"][status] = {"description": what, "content": {"application/json": {"schema": ref}}}
+    for status, meaning in _STATUSES.items():
+        route["responses"][status] = {"description": meaning, "content": {"application/json": {"schema": ref}}}
 
 
 def _describe_path(path: str, route: dict[str, Any]) -> None:
-    """What stands in braces in `path`."""
+    """Add the parameters that stand in braces in `path`."""
     for name in re.findall(r"{(\w+)}", path):
         parameters = route.setdefault("parameters", [])
-        if all(one["name"] != name for one in parameters):
+        if all(parameter["name"] != name for parameter in parameters):
             parameters.append({"name": name, "in": "path", "required": True, "schema": {"type": "string"}})

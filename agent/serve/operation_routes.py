@@ -99,11 +99,11 @@ async def _answered(
         del tell
         with without_files():
             answer = operation.answer(operation.question(fields()), parts.agent)
-            told = answer.model_dump_json().encode()
+            encoded = answer.model_dump_json().encode()
             if not wants_text:
-                return told
+                return encoded
             text = report_to_client(operation.text(answer), dict(answer), HTTP)
-            return b'{"answer":' + told + b',"text":' + packed(text) + b"}"
+            return b'{"answer":' + encoded + b',"text":' + packed(text) + b"}"
 
     return await answered(request, parts.gates.long if operation.is_long else parts.gates.short, work)
 
@@ -128,7 +128,7 @@ def _wants_text(query: dict[str, str]) -> bool:
     Raises:
         RefusalError: it is neither yes nor no.
     """
-    said = query.pop(TEXT, "0").lower()
-    if said not in (*_YES, *_NO):
-        raise RefusalError(400, "input", f"{TEXT} in the query is {said[:100]!r}; 1 or 0 is expected")
-    return said in _YES
+    value = query.pop(TEXT, "0").lower()
+    if value not in (*_YES, *_NO):
+        raise RefusalError(400, "input", f"{TEXT} in the query is {value[:100]!r}; 1 or 0 is expected")
+    return value in _YES

@@ -24,7 +24,7 @@ _TYPES = {
 @cache
 def _policy() -> str:
     """Nothing but our own files; script and style of a plan's page (`show --html`), which is shown in a frame of it."""
-    style, script = (f"'{one}'" for one in page_hashes())
+    style, script = (f"'{digest}'" for digest in page_hashes())
     return (
         f"default-src 'none'; script-src 'self' {script}; style-src 'self' {style}; img-src 'self' data: blob:; "
         "connect-src 'self'; frame-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"

@@ -90,23 +90,23 @@ def add_sessions(app: FastAPI, parts: Parts) -> None:
 
     async def listed(request: Request) -> Response:
         del request
-        return _told({"sessions": sessions.listed(), "now": time.time()})
+        return _json_response({"sessions": sessions.listed(), "now": time.time()})
 
     async def seen(request: Request) -> Response:
-        return _told(sessions.find(request.path_params["id"]).whole())
+        return _json_response(sessions.find(request.path_params["id"]).whole())
 
     async def ended(request: Request) -> Response:
         sessions.delete(request.path_params["id"])
-        return _told({"deleted": True})
+        return _json_response({"deleted": True})
 
     async def turn(request: Request) -> Response:
         body = await request.body()
-        held = sessions.taken(request.path_params["id"])
+        session = sessions.taken(request.path_params["id"])
 
         def work(tell: Tell) -> bytes:
-            return held.answer(valid(TurnQuestion, body), lambda piece: tell("text", {"delta": piece}))
+            return session.answer(valid(TurnQuestion, body), lambda piece: tell("text", {"delta": piece}))
 
-        return await answered(request, parts.gates.long, work, held.leave)
+        return await answered(request, parts.gates.long, work, session.leave)
 
     for path, method, endpoint, summary in (
         (SESSIONS, "POST", begin, "Begin a conversation."),
@@ -120,6 +120,6 @@ def add_sessions(app: FastAPI, parts: Parts) -> None:
         )
 
 
-def _told(value: Any) -> Response:
+def _json_response(value: Any) -> Response:
     body = value if isinstance(value, bytes) else packed(value)
     return Response(body, headers=NO_STORE, media_type="application/json")

@@ -58,7 +58,7 @@ class Held:
             raise RefusalError(409, "busy", "a turn of this session is under way; wait for its answer", retry_after_s=1)
 
     def leave(self) -> None:
-        """The turn is over."""
+        """End the turn."""
         self.used = time.time()
         self._taken.release()
 
@@ -79,8 +79,8 @@ class Held:
         """
         with without_files():
             given = question.given()
-        told = self.say(question.text, on_text, given).model_dump_json().encode()
-        return told[:-1] + b"," + self._current()[1:]
+        answered = self.say(question.text, on_text, given).model_dump_json().encode()
+        return answered[:-1] + b"," + self._current()[1:]
 
     def listed(self) -> dict[str, Any]:
         """A line of the list of sessions."""
@@ -113,11 +113,11 @@ class Sessions:
 
     def __init__(self, limits: Limits, agent: Agent | None) -> None:
         self._limits, self._agent = limits, agent
-        self._held: dict[str, Held] = {}
+        self._by_id: dict[str, Held] = {}
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self._by_id)
 
     def open(self, *, is_taken: bool = False) -> Held:
         """A new conversation, its first turn taken where that is wanted.
@@ -130,12 +130,12 @@ class Sessions:
             new.take()
         with self._lock:
             while not self._has_room():
-                idle = [held for held in self._held.values() if not held.is_busy]
+                idle = [session for session in self._by_id.values() if not session.is_busy]
                 if not idle:
                     new.close()
-                    raise RefusalError(429, "busy", f"{len(self._held)} sessions are at work", retry_after_s=5)
-                self._drop(min(idle, key=lambda held: held.used))
-            self._held[new.id] = new
+                    raise RefusalError(429, "busy", f"{len(self._by_id)} sessions are at work", retry_after_s=5)
+                self._drop(min(idle, key=lambda session: session.used))
+            self._by_id[new.id] = new
         return new
 
     def find(self, name: str) -> Held:
@@ -145,7 +145,7 @@ class Sessions:
             RefusalError: there is none, or none any more.
         """
         with self._lock:
-            return self._found(name)
+            return self._existing(name)
 
     def taken(self, name: str) -> Held:
         """As `find`, and its next turn is taken (`Held.take`) before it could give way to others.
@@ -154,9 +154,9 @@ class Sessions:
             RefusalError: as `find` and `Held.take`.
         """
         with self._lock:
-            held = self._found(name)
-            held.take()
-            return held
+            session = self._existing(name)
+            session.take()
+            return session
 
     def delete(self, name: str) -> None:
         """End a conversation.
@@ -165,41 +165,41 @@ class Sessions:
             RefusalError: there is none, or a turn of it is under way.
         """
         with self._lock:
-            held = self._found(name)
-            if held.is_busy:
+            session = self._existing(name)
+            if session.is_busy:
                 raise RefusalError(409, "busy", "a turn of this session is under way", retry_after_s=1)
-            self._drop(held)
+            self._drop(session)
 
-    def _found(self, name: str) -> Held:
+    def _existing(self, name: str) -> Held:
         self._drop_old()
-        held = self._held.get(name)
-        if held is None:
+        session = self._by_id.get(name)
+        if session is None:
             raise RefusalError(404, "not_found", "there is no such session, or it was too old; begin another one")
-        return held
+        return session
 
     def listed(self) -> list[dict[str, Any]]:
         """All of them, the last used first."""
         with self._lock:
             self._drop_old()
-            return [held.listed() for held in sorted(self._held.values(), key=lambda held: -held.used)]
+            return [session.listed() for session in sorted(self._by_id.values(), key=lambda session: -session.used)]
 
     def close_all(self) -> None:
         """End all of them in which no turn is being taken."""
         with self._lock:
-            for held in list(self._held.values()):
-                if not held.is_busy:
-                    self._drop(held)
+            for session in list(self._by_id.values()):
+                if not session.is_busy:
+                    self._drop(session)
 
     def _has_room(self) -> bool:
         self._drop_old()
-        used = sum(held.bytes for held in self._held.values())
-        return len(self._held) < self._limits.sessions and used < self._limits.all_session_bytes
+        used = sum(session.bytes for session in self._by_id.values())
+        return len(self._by_id) < self._limits.sessions and used < self._limits.all_session_bytes
 
     def _drop_old(self) -> None:
         oldest = time.time() - self._limits.session_age_s
-        for held in [one for one in self._held.values() if one.used < oldest and not one.is_busy]:
-            self._drop(held)
+        for session in [session for session in self._by_id.values() if session.used < oldest and not session.is_busy]:
+            self._drop(session)
 
-    def _drop(self, held: Held) -> None:
-        del self._held[held.id]
-        held.close()
+    def _drop(self, session: Held) -> None:
+        del self._by_id[session.id]
+        session.close()

@@ -1,4 +1,4 @@
-"""What a server is told when it starts: where it listens, who may ask, and how much it takes on."""
+"""What a server is started with: where it listens, who may ask, and how much it takes on."""
 
 from __future__ import annotations
 

@@ -77,37 +77,37 @@ class _Known:
         self._ids: OrderedDict[str, str] = OrderedDict()
         self._lock = threading.Lock()
 
-    def taken(self, said: list[Message]) -> Held:
-        """A conversation in which `said` was said, taken for one more turn: the one that is known, else a new one.
+    def taken(self, messages: list[Message]) -> Held:
+        """A conversation that holds `messages`, taken for one more turn: the one that is known, else a new one.
 
         Raises:
             RefusalError: too much would have to be said again, or there is no room for a new one.
         """
         with self._lock:
-            name = self._ids.pop(_digest(said), None)
+            name = self._ids.pop(_digest(messages), None)
         if name is not None:
             with suppress(RefusalError):  # it gave way to others, or is full
                 return self._talks.taken(name)
-        again = [message.text for message in said if message.role == "user"]
+        again = [message.text for message in messages if message.role == "user"]
         if len(again) > self._most_replayed:
             raise RefusalError(
                 400, "input", f"this conversation of {len(again)} turns is not in memory any more; at most "
                 f"{self._most_replayed} are said again: begin a new one",
             )  # fmt: skip
-        held = self._talks.open(is_taken=True)
+        talk = self._talks.open(is_taken=True)
         try:
             for place, text in enumerate(again, 1):
                 doing(f"saying turn {place} of {len(again)} again")
-                held.say(text)
+                talk.say(text)
         except BaseException:  # a job that is stopped, too, gives it back
-            held.leave()
+            talk.leave()
             raise
-        return held
+        return talk
 
-    def keep(self, said: Iterable[Message], held: Held) -> None:
-        """`said` was said in `held`; a turn that follows finds it."""
+    def keep(self, messages: Iterable[Message], talk: Held) -> None:
+        """Remember that `talk` holds `messages`, so that a turn that follows finds it."""
         with self._lock:
-            self._ids[_digest(said)] = held.id
+            self._ids[_digest(messages)] = talk.id
             while len(self._ids) > 2 * len(self._talks) + 1:
                 self._ids.popitem(last=False)
 
@@ -118,7 +118,7 @@ class _Talk:
     def __init__(self, asked: CompletionQuestion, known: _Known) -> None:
         self._asked, self._known = asked, known
         # What instructs a model instructs no planner.
-        self._said = [one for one in asked.messages if one.role in ("user", "assistant")]
+        self._said = [message for message in asked.messages if message.role in ("user", "assistant")]
         if not self._said or self._said[-1].role != "user" or not self._said[-1].text.strip():
             raise RefusalError(400, "input", "messages: the last one has to be the user's, and not empty")
         self._id, self._created = f"chatcmpl-{secrets.token_hex(12)}", int(time.time())
@@ -151,25 +151,25 @@ class _Talk:
         if options is not None and options.include_usage:
             usage = self._usage("".join(pieces)).model_dump()
             last.append({**begun, "object": "chat.completion.chunk", "choices": [], "usage": usage})
-        return b"".join(_data(packed(one)) for one in last) + _data(b"[DONE]")
+        return b"".join(_data(packed(event)) for event in last) + _data(b"[DONE]")
 
     def _turn(self, put: Callable[[str], None]) -> Literal["stop", "length"]:
-        """Take the turn; `put` is given as much of the answer as is wanted. Why it ends."""
+        """Take the turn, and return why it ends; `put` is given as much of the answer as is wanted."""
         before, last = self._said[:-1], self._said[-1]
-        held = self._known.taken(before)
+        talk = self._known.taken(before)
         cut = _Cut(self._asked.most_tokens, put)
         try:
-            held.say(last.text, cut.put)
+            talk.say(last.text, cut.put)
         finally:
-            held.leave()
-        told = Message(role="assistant", content=cut.told)
-        self._known.keep([*self._said, told], held)
+            talk.leave()
+        reply = Message(role="assistant", content=cut.told)
+        self._known.keep([*self._said, reply], talk)
         return "length" if cut.is_over else "stop"
 
-    def _usage(self, told: str) -> Usage:
-        asked = sum(_tokens(message.text) for message in self._asked.messages)
-        made = _tokens(told)
-        return Usage(prompt_tokens=asked, completion_tokens=made, total_tokens=asked + made)
+    def _usage(self, text: str) -> Usage:
+        prompt = sum(_tokens(message.text) for message in self._asked.messages)
+        completion = _tokens(text)
+        return Usage(prompt_tokens=prompt, completion_tokens=completion, total_tokens=prompt + completion)
 
 
 class _Cut:
@@ -195,9 +195,9 @@ def _tokens(text: str) -> int:
     return -(-len(text.encode()) // BYTES_PER_TOKEN)
 
 
-def _digest(said: Iterable[Message]) -> str:
-    """A name of what was said; clients may trim what they send back."""
-    lines = [(message.role, message.text.strip()) for message in said]
+def _digest(messages: Iterable[Message]) -> str:
+    """A hash of the messages; clients may trim what they send back."""
+    lines = [(message.role, message.text.strip()) for message in messages]
     return hashlib.sha256(json.dumps(lines).encode()).hexdigest()
 
 
@@ -211,8 +211,8 @@ def _framed(name: str, data: bytes) -> bytes:
     if name == "answer":
         return data
     if name == "error":
-        said: dict[str, Any] = json.loads(data)
+        error: dict[str, Any] = json.loads(data)
         data = packed(
-            {"error": {"message": said["message"], "type": "server_error", "param": None, "code": said["kind"]}}
+            {"error": {"message": error["message"], "type": "server_error", "param": None, "code": error["kind"]}}
         )
     return _data(data)

@@ -54,7 +54,7 @@ class TurnQuestion(Question):
             return None
         fields = self.fields
         is_open = {name: getattr(fields, name) is None for name in fields.model_fields_set}
-        dropped = (one for name, is_null in is_open.items() for one in fields_of(name, is_open=is_null))
+        dropped = (field for name, is_null in is_open.items() for field in fields_of(name, is_open=is_null))
         begins = fields.request is not None or bool(fields.brief)
         return Given(said=_said(fields), dropped=tuple(dict.fromkeys(dropped)), begins=begins)
 
@@ -77,13 +77,13 @@ class AskedFor(Question):
         """What `planned` answers."""
         intent, plan = planned.intent, planned.result.plan
         model = intent.model.block
-        kept = {name: getattr(intent, name) for name in ("concurrency_open", "disaggregated", "usd_per_gpu_hour")}
+        others = {name: getattr(intent, name) for name in ("concurrency_open", "disaggregated", "usd_per_gpu_hour")}
         names = ("workload", "precision", "policy", "serving")
         blocks: dict[str, Any] = {name: getattr(intent, name) for name in names}
         if plan is not None:
             model, blocks = plan.model, {name: getattr(plan, name) for name in blocks}
         hardware = intent.hardware if plan is None else HardwareChoice(**dict(plan.hardware))
-        return cls(model=model, hardware=hardware, **blocks, **kept)
+        return cls(model=model, hardware=hardware, **blocks, **others)
 
 
 class Current(Question):
@@ -116,7 +116,7 @@ def _said(fields: Fields) -> Said:
 
 
 def _readable(document: dict[str, Any] | str) -> Plan:
-    """The plan that a document is.
+    """The plan of `document`.
 
     Raises:
         InputError: it is none as it stands.
@@ -124,5 +124,5 @@ def _readable(document: dict[str, Any] | str) -> Plan:
     read = read_document(plan_text(document))
     if read.plan is not None:
         return read.plan
-    first = next((one.message for one in read.faults), "it holds no object")
+    first = next((fault.message for fault in read.faults), "it holds no object")
     raise InputError(f"this is no plan document as it stands ({first}); fix makes one of it")
