@@ -27,7 +27,7 @@ def families_lost(request: SearchRequest, result: SearchResult) -> Iterator[Fami
     """The best of each family but the winner's, best first, with the number and the rule that decided against it."""
     best = result.best
     seen = set[str]() if best is None else {family(best.strategy)}
-    # What is only on the front is listed last, and would come too late.
+    # Candidates that are only on the front are listed last, and would come too late.
     for candidate in sorted(result.candidates, key=lambda ranked: not ranked.feasible):
         name = family(candidate.strategy)
         if name not in seen:

@@ -184,9 +184,9 @@ def _kind(request: SearchRequest) -> str:
 
 
 def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int, *, too_few: int = 0) -> Infeasible:
-    """Why nothing on this hardware will do, the least of the same kind that would, and the closest plan.
+    """Why no plan suffices on this hardware, the least of its kind that would, and the closest plan.
 
-    `too_few`: accelerators of which every number up to this one was looked at before, and does not do.
+    `too_few`: every number of accelerators up to this one was looked at before, and does not suffice.
     """
     best = next(iter(result.candidates), None)
     timed = best is not None and best.ttft_ms is not None
@@ -232,8 +232,8 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
             return Needs(
                 accelerator=name, note=f"whether a number of {name} up to {tried} is enough is not known: {why}"
             )
-        what = "is enough" if rule != "CO008" else "keeps what was demanded"
-        return Needs(accelerator=name, note=f"no number of {name} up to {tried} {what}")
+        verdict = "is enough" if rule != "CO008" else "keeps what was demanded"
+        return Needs(accelerator=name, note=f"no number of {name} up to {tried} {verdict}")
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None
     chosen = in_format(sized.request.precision) if request.precisions else ""

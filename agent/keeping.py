@@ -65,10 +65,10 @@ def without_stated(free: Proposal, why: str) -> Proposal:
     return replace(free, note=note, why_not_kept=why)
 
 
-def sized_with(kept: Proposal, best: Candidate) -> Proposal:
+def sized_with(proposal: Proposal, best: Candidate) -> Proposal:
     """`kept`, on the fewest GPUs that hold every limit with the stated degrees; `best` is what was found without."""
-    note = _note_on_kept(best, kept.chosen, kept.request.workload.objective)
-    return replace(kept, note=note)
+    note = _note_on_kept(best, proposal.chosen, proposal.request.workload.objective)
+    return replace(proposal, note=note)
 
 
 def _note_on_kept(best: Candidate, chosen: Candidate, objective: str) -> str:

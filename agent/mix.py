@@ -1,4 +1,4 @@
-"""`search` for several kinds of requests at once: which one strategy serves the mixture best, and its plan.
+"""`search` for several kinds of requests at once: the strategy that serves the mixture best, and its plan.
 
 Model, hardware, number formats and the objective are asked for as everywhere; the kinds of requests come beside them,
 each with its share. The plan that is built states the kind whose requests are longest, which needs most memory.

@@ -77,8 +77,8 @@ def _others_lost(intent: Intent, sized: Sized, kinds: Sequence[Kind]) -> str:
     most = each.pop(sized.request.facts.accelerator.id) * sized.request.facts.gpus
     fewer = {name: min(_MAX_UNNAMED_GPUS, ceil(most / size) - 1) for name, size in each.items()}
     counts = [f"up to {gpus} × {name}" for name, gpus in fewer.items() if gpus > 0]
-    what = f"cost less than its {most:.2f} USD an hour" if by_price else "have less memory"
-    return f"; {' and '.join(counts)} would {what}, and are not known to do" if counts else ""
+    comparison = f"cost less than its {most:.2f} USD an hour" if by_price else "have less memory"
+    return f"; {' and '.join(counts)} would {comparison}, and are not known to do" if counts else ""
 
 
 def least_hardware(intent: Intent, kinds: Iterable[Kind]) -> Sized | None:

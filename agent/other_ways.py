@@ -86,10 +86,10 @@ def _on(request: SearchRequest, accelerator: Accelerator) -> SearchRequest:
     )
 
 
-def _leading(request: SearchRequest, what: str) -> Candidate | None:
+def _leading(request: SearchRequest, work: str) -> Candidate | None:
     """The best plan, or what comes closest; `None` if the time is over or a fact that it needs is not known."""
     try:
-        result = if_time(what, lambda: search(request))
+        result = if_time(work, lambda: search(request))
     except InputError:
         return None
     return None if result is None else next(iter(result.candidates), None)

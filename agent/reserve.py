@@ -65,7 +65,7 @@ def _demanding(intent: Intent, day: OverDay) -> Intent:
 
 
 def with_reserve_told(result: PlanResult) -> PlanResult:
-    """`result`, whose first lines say what its plan lacks of the reserve, or that there was no time to look."""
+    """`result`, with first lines that say what its plan lacks of the reserve, or that there was no time to look."""
     day, intent, report = lacking(result), result.intent, result.report
     if report is None or intent is None or intent.day is None or not result.valid:
         return result

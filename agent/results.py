@@ -94,7 +94,7 @@ class Asked(Sparse):
     proposals: int
 
 
-# Whose plan stands where it is not the model's, or the model did not answer.
+# Whose plan the answer is, if not the model's, or the model did not answer.
 AUTHORS = {
     "model": "model's last valid one",
     "model_repaired": "model's last valid one, repaired",
@@ -181,7 +181,7 @@ class Infeasible(Sparse):
     shortfall_bytes: int | None = None
     needs: Needs
     closest: Candidate | None = None
-    # The plan that there would be with what the engine does by itself or can be told to do (rules.md R15).
+    # The plan with what the engine does by itself or can be set to do (rules.md R15).
     with_engine: str | None = None
     # Other number formats on this hardware and other cards of that number that would do, with the plan on each.
     other_ways: tuple[str, ...] = ()

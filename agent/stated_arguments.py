@@ -167,16 +167,16 @@ def checked(kind: type[_Model], value: Any, where: str, written: Mapping[str, st
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
         where = (written or {}).get(place) or ": ".join(filter(None, (where, place)))
-        what = f"{where}: {first['msg']}"[:320]
-        raise InputError("".join(letter if letter.isprintable() else "?" for letter in what)) from None
+        message = f"{where}: {first['msg']}"[:320]
+        raise InputError("".join(letter if letter.isprintable() else "?" for letter in message)) from None
 
 
-def _refuse_unknown(names: Iterable[str], known: Collection[str], what: str) -> None:
+def _refuse_unknown(names: Iterable[str], known: Collection[str], noun: str) -> None:
     for name in names:
         if name not in known:
             near = get_close_matches(str(name)[:80], known, n=1)
             hint = f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(known)}"
-            raise InputError(f"no {what} {str(name)[:80]!r}{hint}")
+            raise InputError(f"no {noun} {str(name)[:80]!r}{hint}")
 
 
 def _model(model: ModelArgument | None) -> dict[str, Any]:

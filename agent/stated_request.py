@@ -85,18 +85,18 @@ def statements_of(
     Raises:
         InputError: as `plan`.
     """
-    said: list[Said] = []
+    statements: list[Said] = []
     if brief:
-        said.append(_read("brief", _brief(brief), reader))
+        statements.append(_read("brief", _brief(brief), reader))
     if request is not None:
         # The model may come from a brief or a flag: words alone must name it.
         named = bool(brief) or (flags is not None and (flags.model or flags.model_config_object) is not None)
-        said.append(_read("words" if named else "request", [("the request", request)], reader))
+        statements.append(_read("words" if named else "request", [("the request", request)], reader))
     if flags is not None:
-        said.append(flags)
-    if not said:
+        statements.append(flags)
+    if not statements:
         raise RequestError("nothing was asked: give a request, a brief or --model")
-    return said
+    return statements
 
 
 def _brief(brief: str | Path | Iterable[str | Path] | Mapping[str, str]) -> list[tuple[str, str]]:

@@ -18,12 +18,12 @@ def told_now_and_then(show: Callable[[str], None]) -> Generator[None]:
     """Calls `show` with each step of the work inside, at most ten times a second."""
     last = 0.0
 
-    def tell(what: str) -> None:
+    def tell(step: str) -> None:
         nonlocal last
         now = time.monotonic()
         if now - last >= _BETWEEN_WORDS_S:
             last = now
-            show(one_line(what))
+            show(one_line(step))
 
     with watched(tell):
         yield

@@ -290,7 +290,7 @@ class Chat:
             return answer(work if done.has_no_tools else self._unaided(), text)
 
     def _left_to_tools(self, text: str, done: ModelTurn) -> Outcome | None:
-        """The plan for a first request, or the command, of which the model only talked; `None` where it asks back."""
+        """The plan for a first request, or the command, that the model only talked about; `None` if it asks back."""
         wants_command = asks_to_launch(text) and "launch" not in done.called
         wants_plan = self.result is None and not done.is_checked
         if asked_in(done.words) or not (wants_plan or wants_command):

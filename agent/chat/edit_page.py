@@ -1,4 +1,4 @@
-"""One follow-up while it is read: what is understood is taken out of its text, and told or asked back."""
+"""One follow-up while it is read: what is understood is taken out of its text, and shown or asked back."""
 
 from __future__ import annotations
 

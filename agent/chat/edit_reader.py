@@ -205,7 +205,7 @@ def _dropped(reader: EditPage) -> None:
 
 
 def _forbidden(reader: EditPage) -> None:
-    """Relaxations that are allowed no more, by the words that would allow them."""
+    """Take back relaxations, named in the words that would allow them."""
     assert reader.now is not None
     for match in list(words.FORBID.finditer(reader.text))[:_MOST_FORBIDDEN]:
         try:

@@ -16,7 +16,7 @@ from ..intent.intent import Intent
 
 
 class Spoken(Struct, frozen=True):
-    """A request as it stood at one point of a chat: what was said, and what it came to."""
+    """A request as it stood at one point of a chat: what was said, and the intent that it makes."""
 
     said: Said
     intent: Intent

@@ -184,9 +184,9 @@ def _obeyed(text: str) -> str:
     return remaining
 
 
-def _stated(said: dict[str, object]) -> tuple[str, ...]:
+def _stated(statement: dict[str, object]) -> tuple[str, ...]:
     """Words, names and figures that a brief or options stated, as words of the person."""
-    return (" ; ".join(f"{name.replace('_', ' ')} {value}" for name, value in said.items()),)
+    return (" ; ".join(f"{name.replace('_', ' ')} {value}" for name, value in statement.items()),)
 
 
 def _ends(quantity: Quantity) -> tuple[float, ...]:

@@ -1,6 +1,6 @@
 """The tools of a language model in a chat: the same turns that words have, and look-ups. None writes or reads a file.
 
-What a tool answers is shown to the person as the tools print it; the model is told it in short.
+What a tool answers is shown to the person as the tools print it; the model gets it in short.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _TURNS: tuple[tuple[str, str, Callable[[Work, str], Outcome | None]], ...] = (
     ("launch", "What starts the plan, for the engine in the words.", launch),
     ("explain", "A rule, a topic or a question, from the knowledge base.", explain_words),
 )
-# Of them those whose words state something of a request.
+# Those of them whose words state something of a request.
 _STATING = frozenset({"what_if"})
 _SHOWN = {"plan": show_plan, "request": show_request, "estimate": show_estimate, "validation": show_validation}
 _MOVES = {"looked_at": take, "before": undo, "after": redo}
@@ -91,7 +91,7 @@ class _Turn(Struct, frozen=True):
     heard: Callable[[], Heard] | None
 
     def answered(self, outcome: Outcome | None) -> Answer:
-        """Put what a tool came to in force, show it, and answer the model."""
+        """Put the outcome of a tool in force, show it, and answer the model."""
         if outcome is None:
             raise InputError("no change of the request was understood in these words")
         self.put(outcome)
@@ -109,7 +109,7 @@ class _Turn(Struct, frozen=True):
     def replan(self, _: Bench, arguments: ReplanArguments) -> Answer:
         work, said = self.work, self.said
         if (arguments.is_new_request or work.state.current is None) and arguments.facts and work.reads and said:
-            # Facts are held against what the person wrote, never against what the model says that he did.
+            # Facts are checked against what the person wrote, never against what the model says they did.
             source = Source(kind="words", texts=(("the request", said),))
             stated = ReadingAnswer(facts=arguments.facts)
             return self.answered(begin(work, said, read=lambda: read_by_both(source, source.rules(), stated)))
@@ -127,7 +127,7 @@ class _Turn(Struct, frozen=True):
 def chat_toolset(
     work: Work, put: Callable[[Outcome], None], said: str = "", heard: Callable[[], Heard] | None = None
 ) -> Toolset:
-    """The tools of one turn; `put` puts in force what a tool came to and shows it.
+    """The tools of one turn; `put` puts the outcome of a tool in force and shows it.
 
     `said` is what the person said, where it stands by itself; `heard` is all that was said in the session:
     what enters a request has to stand in it.

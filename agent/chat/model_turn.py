@@ -39,7 +39,7 @@ _MOST_CHARACTERS = 20_000
 _LEAST_MEMORY_TOKENS = 500
 
 _CHINESE = re.compile(r"[\u4e00-\u9fff]")
-# How the answer of a tool begins that came to nothing.
+# How the answer of a tool that failed begins.
 _TROUBLE = '{"error":'
 
 
@@ -124,7 +124,7 @@ class _Talk:
         return None if stopped is None else _WHY_STOPPED[stopped]
 
     def take(self, reply: Reply) -> tuple[Message, ...] | str:
-        """What the calls of `reply` came to, or why the talk ends with them."""
+        """The answers to the calls of `reply`, or why the talk ends with them."""
         self.turn_budget.charge(Spent(tool_calls=len(reply.tool_calls)))
         stopped = self.why_stop()
         if stopped is None and self.progress.times_called(reply.tool_calls) >= MOST_SAME_CALLS:
@@ -157,7 +157,7 @@ def model_turn(
     put: Callable[[Outcome], None],
     say: Callable[[str], None],
 ) -> ModelTurn:
-    """Let the model answer `words`; `put` shows what a tool came to, `say` a piece of the model's own words."""
+    """Let the model answer `words`; `put` shows the outcome of a tool, `say` a piece of the model's own words."""
     # The answer to a question states nothing by itself.
     talk = _Talk(turn_budget, work, "" if record.turns[-1].asked else words, put, say)
     fence, budget = random_fence(), min(MEMORY_TOKENS, turn_budget.options.limits.tokens // 4)

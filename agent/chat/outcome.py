@@ -1,4 +1,4 @@
-"""What a turn came to: the text that is shown, and what of the chat it changes. The chat puts it in force."""
+"""The outcome of a turn: the text that is shown, and what it changes in the chat. The chat puts it in force."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Planner = Callable[[Intent, str], PlanResult]
 
 
 class Planned(Struct, frozen=True):
-    """A request with what it came to; `result` may hold no plan and then says why."""
+    """A request with its result, which may hold no plan and then says why."""
 
     said: Said
     intent: Intent
@@ -41,7 +41,7 @@ class Planned(Struct, frozen=True):
 
 
 class Outcome(Struct, frozen=True):
-    """What a turn came to.
+    """The outcome of a turn.
 
     `planned` becomes the current plan, `aside` may be taken with /take, `moved_to` is the place in the history that is
     current from now on. `told` is what a language model is told of it, JSON values.
@@ -63,7 +63,7 @@ class Outcome(Struct, frozen=True):
 
     @property
     def speaker(self) -> Speaker:
-        """Whose words it has."""
+        """Whose words its text has."""
         return "tools" if self.is_found and self.kind not in ("ask", "unknown", "refused") else "chat"
 
     @property

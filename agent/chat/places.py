@@ -76,10 +76,10 @@ def path_of(name: str) -> Path:
 
 
 def name_of(path: Path) -> str:
-    """The name by which `path_of` finds the session again: an id where it is among all others, else its file.
+    """The name by which `path_of` finds the session again: an id if it lies among all others, else its file.
 
     Raises:
-        InputError: the folder in which it was named is no more.
+        InputError: the folder in which it was named is gone.
     """
     try:
         if path.suffix == SUFFIX and _ID.fullmatch(path.stem) and path_of(path.stem).absolute() == path.absolute():

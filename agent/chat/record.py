@@ -21,7 +21,7 @@ MOST_TURNS = 40
 
 
 class Part(Struct, frozen=True):
-    """A part of what was shown in a turn, and whose it is."""
+    """A part of what was shown in a turn, and who says it."""
 
     by: Speaker
     text: str

@@ -25,7 +25,7 @@ from .given import Given
 from .outcome import ChatAnswer
 from .transcript import ChatTranscript, answer_data, without_fence
 
-# Commands whose turns write files: what they did then is not done again.
+# Commands whose turns write files, which a replay does not write again.
 _NOT_PLAYED = "export"
 
 

@@ -94,7 +94,7 @@ class Session:
         self.close()
 
     def _prepare(self) -> None:
-        """Take the file for this process alone and see that it is ours."""
+        """Take the file for this process alone, and check that it is ours."""
         self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
@@ -215,7 +215,7 @@ def document_hash(data: bytes) -> str:
 
 
 def _make_private(path: Path) -> None:
-    """See that `path` is a file that its owner alone may read; WAL and lock files take its mode."""
+    """Make `path` a file that only its owner may read; WAL and lock files take its mode."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         # A file that is there is not opened: closing it would give up the locks that this process has on it.

@@ -90,7 +90,7 @@ def chat_log(
 
 
 def answer_data(answer: ChatAnswer) -> dict[str, Any]:
-    """What a turn came to, as a replay compares it."""
+    """The outcome of a turn, as a replay compares it."""
     plan = None if answer.result is None or answer.result.plan is None else content_hash(answer.result.plan)
     return {"kind": answer.kind, "plan": plan, "text": answer.text, "error": answer.error}
 

@@ -63,7 +63,7 @@ class TurnWriter:
             self._show(self._written(text, [], by="model"), "model")
 
     def put(self, outcome: Outcome) -> None:
-        """Put in force what a tool came to, and show it."""
+        """Put the outcome of a tool in force, and show it."""
         self.flush()
         self.has_put = True
         self._put(outcome, [])
@@ -75,7 +75,7 @@ class TurnWriter:
             self._record.spent = summed(self._record.spent, spent)
 
     def finish(self, outcome: Outcome) -> None:
-        """Put in force what the turn came to, show it, and end the turn: all of it, or nothing."""
+        """Put the outcome of the turn in force, show it, and end the turn: all of it, or nothing."""
         self.flush()
         self._put(outcome, [("done", {"kind": outcome.kind})])
         self._turn.ending = outcome.kind
@@ -84,20 +84,20 @@ class TurnWriter:
         state = self._state
         documents: list[Document] = []
         events: list[tuple[EventKind, dict[str, Any]]] = []
-        made: list[tuple[EventKind, Version]] = []
+        versions: list[tuple[EventKind, Version]] = []
         named: tuple[tuple[EventKind, Planned | None], ...] = (("version", outcome.planned), ("aside", outcome.aside))
         for kind, planned in named:
             if planned is not None:
-                version, kept = state.version_of(planned, title_of(planned.result))
-                made.append((kind, version))
-                documents += kept
+                version, needed = state.version_of(planned, title_of(planned.result))
+                versions.append((kind, version))
+                documents += needed
                 changed = {"changes": outcome.changes, "title": version.title}
                 events.append((kind, {"version": version.model_dump(mode="json"), **changed}))
         if outcome.moved_to is not None:
             title = state.versions[outcome.moved_to].title
             events.append(("moved", {"at": outcome.moved_to, "changes": outcome.changes, "title": f"back to {title}"}))
         text = self._written(harmless(outcome.text), [*events, *more], documents, outcome.speaker)
-        for kind, version in made:
+        for kind, version in versions:
             if kind == "version":
                 state.push(version)
             else:

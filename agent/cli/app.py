@@ -69,10 +69,10 @@ class OrderedGroup(click.Group):
         Raises:
             click.UsageError: there is no such command, or it is called wrongly.
         """
-        name, command, rest = super().resolve_command(ctx, args)
+        name, command, remaining = super().resolve_command(ctx, args)
         if command is not None and not ctx.resilient_parsing:  # words to complete are no call yet
-            _refuse_repeated(command, command.context_class(command, ctx, name, **command.context_settings), rest)
-        return name, command, rest
+            _refuse_repeated(command, command.context_class(command, ctx, name, **command.context_settings), remaining)
+        return name, command, remaining
 
 
 @click.group(
@@ -145,7 +145,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         # What was interrupted may say what is kept of it.
         return _interrupted("; ".join(("interrupted", *map(str, interrupt.args))))
-    except Exception as error:  # an interrupt of which a library made an error of its own
+    except Exception as error:  # an interrupt that a library turned into an error of its own
         if interrupts.is_pending:
             return _interrupted("interrupted")
         if isinstance(error, ShardwrightError):
@@ -198,8 +198,8 @@ def _refuse_repeated(command: click.Command, context: click.Context, arguments: 
     for option, times in Counter(stated).items():
         has_one = isinstance(option, click.Option) and not (option.multiple or option.is_flag or option.count)
         if has_one and times > 1:
-            what = f"{option.opts[0]} is stated {times} times and has one value; state it once"
-            raise click.UsageError(what, context)
+            message = f"{option.opts[0]} is stated {times} times and has one value; state it once"
+            raise click.UsageError(message, context)
 
 
 def _refuse(where: str, message: str, status: int) -> int:

@@ -120,7 +120,7 @@ output_format = output_format_of("text", "json")
 def calibration_option(
     help_text: str, *, from_environment: bool = True
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """`--calibration FILE`: constants of one's own that `calibrate` wrote, or $SHARDWRIGHT_CALIBRATION names."""
+    """`--calibration FILE`: the user's constants, which `calibrate` wrote or $SHARDWRIGHT_CALIBRATION names."""
     return click.option(
         "--calibration",
         type=INPUT,

@@ -78,8 +78,8 @@ class OffloadType(click.ParamType):
         except InputError as error:
             self.fail(str(error), param, ctx)
         except (ValueError, OverflowError):
-            what = "GB of host memory per GPU, such as 200, or 200@50 over 50 GB/s, are expected"
-            self.fail(f"{value!r}: {what}", param, ctx)
+            expected = "GB of host memory per GPU, such as 200, or 200@50 over 50 GB/s, are expected"
+            self.fail(f"{value!r}: {expected}", param, ctx)
 
 
 LOAD = (
@@ -94,9 +94,9 @@ LOAD = (
             f"--{side}-percentiles",
             type=PercentilesType(),
             metavar="p50=TOKENS,p95=TOKENS",
-            help=f"How the lengths of {what} spread, by two percentiles or more; k is 1024.",
+            help=f"How the lengths of {noun} spread, by two percentiles or more; k is 1024.",
         )
-        for side, what in zip(_SIDES, ("prompts", "answers"), strict=True)
+        for side, noun in zip(_SIDES, ("prompts", "answers"), strict=True)
     ),
     click.option(
         "--system-prompt",

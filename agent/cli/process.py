@@ -35,9 +35,9 @@ def begin() -> None:
     """Take the standard streams and the interrupts of this process, and spare it what only long-lived ones need."""
     interrupts.listen()
     gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
-    # Else pydantic reads the metadata of every installed package, for plugins of which none has a say in a command.
+    # Else pydantic reads the metadata of every installed package, looking for plugins that no command uses.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
-    # Else NumPy starts a thread for each core, to multiply large matrices, of which no command has any.
+    # Else NumPy starts a thread for each core to multiply large matrices, which no command has.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     is_open = [_is_stream_open(number) for number in (0, _OUTPUT, _ERRORS)]
     if not is_open[0]:

@@ -58,9 +58,9 @@ class _Line:
         if first:
             self._line.start()
 
-    def show(self, what: str) -> None:
+    def show(self, step: str) -> None:
         """A step begins."""
-        self._line.update(self._task, description=one_line(what))
+        self._line.update(self._task, description=one_line(step))
         if self._has_room:
             self._line.start()
 

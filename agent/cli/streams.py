@@ -35,10 +35,10 @@ def is_standard(path: Path) -> bool:
 
 
 def named_path(text: str) -> Path:
-    """The path that `text` names: `./-` is a file, which `Path` alone takes for `-`.
+    """The path that `text` names: `./-` is a file, though `Path` alone takes it for `-`.
 
     Raises:
-        InputError: it is a file in a folder that is no more.
+        InputError: it is a file in a folder that is gone.
     """
     path = Path(text)
     if not is_standard(path) or text == STANDARD:
@@ -94,7 +94,7 @@ def write_stdout(text: str) -> None:
 
 
 def write_piece(text: str | bytes) -> None:
-    """Write `text` as it is, whose line may go on, as `write_stdout`.
+    """Write `text` as it is, without a newline, as `write_stdout` does.
 
     Raises:
         InputError: standard output cannot be written.

@@ -103,9 +103,7 @@ def _plain(value: Any) -> Any:
 
 
 def _relaxations(said: Said, architecture: Architecture, notes: Notes) -> tuple[Relaxation, ...]:
-    """The relaxations that were named and those that a named engine brings; under its rules, all that it can be
-    told.
-    """
+    """The relaxations that were named and those that a named engine brings; under its rules, all that it supports."""
     if said.rules == "engine" and said.engine == NO_ENGINE:
         raise refusal(
             said, "a plan on paper has no engine whose rules could hold; name an engine or leave out its rules"

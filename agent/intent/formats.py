@@ -1,6 +1,6 @@
-"""Which number formats a plan has where some were not stated, and which may be chosen where they were left open.
+"""Which number formats a plan has if some were not stated, and which may be chosen if they were left open.
 
-Left open, the formats are those whose quality is not in doubt in the usual practice: the checkpoint's own, 16 bits, and
+Left open, the formats are those of undisputed quality in usual practice: the checkpoint's own, 16 bits, and
 fp8 where the accelerator computes in it. It knows nothing of what a format costs in quality on a given task.
 """
 

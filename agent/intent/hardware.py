@@ -103,9 +103,9 @@ def _counts(said: Said, accelerator: Accelerator, notes: Notes) -> tuple[int | N
     return None, usual
 
 
-def _divided(said: Said, gpus: int, by: int, what: str) -> int:
+def _divided(said: Said, gpus: int, by: int, noun: str) -> int:
     if gpus % by:
-        raise refusal(said, f"{gpus} GPUs do not divide evenly by {by} {what}; mend one of the two")
+        raise refusal(said, f"{gpus} GPUs do not divide evenly by {by} {noun}; mend one of the two")
     return gpus // by
 
 

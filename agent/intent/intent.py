@@ -69,7 +69,7 @@ class Intent(FrozenModel):
     hardware_choices: tuple[HardwareChoice, ...] = ()
     workload: WorkloadBlock
     concurrency_open: bool
-    # Rates over a day, of which the workload has the peak.
+    # Rates over a day; the workload has their peak.
     day: DayAsked | None = None
     precision: PrecisionBlock
     # Number formats that were left open; `precision` is then the first of them.
@@ -91,7 +91,7 @@ class Intent(FrozenModel):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     unread: tuple[str, ...] = ()
-    # The trace of which its lengths are, described in a line; in a second one what of it the plan is for.
+    # The trace that the lengths come from, described in a line; a second line says what part of it the plan is for.
     trace: str | None = None
 
     @property

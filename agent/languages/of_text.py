@@ -1,4 +1,4 @@
-"""Which language a person writes: Chinese or English, told by the words that make sentences of each."""
+"""Which language a person writes: Chinese or English, recognised by the words that make sentences in each."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from ...tools.plan.reader import MAX_DOCUMENT_BYTES
 from .brief_answer import is_plan
 from .shelf import HANDLE_FORM, Shelf
 
-# The file in `prompts/` of a prompt, and that of what every client is told of the server.
+# The files in `prompts/` of a prompt, and of what every client reads about the server.
 _FILE = "mcp_{}"
 INSTRUCTIONS = "mcp_server"
 
@@ -53,8 +53,8 @@ def prompt_list() -> ListPromptsResult:
                 name=name,
                 description=offered.description,
                 arguments=[
-                    PromptArgument(name=argument, description=what, required=True)
-                    for argument, what in offered.arguments.items()
+                    PromptArgument(name=argument, description=words, required=True)
+                    for argument, words in offered.arguments.items()
                 ],
             )
             for name, offered in OFFERED.items()

@@ -14,7 +14,7 @@ Schema = dict[str, Any]
 
 _HANDLE_TOO = f" Or a kept plan: {HANDLE_FORM}."
 WHOLE = "whole"
-# An answer of more fields is an entry of a catalogue, whose names speak for themselves.
+# An answer with more fields is an entry of a catalogue, and its names speak for themselves.
 _MOST_FIELDS = 30
 # What a call is held to without its schema saying so.
 _DROPPED = frozenset({"title", "maxLength", "propertyNames"})
@@ -37,7 +37,7 @@ def input_schema(operation: Operation[Any, Any]) -> Schema:
 
 
 def _shortened(node: Any) -> Any:
-    """A schema without what tells a model nothing: titles, ends of lengths, what is so without a word, and nulls."""
+    """A schema without what a model does not need: titles, bounds of lengths, defaults of JSON Schema, and nulls."""
     if isinstance(node, list):
         return [_shortened(item) for item in node]
     if not isinstance(node, dict):

@@ -76,14 +76,14 @@ class _Handlers:
         return ListToolsResult(tools=[tool.listed for tool in TOOLS.values()])
 
     async def call(self, context: Context, params: CallToolRequestParams) -> CallToolResult:
-        """One call of a tool, whose client is told what is being done."""
+        """One call of a tool; its client hears what is being done."""
         tool, arguments = TOOLS.get(params.name), params.arguments or {}
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"there is no tool {params.name[:100]!r}; there are {', '.join(TOOLS)}")
         loop, words = asyncio.get_running_loop(), asyncio.Queue[str](_MOST_WORDS)
 
-        def show(what: str) -> None:
-            loop.call_soon_threadsafe(_put, words, what)
+        def show(step: str) -> None:
+            loop.call_soon_threadsafe(_put, words, step)
 
         def work() -> CallToolResult:
             with told_now_and_then(show):
@@ -129,7 +129,7 @@ class _Handlers:
 
 
 def _check_first_page(params: PaginatedRequestParams | None) -> None:
-    """See that what is on one page is asked from its begin.
+    """Check that a list of one page is asked for from its start.
 
     Raises:
         MCPError: it is not.
@@ -138,15 +138,15 @@ def _check_first_page(params: PaginatedRequestParams | None) -> None:
         raise MCPError(INVALID_PARAMS, "cursor: all is on one page")
 
 
-def _put(words: asyncio.Queue[str], what: str) -> None:
+def _put(words: asyncio.Queue[str], step: str) -> None:
     if not words.full():
-        words.put_nowait(what)
+        words.put_nowait(step)
 
 
 async def _tell(context: Context, words: asyncio.Queue[str]) -> None:
     """Tell the client each step; the protocol wants a number that grows."""
     step = 0
     while True:
-        what = await words.get()
+        doing = await words.get()
         step += 1
-        await context.session.report_progress(float(step), message=what)
+        await context.session.report_progress(float(step), message=doing)

@@ -32,7 +32,10 @@ def cut_to(value: dict[str, Any], most_characters: int) -> list[str] | None:
         checkpoint()
         size = _size(value)
         if size <= most_characters:
-            return [f"{place}: {kept:,} of {there_were:,} {what}" for place, (kept, there_were, what) in cut.items()]
+            return [
+                f"{place}: {size_now:,} of {size_before:,} {unit}"
+                for place, (size_now, size_before, unit) in cut.items()
+            ]
         if size > _LONGEST or not _shorten_bulkiest(value, cut):
             return None
     return None
@@ -106,5 +109,5 @@ def _place(around: str, name: Any) -> str:
     return f"{around}[]" if isinstance(name, int) else f"{around}.{name[:60]}"
 
 
-def _note(cut: Cut, place: str, kept: int, there_were: int, what: str) -> None:
-    cut[place] = (kept, max(there_were, cut.get(place, (0, 0, ""))[1]), what)
+def _note(cut: Cut, place: str, size_now: int, size_before: int, unit: str) -> None:
+    cut[place] = (size_now, max(size_before, cut.get(place, (0, 0, ""))[1]), unit)

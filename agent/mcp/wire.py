@@ -56,9 +56,9 @@ class Lines:
                 self._held.clear()
             piece = self._piece()
             if not piece:
-                rest = bytes(self._held)
+                tail = bytes(self._held)
                 self._held.clear()
-                return head or (rest + b"\n" if rest else None)
+                return head or (tail + b"\n" if tail else None)
             self._held += piece
         line = bytes(self._held[: end + 1])
         del self._held[: end + 1]

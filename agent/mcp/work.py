@@ -15,5 +15,5 @@ class Run(Protocol):
     """
 
     async def __call__(self, work: Callable[[], T], *, is_long: bool) -> T:
-        """What `work` comes to."""
+        """The result of `work`."""
         ...

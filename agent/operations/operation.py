@@ -1,4 +1,4 @@
-"""What an operation is: a name, a typed question, the answer of the library, and how that is told to people."""
+"""What an operation is: a name, a typed question, the answer of the library, and its report for people."""
 
 from __future__ import annotations
 

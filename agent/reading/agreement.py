@@ -134,13 +134,13 @@ def answers(reading: Verified, refusal: RequestError, understood: Said) -> bool:
     return bool(stated) or ("model" in reading.fields and is_whole(understood, reading))
 
 
-def _breaks_its_bounds(found: Verified) -> bool:
+def _breaks_its_bounds(reading: Verified) -> bool:
     """Whether a degree that a model reads as demanded is ruled out by a constraint that it reads."""
-    strategy = found.fields.get("strategy")
+    strategy = reading.fields.get("strategy")
     if strategy is None:
         return False
     for phase in ("prefill", "decode"):
-        for constraint in (bound for bound in found.constraints if bound.kind == "degree"):
+        for constraint in (bound for bound in reading.constraints if bound.kind == "degree"):
             degree = getattr(getattr(strategy.value, phase), constraint.value.name)
             most = 1 if constraint.value.relation == "forbidden" else constraint.value.degree
             if degree is not None and constraint.phase in (None, phase) and degree > most:

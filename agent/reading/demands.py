@@ -22,7 +22,7 @@ _LINE_NAME = re.compile(r"tp_ffn|attention_dp|(?<![a-z_])[tpes]p(?![a-z_])")
 
 
 def constraints_of(fact: StatedFact, around: str) -> Iterable[Constraint]:
-    """The constraint of a line, whose numbers the quote has, and whose names the sentence `around` it has."""
+    """The constraint of a line; its numbers must stand in the quote, its names in the sentence `around` it."""
     line = str(fact.value) if fact.field == "constraint" else f"accelerators = {fact.value}"
     constraints = stated_constraints([line]) or ()
     for constraint in constraints:
@@ -59,7 +59,7 @@ def weighed(fact: StatedFact) -> StatedStrategy:
 
 
 def degree_of(fact: StatedFact, around: str) -> int:
-    """The degree of a fact, whose number the quote has, and whose name the sentence `around` it has."""
+    """The degree of a fact; its number must stand in the quote, its name in the sentence `around` it."""
     number = figure_of(fact)
     if number != int(number) or not has_number(number, fact.quote) or not names_parallel(fact.field, around):
         raise UnverifiedError(f"it does not stand in {fact.quote[:80]!r}")

@@ -68,7 +68,7 @@ def _worked(fact: StatedFact) -> float:
 
 
 def is_worked(fact: StatedFact, number: float) -> bool:
-    """Whether the working of a fact comes to a number."""
+    """Whether the working of a fact gives a number."""
     return bool(fact.working) and abs(worked(fact.working or "", fact.quote) - number) <= _RELATIVE * abs(number)
 
 

@@ -37,9 +37,9 @@ MOST_CHARACTERS = 60_000
 
 
 class ModelReader(Struct, dict=True):
-    """Reads requests and briefs with `client`, by the time to `deadline`, of which a reading takes half at most.
+    """Reads requests and briefs with `client`, each within half of the time to `deadline`.
 
-    `with_schema`: the answer is asked for in a strict schema, and as text where the server refuses that.
+    `with_schema`: ask for a strict schema, and for text if the server refuses that.
     """
 
     client: ModelClient

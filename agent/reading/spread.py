@@ -34,7 +34,7 @@ def is_of_percentile(fact: StatedFact) -> bool:
 
 
 def keep_spread(reading: Verified, facts: Sequence[StatedFact]) -> None:
-    """Keep the lengths of which percentiles were read, with the mean where one is stated beside a single one."""
+    """Keep lengths with percentiles, and the mean that is stated beside a single one."""
     words: list[str] = []
     for side in SIDES:
         side_facts = [fact for fact in facts if fact.field == f"{side}_tokens"]

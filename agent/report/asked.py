@@ -138,7 +138,7 @@ def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
 
 
 def trace_lines(trace: str | None) -> Iterator[str]:
-    """Of which trace the requests are, and what of it is planned for: the first lines of a report."""
+    """First lines: the trace that the requests come from, and what part of it is planned for."""
     if trace is not None:
         yield from trace.splitlines()
 

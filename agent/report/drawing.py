@@ -22,7 +22,7 @@ _MAX_FOCUS = 6
 _MAX_EDGES = 4
 _MAX_PLACES = 4
 _MAX_ID = 44
-# What tells nodes of one type apart, in the order of reading.
+# Fields that distinguish nodes of one type, in the order of reading.
 _DETAILS = ("phase", "index", "layers", "period", "offset", "kind", "role", "rank", "experts", "tokens_per_step")
 
 

@@ -43,13 +43,13 @@ _NOISE_SHARE = 1e-9
 
 def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bold: bool = False) -> str:
     """The whole report of `estimate FILE`; `title` says of what."""
-    time, *rest = estimate_sections(estimate, width)
+    time, *others = estimate_sections(estimate, width)
     sections = [
         section("", *trace_lines(estimate.trace), title, *unheld_lines(estimate), *range_lines(estimate.ranges)),
         time,
         load_section(estimate),
         explanation_section(estimate),
-        *rest,
+        *others,
     ]
     sections.append(confidence(estimate))
     return render(sections, width=width, bold=bold)
@@ -133,7 +133,7 @@ GROWING = "the queue grows, so TTFT and end to end only grow: no steady figure"
 
 
 def growing_line(tpot: str, rate: str) -> str:
-    """The figures of a run whose queue grows: those that are not of its length, and why there are no others."""
+    """The figures of a run whose queue grows: those that do not depend on its length, and why there are no others."""
     return f"{GROWING} · TPOT {tpot} · {rate}"
 
 

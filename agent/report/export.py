@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 def render_export(exported: Export, *, title: str, width: int, bold: bool = False) -> str:
     """The report of `export FILE --to TARGET`."""
     engine = f"{exported.engine} {exported.engine_version}"
-    what = f"{title} ({exported.strategy})"
+    subject = f"{title} ({exported.strategy})"
     if exported.refused:
         sections = [
-            section("", f"Not exported: {engine} cannot {'trace' if exported.target == 'chakra' else 'run'} {what}"),
+            section("", f"Not exported: {engine} cannot {'trace' if exported.target == 'chakra' else 'run'} {subject}"),
             section("Why", Bullets(exported.refused)),
             section("The nearest that it can run", exported.nearest),
         ]
@@ -25,7 +25,7 @@ def render_export(exported: Export, *, title: str, width: int, bold: bool = Fals
         count_text(len(exported.folder), "file") if exported.folder else count_text(len(exported.launches), "command")
     )
     sections = [
-        section("", f"Exported: {what} as {parts} of {engine}"),
+        section("", f"Exported: {subject} as {parts} of {engine}"),
         section("What to see to", Bullets(exported.remarks)),
         section("What the engine does by itself", Bullets(exported.by_itself)),
     ]

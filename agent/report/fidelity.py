@@ -164,8 +164,8 @@ def _layout_text(group: GroupScore) -> str:
 
 def _reasons_section(report: FidelityReport) -> Section:
     shown = report.not_modelled[:REASONS_SHOWN]
-    rest = sum(reason.rows for reason in report.not_modelled[REASONS_SHOWN:])
+    further_rows = sum(reason.rows for reason in report.not_modelled[REASONS_SHOWN:])
     items = [f"{reason.rows:,} row{'' if reason.rows == 1 else 's'}: {reason.reason}" for reason in shown]
-    if rest:
-        items.append(f"{rest:,} rows for other reasons (-o lists each)")
+    if further_rows:
+        items.append(f"{further_rows:,} rows for other reasons (-o lists each)")
     return section("Not modelled", Bullets(tuple(items)))

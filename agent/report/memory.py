@@ -39,8 +39,8 @@ def memory_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool 
         Column("free", figures=True),
         Column("", picture=True),
     )
-    rest = len(ordered) - len(rows)
-    more = f"and {count_text(rest, 'more group')} with less in use" if rest > 0 else ""
+    further = len(ordered) - len(rows)
+    more = f"and {count_text(further, 'more group')} with less in use" if further > 0 else ""
     marks = legend(("weights", "KV cache", "activations", "communication buffers"))
     lines = _memory_lines(estimate) if is_whole else _memory_lines(estimate)[1:2]
     return section("Where each GPU's memory goes", Table(columns, tuple(rows)), more, marks, *lines)

@@ -243,7 +243,7 @@ def stated_sections(stated: StatedStrategyVerdict, why_not_kept: str | None = No
 
 
 def _choice_sections(report: PlanReport, *, is_whole: bool) -> list[Section]:
-    """Why this plan, and by which number the runner-ups lost."""
+    """Why this plan, and which number decided against the runner-ups."""
     why = section("Why this one", report.explanation, Bullets(report.citations if is_whole else (), mark="→"))
     columns = (
         Column("strategy", wraps=True),

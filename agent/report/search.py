@@ -187,8 +187,8 @@ def _families(families: tuple[FamilyLost, ...]) -> Section:
     )
     rows = tuple((row.family, row.summary, row.reason, row.rule or "objective") for row in families[:FAMILIES_SHOWN])
     more = len(families) - len(rows)
-    rest = f"and {count_text(more, 'further family', 'further families')} (--format json has all)" if more else None
-    return section("Why the other families lost", Table(columns, rows), rest)
+    further = f"and {count_text(more, 'further family', 'further families')} (--format json has all)" if more else None
+    return section("Why the other families lost", Table(columns, rows), further)
 
 
 def _excluded_text(exclusion: Excluded) -> str:
@@ -215,10 +215,10 @@ def _counts(answer: SearchAnswer) -> Section:
     return section("Counts", Bullets(tuple(lines)))
 
 
-def _count_lines(what: str, counts: Mapping[str, int]) -> Iterator[str]:
+def _count_lines(verb: str, counts: Mapping[str, int]) -> Iterator[str]:
     for name, count in counts.items():
         reason = f": {_REASONS[name]}" if name in _REASONS else ""
-        yield f"{count:,} {what} {name}{reason}"
+        yield f"{count:,} {verb} {name}{reason}"
 
 
 def _sensitivity(sensitivity: Sensitivity) -> Section:

@@ -89,10 +89,10 @@ def _draw_layouts(axes: Axes, front: Sequence[Candidate]) -> None:
     order = sorted(layouts.values(), key=len, reverse=True)
     for number, group in enumerate(order[:_NAMED]):
         axes.scatter(*_points(group), s=26, color=f"C{number}", label=_layout_text(group[0]), zorder=3)
-    rest = [candidate for group in order[_NAMED:] for candidate in group]
-    if rest:
+    others = [candidate for group in order[_NAMED:] for candidate in group]
+    if others:
         label = f"{len(order) - _NAMED} further layouts"
-        axes.scatter(*_points(rest), s=26, color="#222222", label=label, zorder=3)
+        axes.scatter(*_points(others), s=26, color="#222222", label=label, zorder=3)
 
 
 def _layout_text(candidate: Candidate) -> str:

@@ -71,8 +71,8 @@ def _best_section(result: SweepResult) -> Section:
     )
     rows = tuple(_best_row(row) for row in list(best.values())[:PAIRS_SHOWN])
     more = len(best) - len(rows)
-    rest = f"and {more:,} more; the table has all" if more > 0 else ""
-    return section("Most output tokens/s per GPU, for each model and workload", Table(columns, rows), rest)
+    further = f"and {more:,} more; the table has all" if more > 0 else ""
+    return section("Most output tokens/s per GPU, for each model and workload", Table(columns, rows), further)
 
 
 def _rate(row: Row) -> float:

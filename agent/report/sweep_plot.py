@@ -63,7 +63,7 @@ def sweep_picture(rows: Sequence[Row], suffix: str) -> bytes:
 
 
 def _rate(row: Row) -> float:
-    """The rate of a row, below every rate where it has none; a rule is told before an error."""
+    """The rate of a row, below every rate if it has none; a row with a rule ranks above one with an error."""
     if row.output_tokens_per_s_per_gpu is not None:
         return row.output_tokens_per_s_per_gpu
     return -1.0 if row.feasible is False else -2.0

@@ -86,7 +86,7 @@ def _place_text(violation: Violation) -> str:
     named += [f"edge {value_text(a, 60)} → {value_text(b, 60)}" for a, b in violation.edges[:NODES_SHOWN]]
     place = f"{where} ({', '.join(named)})" if named else where
     facts: list[str] = []
-    # A whole element as the value says no more than its place.
+    # A whole element as the value says no more than its place does.
     if violation.value is not None and not isinstance(violation.value, dict):
         facts.append(f"is {value_text(violation.value)}")
     if violation.expected is not None:

@@ -88,7 +88,7 @@ def done(work: Work, tell: Tell) -> bytes:
         RefusalError: the library refuses it.
     """
     try:
-        with told_now_and_then(lambda what: tell("progress", {"doing": what})):
+        with told_now_and_then(lambda step: tell("progress", {"doing": step})):
             return work(tell)
     except ShardwrightError as error:
         raise refusal_of(error) from error
@@ -121,7 +121,7 @@ def _unheard(name: str, data: dict[str, Any]) -> None:
 
 
 class EventResponse(Response):
-    """Events of work, the last of which is its answer or why there is none. A full line is refused before the first."""
+    """Events of work; the last is its answer, or why there is none. A full line is refused before the first."""
 
     def __init__(self, gate: Gate, work: Work, frame: Frame, then: Callable[[], None] = _nothing) -> None:
         super().__init__(headers={**NO_STORE, "X-Accel-Buffering": "no"}, media_type=EVENTS)

@@ -104,7 +104,7 @@ class Guard:
         if self._token is None:
             return
         kind, _, shown = headers.get("authorization", "").partition(" ")
-        # Compared in full, whatever was shown: how long it takes tells nothing.
+        # Compared in full, whatever was shown, so that the time it takes reveals nothing.
         is_right = hmac.compare_digest(shown.strip().encode("latin-1", "replace"), self._token)
         if kind.lower() != "bearer" or not is_right:
             raise RefusalError(401, "unauthorized", "send the server's token: Authorization: Bearer TOKEN")

@@ -229,7 +229,7 @@ def _stoppable(job: Job, work: Callable[[], T]) -> T:
 def in_thread(work: Callable[[], T], then: Callable[[], None] = _nothing) -> asyncio.Future[T]:
     """`work` in a thread of its own with this context, and `then` here when the thread is done.
 
-    No pool: its threads are waited for when the process ends, and one that never comes to a checkpoint would hold it.
+    No pool: its threads are waited for when the process ends, and one that never reaches a checkpoint would hold it up.
     """
     loop = asyncio.get_running_loop()
     future: asyncio.Future[T] = loop.create_future()

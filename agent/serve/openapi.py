@@ -1,6 +1,6 @@
-"""The OpenAPI document: what FastAPI knows of the routes, with the types of what is asked and answered.
+"""The OpenAPI document: what FastAPI knows of the routes, with the types of questions and answers.
 
-Bodies are read by the strict reader and answers written by the library, so FastAPI is told of neither; both are put in
+Bodies are read by the strict reader and answers written by the library, so FastAPI knows neither; both are put in
 here, of the same types that are used.
 """
 

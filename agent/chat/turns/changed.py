@@ -18,7 +18,7 @@ _PROPOSERS = {"llm": "the language model's", "builtin": "the built-in proposer's
 
 
 class Changed(Struct, frozen=True):
-    """What the changed request came to, what changed in it, and how that was read."""
+    """The changed request with its result, what changed in it, and how that was read."""
 
     planned: Planned
     changes: tuple[str, ...]

@@ -19,7 +19,7 @@ _BACK = (
     r"(?:(?:please|ok(?:ay)?|let'?s|now),?\s){0,2}"
     r"(?:(?:go|switch|return|step|get|revert)\s(?:back\s)?to|back\sto|restore)\s"
 )
-# Whole texts by which a person goes back: to the first request, and to the one before.
+# Whole texts that go back: to the first request, and to the one before.
 BACK_TO_FIRST = (
     rf"{_BACK}(?:{_FIRST}(?:\s(?:{_PLAN}|request))?|(?:what|where)\swe\s(?:had|were|began|started)(?:\swith)?"
     r"(?:\s(?:at|in)\sthe\s(?:start|beginning))?|the\s(?:start|beginning))"

@@ -1,4 +1,4 @@
-"""What a turn without words comes to: fields of the request that were set, or a plan document that was opened."""
+"""The outcome of a turn without words: fields of the request that were set, or a plan document that was opened."""
 
 from __future__ import annotations
 

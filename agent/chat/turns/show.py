@@ -42,7 +42,7 @@ def show_estimate(work: Work) -> Outcome:
 
 
 def show_cost(work: Work) -> Outcome:
-    """What the current plan costs, per token and per hour, and by which price."""
+    """What the current plan costs, per token and per hour, and from which price."""
     now = work.now
     estimated = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
     lines = [] if estimated.cost is None else cost_lines(estimated.cost, len(estimated.memory.per_device))
