@@ -16,9 +16,9 @@ MAX_CITATIONS = 8
 # Sections and numbers of the documents that the rules were made from: whoever reads a report has not got them.
 _OF_DESIGN = re.compile(r"00\d |(?:rules )?R\d")
 
-# What decides for each objective.
+# The section that decides for each objective.
 OBJECTIVE_SECTIONS = {"latency": "tradeoff.latency", "throughput": "tradeoff.throughput", "cost": "tradeoff.cost"}
-# What each part of a strategy is chosen by.
+# The section by which each part of a strategy is chosen.
 STRATEGY_SECTIONS = {
     "tp": "tp.domain",
     "pp": "pp.memory",

@@ -150,9 +150,7 @@ def _row(
 
 
 def _verdict(candidates: list[Candidate], objective: str, known: Calibration | None) -> str | None:
-    """Which of the candidates that hold every limit is ahead for the objective, and whether the model can tell them
-    apart.
-    """
+    """Which candidate that holds every limit is ahead for the objective, and whether the model tells them apart."""
     if len(candidates) < 2:
         return None
     first, second = sorted(candidates, key=lambda candidate: merit(candidate, objective))[:2]

@@ -59,7 +59,7 @@ class Gains(Struct, frozen=True):
 
 
 def gains(request: SearchRequest, chosen: Candidate) -> Gains:
-    """What the assumed engine's own relaxations, or the one that large MoE deployments use, gain on `chosen`.
+    """The gain over `chosen` of the assumed engine's own relaxations, or of the one that large MoE deployments use.
 
     Phases are together or apart as in `chosen`: with those that are together a relaxation gains at least so much.
     """
@@ -137,7 +137,7 @@ def _on_another_number(
 
 
 def _way_of_engine(request: SearchRequest) -> _Way | None:
-    """What the engine that is only assumed does by itself, once it is named."""
+    """The relaxations that the assumed engine brings by itself, once it is named."""
     engine = request.space.engine
     if engine is None or request.named_engine is not None:
         return None

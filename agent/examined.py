@@ -1,4 +1,4 @@
-"""What was found for a request: a plan and how it was searched, or why there is none."""
+"""The result of a search for a request: a plan and how it was searched, or why no plan exists."""
 
 from __future__ import annotations
 

@@ -87,7 +87,7 @@ class Imported(Sparse):
 
     @property
     def caveats(self) -> tuple[str, ...]:
-        """What has to be known before the figures, line by line."""
+        """Lines that have to be read before the figures."""
         lines = [f"{ENGINES[self.engine].title} refuses it: {why}" for why in self.refused]
         lines += [] if self.waiting is None else [str(self.waiting)]
         lines += self.remarks
@@ -105,7 +105,7 @@ class Imported(Sparse):
 
     def _assumed_load(self) -> list[str]:
         """Which parts of the load are assumed, and the flags that state them."""
-        # What is open (`None`) follows from the rate that was stated.
+        # An open field (`None`) follows from the rate that was stated.
         assumed = [entry for entry in self.assumptions if entry.field in LOAD_FIELDS and entry.value is not None]
         if not assumed:
             return []
@@ -233,7 +233,7 @@ def _obstacles(
     for why in beyond:
         yield "remark", why
     written, model = launch.model, intent.model
-    # What lies in a folder is not known.
+    # A checkpoint in a folder is not known.
     if written is not None and is_known(written) and not written.startswith(("/", ".", "~")):
         checkpoint = Checkpoint(written, model.name, model.config, architecture.native_precision)
         yield from told_of_method(launch, checkpoint)
@@ -251,7 +251,7 @@ def _obstacles(
 
 
 def _remarks(plan: Plan, launch: Launch, deployment: Deployment, named: NamedHardware | None) -> Iterator[str]:
-    """What a person has to know, worst first."""
+    """Remarks that a person has to know, worst first."""
     yield from deployment.remarks
     yield from options_alone(launch)
     yield from share_of_free(launch)

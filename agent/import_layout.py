@@ -84,9 +84,7 @@ def held_length(plan: Plan, at_most: int) -> int | None:
 
 
 def beyond_machines(plan: Plan, stated: HardwareChoice | None) -> Iterator[str]:
-    """Remarks where the degrees take more GPUs than there are, or than a machine has if no number of them is
-    `stated`.
-    """
+    """Remarks if the degrees take more GPUs than there are, or than a machine has unless their number is `stated`."""
     used, hardware = plan.strategy.gpu_count, plan.hardware
     owned, each = hardware.nodes * hardware.gpus_per_node, used // max(1, plan.strategy.dp)
     if used > owned:

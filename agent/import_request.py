@@ -23,7 +23,7 @@ def request_of(intent: Intent, launch: Launch, deployment: Deployment, architect
     policy = intent.policy
     exported = as_mapping(launch.planned.get("policy")).get("relaxations")
     if exported is not None:
-        # Of an export the policy is known: what the engine brings need not be named in it.
+        # The policy of an export is known: it need not name what the engine brings.
         relaxations = {*exported, *(name for name in deployment.relaxations if name not in brought)}
         policy = policy.model_copy(update={"relaxations": tuple(sorted(relaxations))})
     else:

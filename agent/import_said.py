@@ -66,7 +66,7 @@ def _asked_of(plan: Plan | None) -> dict[str, Any]:
 
 
 def _planned(planned: Mapping[str, Any], *, is_its_model: bool, kv_cache: str | None) -> Said:
-    """What an export says that it was made for; number formats only as far as no command says otherwise.
+    """The statements of an export on what it was made for; number formats only as far as no command says otherwise.
 
     Raises:
         InputError: it is damaged.

@@ -102,7 +102,7 @@ def _no_gpu(request: SearchRequest) -> str:
 def _memory_binds(request: SearchRequest, closest: Candidate | None) -> _Binding:
     fewer = None if request.concurrency_open else _most_requests(request)
     nearest = fewer or closest
-    # Of several number formats the one that comes closest is spoken of.
+    # Of several number formats, the one that comes closest is reported.
     need = least_weights_bytes(request.settled(nearest))
     weights = f"weights{in_format(nearest.precision) if nearest is not None else ''}"
     usable = request.usable_bytes
@@ -178,7 +178,7 @@ def _most_requests(request: SearchRequest) -> Candidate | None:
 
 
 def _kind(request: SearchRequest) -> str:
-    """What a plan may use: `24 of 32 × h100-sxm` where some are kept back."""
+    """The GPUs that a plan may use: `24 of 32 × h100-sxm` if some are kept back."""
     most, every = request.space.gpus, request.facts.gpus
     return f"{f'{most} of ' if 0 < most < every else ''}{every} × {request.facts.accelerator.id}"
 
@@ -207,7 +207,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         f"some of the clusters of up to {at_most:,} accelerators",
         lambda: fewest_gpus(request, usual_node, more_than=max(have, too_few), at_most=at_most),
     )
-    # What takes as much hardware as without is no hint.
+    # A way that takes as much hardware as without it is no hint.
     most = at_most if sized is None else sized.request.facts.gpus - 1
     return Infeasible(
         reason=binding.reason,

@@ -1,4 +1,4 @@
-"""What a long run has finished, on disk as it finishes: one that ends early goes on where it was.
+"""Keeps what a long run has finished on disk, so that a run that ends early goes on where it was.
 
 One JSON object a line: a header that names the run, then a row for each finished case under the hash of what was
 asked. A line that was cut short is dropped, and its case runs again. A file that is no journal is never touched, and
@@ -25,7 +25,7 @@ Row = TypeVar("Row", bound=BaseModel)
 
 
 class Form(Struct, Generic[Row], frozen=True):
-    """What a journal is of ("sweep"), what its rows are, and how long a line of it may be."""
+    """The kind of a journal ("sweep"), the type of its rows, and the longest line of it."""
 
     of: str
     row: type[Row]
@@ -137,7 +137,7 @@ class Journal(Generic[Row]):
     def _write(self, entry: BaseModel) -> None:
         line = entry.model_dump_json().encode() + b"\n"
         try:
-            # What has left this process is not lost when the process is.
+            # What has left this process is not lost when the process ends.
             while line:
                 line = line[os.write(self._file.fileno(), line) :]
         except OSError as error:
@@ -164,7 +164,7 @@ class Journal(Generic[Row]):
         return header
 
     def _header_in(self, line: bytes) -> _Header | None:
-        """The header in a line, or `None` where it is none of this form."""
+        """The header in a line, or `None` if the line is no header of this form."""
         try:
             header = _Header.model_validate_json(line)
         except ValidationError:

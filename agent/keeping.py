@@ -72,7 +72,7 @@ def sized_with(proposal: Proposal, best: Candidate) -> Proposal:
 
 
 def _note_on_kept(best: Candidate, chosen: Candidate, objective: str) -> str:
-    """What there would be without the degrees that were asked for and kept."""
+    """A note on the best strategy without the degrees that were asked for and kept."""
     if best.gpus < chosen.gpus:
         return f"The degrees asked for are kept; without them fewer GPUs would do: {named(best)} ({figures(best)})."
     word = "better" if merit(best, objective) < merit(chosen, objective) else "simpler to run"

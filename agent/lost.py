@@ -111,9 +111,7 @@ def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
 
 
 def _objective_pair(candidate: Candidate, chosen: Candidate, objective: str) -> tuple[float, float, str] | None:
-    """The figure that the objective compares, of the candidate and of `chosen`, with its unit; nodes are billed
-    whole.
-    """
+    """The objective's figure of the candidate and of `chosen`, and its unit; nodes are billed whole."""
     both = candidate, chosen
     if objective == "latency":
         figures_, unit = [side.end_to_end_ms for side in both], "ms from end to end"
@@ -151,7 +149,7 @@ def _tie_lead(candidate: Candidate, chosen: Candidate, objective: str) -> str:
 
 
 def _more_machinery(strategy: Strategy, other: Strategy) -> str:
-    """What makes a strategy less simple than the other, in the words of who runs it."""
+    """What makes a strategy less simple than the other, in an operator's words."""
     pairs = (strategy.prefill, other.prefill), (strategy.decode, other.decode)
     if is_disaggregated(strategy) and not is_disaggregated(other):
         return _TWO_KINDS

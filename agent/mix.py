@@ -70,7 +70,7 @@ class MixAnswer(Sparse):
     # The number formats that were chosen, where they were left open.
     precision: PrecisionBlock | None = None
     plan: Plan | None = None
-    # What the time limit left no time to look at.
+    # Work that the time limit left no time for.
     left_out: tuple[str, ...] = ()
 
     @property

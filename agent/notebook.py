@@ -1,4 +1,4 @@
-"""What a notebook shows of results: a table and a small picture; of a plan, on demand, the interactive page.
+"""Shows results in a notebook: a table and a small picture; for a plan, on demand, the interactive page.
 
 Everything that comes out of a plan is escaped; pictures are images and pages are framed, so that neither their styles
 nor their script reach the notebook.
@@ -57,7 +57,7 @@ class PlanPage(Displayed):
 
 
 def html_of(result: Displayed) -> str:
-    """What a notebook shows of a result."""
+    """The HTML that a notebook shows for a result."""
     from ..tools.plan.document import Plan
     from ..tools.plan.performance import PerformanceEstimate
     from ..tools.validate import ValidationReport

@@ -33,7 +33,7 @@ class OtherFormats(Struct, frozen=True):
 
 
 def other_formats(request: SearchRequest, closest: Candidate | None) -> OtherFormats:
-    """What other formats bring on the same hardware, unless they were open; `closest`: the best in the one asked."""
+    """The gain of other formats on the same hardware, unless they were open; `closest`: the best in the one asked."""
     if request.precisions:
         return OtherFormats()
     accelerator, native = request.facts.accelerator, request.architecture.native_precision

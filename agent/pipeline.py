@@ -136,7 +136,7 @@ def _plan_once(intent: Intent, *, keep_stated: bool, with_hint: bool, with_hours
     cheaper = of_day(result.over_day, outcome)
     if cheaper is None:
         return result
-    # Of what is as good at the peak the plan is what the day takes the least of.
+    # Among plans that are as good at the peak, take the one that the day needs least of.
     request = outcome.request.settled(cheaper)
     again = _planned(intent, replace(outcome, request=request, chosen=cheaper), with_hint=with_hint)
     return again.model_copy(update={"over_day": result.over_day})

@@ -85,9 +85,7 @@ def _lead(best: Candidate, other: Candidate, objective: Objective) -> float:
 
 
 def holds_as_much(candidate: Candidate, best: Candidate) -> bool:
-    """Whether `candidate` holds the limits, lacks no more, has no more warnings and is billed no more GPUs than
-    `best`.
-    """
+    """Whether `candidate` holds the limits as `best` does, with no more lacks, warnings or billed GPUs."""
     of_each = [
         (not side.feasible, side.behind, bool(side.warnings), side.billed_gpus or side.gpus)
         for side in (candidate, best)

@@ -31,7 +31,7 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
     try:
         strategy = read_strategy(strategy_of_words(text), architecture, plan.hardware)
     except InputError:
-        # What reports print of a strategy has parts that people do not state: cuts of stages, TP in experts.
+        # Strategies as reports print them have parts that people do not state: cuts of stages, TP in experts.
         strategy = read_block(read_shorthand(text) or {}, architecture, plan.hardware)
         if strategy is None:
             raise

@@ -46,7 +46,7 @@ def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refuse
         if intent.disaggregated and SAY_NETWORK in str(error) and OR_TOGETHER not in str(error):
             error.args = (f"{error}{OR_TOGETHER}",)
         raise
-    # Of several kinds each was placed by itself.
+    # Several kinds were each placed by themselves.
     return outcome if isinstance(outcome, Refused) or len(intent.hardware_choices) > 1 else _placed(outcome)
 
 
@@ -204,9 +204,7 @@ def _sized_for(intent: Intent, stated: StatedStrategy, free: Proposal) -> Propos
 
 
 def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
-    """The proposal with what other hardware would do, if that was left open, and what an engine's own ways would
-    gain.
-    """
+    """The proposal with what other open hardware would do, and what an engine's own ways would gain."""
     request, choice = proposal.request, intent.hardware
     fewer: str | None = None
     if choice is None:
@@ -226,7 +224,7 @@ def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
 
 
 def _less_sound(sized: Sized) -> str | None:
-    """That fewer GPUs hold every limit too, and what they lack."""
+    """A line that fewer GPUs hold every limit too, and what they lack."""
     least = sized.less_sound
     if least is None or least.result is None or least.result.best is None:
         return None
@@ -237,7 +235,7 @@ def _less_sound(sized: Sized) -> str | None:
 
 
 def _why_not_fewer(request: SearchRequest, usual_node: int) -> str | None:
-    """What the best plan on the next smaller number of GPUs misses; `None` where it misses nothing."""
+    """What the best plan on the next smaller number of GPUs misses; `None` if it misses nothing."""
     gpus = request.facts.gpus
     fewer = gpus - (1 if gpus <= usual_node else usual_node)
     if fewer < 1:

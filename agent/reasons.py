@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .search_results import SearchAnswer
 
 KINDS_NAMED = "kinds to choose from were named"
-# What a number of GPUs is the fewest of, where the time was over before all were looked at.
+# The qualifier of "the fewest GPUs" if the time was over before all were looked at.
 LOOKED_AT = "of those looked at before the time limit"
 # What others do and a candidate behind them (`Candidate.behind`) does not, and the words for what it lacks.
 KEEPING_UP, HOLDING = f"keep up with {RATE_RESERVE:.0%} more requests", "whose engine's KV cache holds a request"
@@ -33,7 +33,7 @@ _BEHIND = {
 
 
 class Proposal(Struct, frozen=True):
-    """What was chosen: the request as it was searched, the candidate, everything else that was looked at."""
+    """What was chosen: the request as it was searched, the candidate, and all other results."""
 
     request: SearchRequest
     chosen: Candidate
@@ -44,7 +44,7 @@ class Proposal(Struct, frozen=True):
     on_fewer: str | None = None
     with_engine: str | None = None
     why_not_kept: str | None = None
-    # What the request asked about and is not chosen.
+    # The candidate that the request asked about, if it is not the chosen one.
     asked: Candidate | None = None
 
     @property

@@ -37,9 +37,7 @@ def with_reserve(result: PlanResult, plan_again: Callable[[Intent], PlanResult])
 
 
 def lacking(result: PlanResult) -> OverDay | None:
-    """The day of a plan with fewer GPUs than its rate takes once the stated replicas are lost; `None` if it has
-    enough.
-    """
+    """The day of a plan that lacks GPUs once the stated replicas are lost; `None` if it has enough."""
     day, plan = result.over_day, result.plan
     if day is None or plan is None or not day.reserve_replicas or len(day.steps) != 1:
         return None

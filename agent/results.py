@@ -140,16 +140,16 @@ class PlanReport(Frozen):
     on_more: str | None = None
     with_engine: str | None = None
     why_not_kept: str | None = None
-    # What the person would have to allow, and what it would bring, as a language model asked the search.
+    # What the person would have to allow, and its gain, as a language model asked the search.
     would_need: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
-    # What sounds like a demand and was not understood.
+    # Words that sound like a demand and were not understood.
     not_acted_on: tuple[str, ...] = ()
-    # The trace that was planned for, described in a line; in a second one what of it the plan is for.
+    # The trace that was planned for, described in a line; a second line says what part of it the plan is for.
     trace: str | None = None
-    # What was not looked at since the time limit of the search was over.
+    # Work that was left out since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     stated: StatedStrategyVerdict | None = None
     compared: ComparedStrategies | None = None

@@ -113,9 +113,9 @@ class SearchAnswer(Displayed, Sparse):
     assumptions: tuple[Assumption, ...] = ()
     readings: tuple[str, ...] = ()
     not_acted_on: tuple[str, ...] = ()
-    # The trace that was searched for, described in a line; in a second one what of it the plan is for.
+    # The trace that was searched for, described in a line; a second line says what part of it the plan is for.
     trace: str | None = None
-    # What was not looked at since the time limit of the search was over.
+    # Work that was left out since the time limit of the search was over.
     left_out: tuple[str, ...] = ()
     words: dict[str, str] = Field(default_factory=dict[str, str])
 

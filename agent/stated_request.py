@@ -1,4 +1,4 @@
-"""What a request, a brief and the arguments of a call ask for together, read by the rules or by a model beside them."""
+"""Joins a request, a brief and the arguments of a call, read by the rules or by a model beside them."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 class Reader(Protocol):
-    """Who reads a text beside the rules."""
+    """A reader of texts beside the rules."""
 
     def read(self, source: Source, /) -> Said:
-        """What the words of `source` state."""
+        """The statements in the words of `source`."""
         ...
 
 
@@ -37,7 +37,7 @@ def stated_intent(
     stated: Arguments,
     reader: Reader | None = None,
 ) -> Intent:
-    """What a request, a brief and the arguments of a call (`said`) ask for together, `stated` with its whole `serving`.
+    """The intent of a request, a brief and the arguments of a call (`said`), with the whole `serving` of `stated`.
 
     Raises:
         InputError: as `plan`.
@@ -61,7 +61,7 @@ def intent_of(
     calibration: CustomCalibration | str | Path | None = None,
     reader: Reader | None = None,
 ) -> Intent:
-    """What a request in words, a brief and flags ask for together, complete; flags win over words, words over a brief.
+    """The complete intent of a request in words, a brief and flags; flags win over words, words over a brief.
 
     With `reader` a language model reads words and briefs beside the rules.
 
@@ -80,7 +80,7 @@ def statements_of(
     flags: Said | None = None,
     reader: Reader | None = None,
 ) -> list[Said]:
-    """What a brief, words and flags say, in the order in which later ones win.
+    """The statements of a brief, words and flags; later ones win.
 
     Raises:
         InputError: as `plan`.
@@ -117,7 +117,7 @@ def _brief(brief: str | Path | Iterable[str | Path] | Mapping[str, str]) -> list
 
 
 def _read(kind: Literal["request", "words", "brief"], texts: Sequence[tuple[str, str]], reader: Reader | None) -> Said:
-    """What texts say, to the rules and to `reader`.
+    """What the rules and `reader` understand of texts.
 
     Raises:
         InputError: as `plan`.

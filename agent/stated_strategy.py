@@ -97,7 +97,7 @@ def read_block(block: Mapping[str, Any], architecture: Architecture, hardware: H
             phase["ep"] = max(1, width // phase["tp_expert"])
     degrees = {name: StatedDegrees(**{key: own[key] for key in own if key in _DEGREES}) for name, own in phases.items()}
     stated = StatedStrategy(
-        # With `dp` the number of GPUs follows: a wrong one is no reason to refuse what else is said.
+        # With `dp` the number of GPUs follows: a wrong number is no reason to refuse the rest.
         gpus=_degree(block.get("gpus", block.get("gpu_count"))) if block.get("dp") is None else None,
         dp=_degree(block.get("dp")),
         prefill=degrees["prefill"],

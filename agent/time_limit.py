@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from ..tools.checkpoint import best_so_far
 from ..tools.errors import InputError, expect
 
-# Seconds, wherever nobody says otherwise.
+# Seconds, unless a caller says otherwise.
 TIME_LIMIT_S = 30.0
 
 

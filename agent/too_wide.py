@@ -22,7 +22,7 @@ from .stated_strategy import read_strategy
 # Rules that may forbid a degree as such. An engine cuts attention and FFN alike, so its rules bound TP too; what they
 # or the memory say of the layout around a wide EP is no answer.
 _FAMILIES = {"tp": ("TP", "EN"), "ep": ("EP",)}
-# Wider than any published EP group is asked for by nobody.
+# Nobody asks for more than any published EP group has.
 _MAX_WIDTH = 512
 
 
@@ -48,9 +48,7 @@ def _asked(request: SearchRequest) -> Iterator[tuple[str, tuple[int, ...]]]:
 
 
 def _judged(request: SearchRequest, name: str, width: int) -> Alternative | None:
-    """What forbids degree `name` of this width; `None` if a legal strategy has it, or no rule on that degree forbids
-    it.
-    """
+    """What forbids degree `name` of this width; `None` if a legal strategy has it, or no rule on it does."""
     legal = stage_degrees(request.space, width, "decode")
     if any(getattr(degrees, name) == width for degrees in legal):
         return None
@@ -61,7 +59,7 @@ def _judged(request: SearchRequest, name: str, width: int) -> Alternative | None
         )
     except InputError:
         return None  # too large to be laid out: nobody asks for it
-    # What an engine that is only assumed has no setting for is no reason: it was not asked for.
+    # An assumed engine's missing setting is no reason: that engine was not asked for.
     judge = replace(request.space, engine=request.named_engine).judge
     for rule, fault in judge.faults(StageDegrees.of(strategy.decode, "decode")):
         if fault.severity == "error" and rule.id.startswith(_FAMILIES[name]):

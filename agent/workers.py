@@ -65,7 +65,7 @@ def on_local_cores(
 
 
 class _Waiting(Generic[Given]):
-    """Tasks that nobody has begun, group by group."""
+    """Tasks that have not begun, group by group."""
 
     def __init__(self, tasks: Iterable[Task[Given]]) -> None:
         self._groups: dict[Hashable, list[Task[Given]]] = {}

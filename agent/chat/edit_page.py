@@ -67,13 +67,13 @@ class EditPage:
         self.questions.append(say(question, **values))
 
     def value(self, name: str) -> float | None:
-        """What a figure is now, with what this text has changed of it; `None` where it is open."""
+        """The current value of a figure, as changed by this text so far; `None` if it is open."""
         if name in self.stated:
             return self.stated[name]
         return FIGURES[name](self.now.intent) if self.now is not None and name in FIGURES else None
 
     def drop(self, name: str, said_as: str) -> None:
-        """Take back what was said of a field."""
+        """Take back what was stated of a field."""
         if name == "gpus":
             self.stated["gpus_open"] = True
             self.words["gpus_open"] = said_as

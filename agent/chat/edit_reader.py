@@ -32,7 +32,7 @@ _MOST_SHIFTS = 8
 
 
 def read_edit(text: str, spoken: Sequence[Spoken]) -> Edit:
-    """What `text` changes of the last request of `spoken`, which are all requests of the chat, oldest first.
+    """The edit that `text` makes of the last request in `spoken`, the requests of the chat, oldest first.
 
     Raises:
         InputError: it is too long, contradicts itself, or states what cannot be.

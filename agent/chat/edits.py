@@ -23,7 +23,7 @@ class Spoken(Struct, frozen=True):
 
 
 class Edit(Struct, frozen=True):
-    """What a follow-up changes. `dropped` are fields of `Said` that are unsaid again, `forbidden` relaxations that are
+    """What a follow-up changes. `dropped` are fields of `Said` that are taken back, `forbidden` relaxations that are
     allowed no more, `whole_attention` that attention has no data parallelism. `questions` is what has to be asked back.
     """
 

@@ -48,13 +48,13 @@ TITLES = {
 
 
 def title(name: str) -> str:
-    """What a figure is called."""
+    """The name of a figure in messages."""
     latency = next((limit.name for limit in LATENCY_LIMITS if limit.field == name), None)
     return say(TITLES.get(name, name.replace("_", " "))) if latency is None else limit_title(latency)
 
 
 def limit_title(latency: str) -> str:
-    """What a limit on a latency is called."""
+    """The name of a limit on a latency in messages."""
     return say("{latency} limit (ms)", latency=say(latency))
 
 

@@ -1,4 +1,4 @@
-"""What a turn is given beside its words: fields of the request that are set or left open again, or a plan document."""
+"""The input of a turn beside its words: fields of the request that are set or opened again, or a plan document."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def stated_strategy(strategy: Strategy) -> StatedStrategy:
 
 
 def said_of_plan(plan: Plan, *, keeps_strategy: bool) -> Said:
-    """What `plan` was made for, as a person states it; with its strategy where that is to be kept.
+    """The request behind `plan`, as a person states it; with its strategy if `keeps_strategy`.
 
     Raises:
         InputError: it holds what no request can state.

@@ -1,4 +1,4 @@
-"""What a model's words rest on: what the person said in this session and what tools answered; no more is believed.
+"""What a model's words rest on: what the person said in this session and what tools answered; nothing else is believed.
 
 Figures may be put together as a reading of a request may (`reading/derived.py`); whoever pretends to give orders in a
 text of the person is no source (`reading/trusted.py`). A figure of the model counts once the person has agreed to the
@@ -205,7 +205,7 @@ def _is_same(quantity: Quantity, other: Quantity, tolerance: float) -> bool:
     speeds = [
         both for both in ((quantity, other), (other, quantity)) if both[0].unit in _SPEEDS and "ms" in both[1].unit
     ]
-    # What is turned round is rounded: "33 ms" of 30 tokens/s.
+    # A reciprocal is rounded: "33 ms" of 30 tokens/s.
     return any(fast.value and _close(slow.value, 1000 / fast.value, _ROUNDED) for fast, slow in speeds)
 
 

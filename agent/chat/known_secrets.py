@@ -1,4 +1,4 @@
-"""What a chat keeps to itself: secrets of the client and of the environment never reach its session or the screen."""
+"""Keeps secrets of the client and of the environment out of a chat's session and off the screen."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Keeper:
         return self._redactor.text(self._redact_client(text))
 
     def stream(self) -> RedactedStream:
-        """For a text that comes in pieces, which a secret of the environment may be cut between.
+        """A redactor for text that comes in pieces, between which a secret of the environment may be split.
 
         A client keeps its own secrets out of what it streams.
         """

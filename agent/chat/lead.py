@@ -1,4 +1,4 @@
-"""What stands before an English report in the answer to a person who writes another language."""
+"""The line before an English report, in the answer to a person who writes another language."""
 
 from __future__ import annotations
 

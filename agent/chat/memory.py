@@ -1,4 +1,4 @@
-"""What a language model is given of a chat: the state as the tools hold it, what was decided, the last turns.
+"""The prompt about a chat for a language model: the state as the tools hold it, what was decided, the last turns.
 
 It is kept within a budget of tokens. What was decided is never shortened, nor are the words of person and model; of
 what tools said the oldest is shortened first, and then the oldest turns are left out. All of it is fenced.
@@ -21,9 +21,9 @@ from .words import plan_lines, request_facts
 
 # Tokens of the talk before the words of now, where the budget of a turn is not smaller.
 MEMORY_TOKENS = 12_000
-# What stays of an answer of a tool that is shortened.
+# This much of a shortened answer of a tool stays.
 _SHORT_CHARACTERS = 240
-# Of the words of a decision; whoever pastes a page decides by its first lines.
+# This much of the words of a decision stays: whoever pastes a page decides by its first lines.
 _MOST_OF_WORDS = 300
 _MOST_DECISIONS = 100
 
@@ -31,7 +31,7 @@ _MOST_DECISIONS = 100
 def messages_for(
     state: State, record: Record, words: str, fence: str, budget_tokens: int = MEMORY_TOKENS
 ) -> list[Message]:
-    """The conversation as a model is given it; the last turn of `record` is the one in which `words` are said."""
+    """The messages of the conversation for a model; the last turn of `record` is the one that says `words`."""
     *before, now = record.turns
     asked = render(
         "chat_turn",

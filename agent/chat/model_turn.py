@@ -44,7 +44,7 @@ _TROUBLE = '{"error":'
 
 
 class ModelTurn(Struct, frozen=True):
-    """How it went: whether anything was shown, and why it failed or stopped, if it did.
+    """The end of a model's turn: whether anything was shown, and why it failed or stopped, if it did.
 
     `is_checked`: a tool of ours answered something in it. `has_no_tools`: the server refuses tools, so that no further
     turn need be tried. `words` are the model's own, `unchecked` the figures in them that nobody said in the session,
@@ -81,7 +81,7 @@ class _Talk:
         self.toolset = chat_toolset(work, self._show, words, self.heard)
 
     def heard(self) -> Heard:
-        """What was said up to now, answers of tools that were not shown included."""
+        """All that was said up to now, with the answers of tools that were not shown."""
         return Heard.of(self._session.events(), self._answers)
 
     def ended(self, failure: str | None, *, has_no_tools: bool = False) -> ModelTurn:
@@ -185,7 +185,7 @@ def model_turn(
 
 
 def unchecked_note(asked: str, done: ModelTurn) -> str | None:
-    """That a model's words, or figures in them, were not checked, in the person's language; `None` where they were."""
+    """A note in the person's language that a model's words or figures were not checked; `None` if they were."""
     is_chinese = _CHINESE.search(asked) is not None
     named = ("、" if is_chinese else ", ").join(done.unchecked)
     if not done.is_checked and statements(done.words).strip():

@@ -112,7 +112,7 @@ _EXAMPLES = (
     "concurrency 64", "use TP8", "without PP", "model Llama-3.1-8B",
 )  # fmt: skip
 
-# What is shown where nothing is near.
+# The examples that are shown if nothing is near.
 _SHOWN_EXAMPLES = ("now with 16 GPUs", "why not TP16?", "what if the prompts were 32k")
 
 

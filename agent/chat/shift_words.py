@@ -1,7 +1,7 @@
 """The words of a change by an amount: "add 8 GPUs", "10 more users", "increase the prompt by 2k", "再加8张卡".
 
 `find_shift` says which figure moves by how much; what the figure is now is not known here. A limit, a degree or a new
-value ("increase the prompt to 4k") is none of its business.
+value ("increase the prompt to 4k") is left to other readers.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def find_shift(text: str) -> Shift | None:
 
 
 def still_relative(text: str) -> str | None:
-    """Words that compare with what is now, left over when all was read: nobody may take their figure for a value."""
+    """Words that compare with the current value, left over once all is read: their figure is no new value."""
     match = _STILL_RELATIVE.search(text)
     return None if match is None else match.group().strip()
 

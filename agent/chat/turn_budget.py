@@ -83,7 +83,7 @@ class TurnBudget:
         return result
 
     def _left(self) -> Limits | None:
-        """What may still be spent; `None` where a run could not even begin."""
+        """The limits that are left; `None` if a run could not even begin."""
         spent, limits, seconds = self.budget.spent, self.budget.limits, self.budget.deadline.left_s()
         if self.budget.exhausted() is not None or seconds <= 0:
             return None

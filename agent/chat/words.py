@@ -65,7 +65,7 @@ def plan_lines(result: PlanResult) -> tuple[str, ...]:
 
 
 def _not_kept(result: PlanResult) -> Iterator[str]:
-    """That the plan has not the degrees that were asked for, and why."""
+    """That the plan lacks the degrees that were asked for, and why."""
     report = result.report
     if report is not None and report.why_not_kept is not None and report.stated is not None:
         asked = report.stated.summary
@@ -89,7 +89,7 @@ def _no_plan(result: PlanResult) -> Iterator[str]:
 
 
 def request_facts(intent: Intent) -> dict[str, str]:
-    """What a request asks for, as it is in force: title to value."""
+    """The facts that a request asks for, as they are in force: title to value."""
     load, hardware, serving = intent.workload, intent.hardware, intent.serving
     facts: dict[str, Any] = {"model": intent.model.name}
     if hardware is None:

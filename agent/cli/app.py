@@ -1,7 +1,7 @@
 """The command group, and the one place where errors become a line on stderr and an exit status.
 
 Exit statuses: 0 done and valid; 1 the answer is no; 2 the call or the input is wrong; 3 a service that was asked for
-failed; 130 interrupted. An error that is none of ours is a bug and keeps its traceback.
+failed; 130 interrupted. Any other error is a bug and keeps its traceback.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ from .serving import serve_command
 from .showing import show_command
 from .sweep import sweep_command
 
-# What a command does, as a terminal shows it where that takes longer; those that show it themselves are not here.
+# The line that a terminal shows while a slow command runs; commands that show it themselves are not here.
 _DOES = {
     "plan": "planning", "search": "searching", "validate": "checking every rule", "fix": "repairing",
     "verify": "replaying the certificate", "estimate": "estimating", "expand": "unrolling", "show": "drawing",
     "compare": "comparing", "export": "exporting", "import": "importing", "fidelity": "predicting rows",
     "measure": "timing kernels", "calibrate": "fitting", "replay": "replaying", "doctor": "asking the endpoint",
 }  # fmt: skip
-# What begins with a dash and is words: an item of a list, or a rule above the front matter of a page.
+# Words that begin with a dash: an item of a list, or a rule above the front matter of a page.
 _DASHED_WORDS = re.compile(r"-(?:-*\s|[^\s-][^=]*\s)")
 
 

@@ -56,14 +56,14 @@ _FIELDS = {
     "reserve_replicas": "reserve_replicas",
     "headroom": "headroom",
 }
-# What is served.
+# Options on the load.
 _LOAD = (
     click.option("--input-tokens", type=TOKEN_COUNT, help="Prompt length; k is 1024."),
     click.option("--output-tokens", type=TOKEN_COUNT, help="Tokens to generate; k is 1024."),
     click.option("--concurrency", type=REQUEST_COUNT, help="Requests in flight, over the whole deployment."),
     *LOAD,
 )
-# What a deployment is of, on which hardware, for which load and limits, in which formats.
+# Options on the model, the hardware, the load and its limits, and the formats.
 _SETTING = (
     click.option("--model", type=TEXT, help="Catalogue name, path of a config.json, or a config in JSON."),
     click.option(
@@ -185,7 +185,7 @@ def asked(
 
 
 def request_text(parts: tuple[str, ...]) -> str | None:
-    """The REQUEST of a call in one text; `None` where there is none.
+    """The REQUEST of a call in one text; `None` if there is no argument.
 
     Raises:
         InputError: it is too long or not UTF-8.
@@ -203,7 +203,7 @@ Stated = tuple[dict[str, Any], str]
 
 
 def said_of_options(options: dict[str, Any]) -> Said:
-    """What the options of the call say, each field with the option that it came from.
+    """The statements of the call's options, each field with the option that it came from.
 
     Raises:
         InputError: an inline model config is not a JSON object.
@@ -271,7 +271,7 @@ def _stated_load(options: dict[str, Any]) -> Iterator[Stated]:
 
 
 def _stated_choices(options: dict[str, Any]) -> Iterator[Stated]:
-    """What the plan may and must do."""
+    """The options on what the plan may and must do."""
     if options.get("relax"):
         names = tuple(dict.fromkeys(options["relax"]))
         yield {"relaxations": names}, " ".join(f"--relax {name}" for name in names)

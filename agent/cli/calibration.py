@@ -157,7 +157,7 @@ def calibrate_command(
 
 
 def _name(name: str | None, output: Path | None, file: Path) -> str:
-    """What the calibration is called: as stated, or by the file that it goes to or comes from."""
+    """The name of the calibration: as stated, or from the file that it goes to or comes from."""
     stem = (file if output is None or is_standard(output) else output).stem
     title = name or "".join(letter for letter in stem if letter.isprintable()) or "own"
     if not title.isprintable() or len(title) > _MAX_NAME:

@@ -189,7 +189,7 @@ def estimate_command(
 
 
 def _broken_rules(read: ReadDocument) -> list[str]:
-    """The rules that a document breaks, each once; warnings are none."""
+    """The rules that a document breaks, each once; warnings do not count."""
     from ...tools.validate import validate_read
 
     violations = validate_read(read).violations

@@ -30,7 +30,7 @@ def endpoint_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def endpoint_flags(options: dict[str, Any]) -> EndpointFlags:
-    """What the call says of the endpoint; takes its options out of `options`."""
+    """The flags of the call for the endpoint; takes its options out of `options`."""
     from ..model.settings import EndpointFlags
 
     return EndpointFlags(

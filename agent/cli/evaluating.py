@@ -178,7 +178,7 @@ def _bar(text: str) -> tuple[str, float]:
 
 
 def _missed(evaluation: Evaluation, name: str, share: float) -> str | None:
-    """What to say where a rung is below its bar at the end."""
+    """A line that says so if a rung is below its bar at the end."""
     summary = evaluation.summary
     if name == "solved":
         reached = summary.solved / summary.cases
@@ -191,7 +191,7 @@ def _missed(evaluation: Evaluation, name: str, share: float) -> str | None:
 
 
 def _solver(options: dict[str, Any], dataset_hash: str) -> Solver:
-    """Who proposes, as the call says.
+    """The solver that the call names.
 
     Raises:
         InputError: there is no such solver, or it takes no such option.

@@ -57,7 +57,7 @@ def _form_of(output: Path | None) -> str | None:
     """The form that the ending of a file names; `None` for the report.
 
     Raises:
-        InputError: it is none of a form.
+        InputError: no form has that ending.
     """
     ending = "" if output is None or is_standard(output) else output.suffix.lower()
     if output is not None and ending not in _ENDINGS:

@@ -262,7 +262,7 @@ def dtype_names() -> Sequence[str]:
 
 
 def objective_names() -> Sequence[str]:
-    """What a plan may be made best for."""
+    """The objectives that a plan may be made for."""
     from ...tools.plan.document import Objective
 
     return get_args(Objective)

@@ -134,7 +134,7 @@ def lengths_of(options: dict[str, Any]) -> RequestLengths | None:
 
 
 def prefixes_of(options: dict[str, Any]) -> SharedPrefixes | None:
-    """What the options say that prompts share.
+    """The shared prefixes that the options state.
 
     Raises:
         UsageError: a trace states it too.

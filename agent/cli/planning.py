@@ -100,7 +100,7 @@ def _by_model(
     reader: ModelReader | None,
     options: dict[str, Any],
 ) -> int:
-    """Plan with a language model. That it did not answer is said beside the plan that there is.
+    """Plan with a language model; if it does not answer, say so beside the plan.
 
     Raises:
         ServiceError: it did not, and nobody but a model was to propose.

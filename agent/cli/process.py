@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 EXIT_INTERRUPTED = 130
 _OUTPUT, _ERRORS = 1, 2
-# What a scheduler sends before it kills, and a terminal that is closed: an interrupt after which nothing goes on.
+# What a scheduler sends before it kills, or a closed terminal: after such an interrupt nothing goes on.
 _ENDS = (signal.SIGTERM, *((signal.SIGHUP,) if hasattr(signal, "SIGHUP") else ()))
 _AGAIN_AFTER_S = 0.01
 _STARTS_WORKERS = os.path.join("multiprocessing", "process.py")  # noqa: PTH118 - the end of a file name
@@ -99,7 +99,7 @@ class _Stream(io.FileIO):
         try:
             return self._written(data)
         except OSError as error:
-            # What is left in the buffers would be written, and fail, once more when the interpreter ends.
+            # Else what is left in the buffers would be written, and fail, once more when the interpreter ends.
             self._is_given_up = True
             if self.fileno() == _OUTPUT and not isinstance(error, BrokenPipeError):
                 _failures.append(f"standard output: {error.strerror or error}")
@@ -171,7 +171,7 @@ class Interrupts:
         return False
 
     def on_unraisable(self, raised: sys.UnraisableHookArgs) -> None:
-        """What a finalizer raised is shown; of an interrupt nothing is: it comes again, behind the finalizer."""
+        """Show what a finalizer raised, unless it is an interrupt: that comes again, behind the finalizer."""
         if not issubclass(raised.exc_type, KeyboardInterrupt):
             sys.__unraisablehook__(raised)
 

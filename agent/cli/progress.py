@@ -1,4 +1,4 @@
-"""What long work does, on stderr where a person watches, and nothing anywhere else."""
+"""Shows what long work does, on a stderr that a person watches and nowhere else."""
 
 from __future__ import annotations
 

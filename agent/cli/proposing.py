@@ -65,7 +65,7 @@ proposer_options = proposer_options_of("in all")
 
 
 def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]:
-    """The agent that is to propose, and who is to read the request beside the rules; `None`: nobody but the tools.
+    """The agent that proposes, and the reader beside the rules; `None`: the tools alone.
 
     Raises:
         InputError: a language model is asked for and no endpoint or no model is named, or a setting cannot be.
@@ -109,7 +109,7 @@ def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]
 
 
 def reader_of(options: dict[str, Any]) -> ModelReader | None:
-    """Who is to read the request beside the rules, of a command in which no model proposes; takes its options out.
+    """The reader beside the rules, for a command in which no model proposes; takes its options out of `options`.
 
     Raises:
         InputError: `--reader model` with no endpoint or no model named, or a setting cannot be.

@@ -113,7 +113,7 @@ def show_command(
 
 
 def _form_of(asked: list[str], output: Path | None) -> Form | None:
-    """The form that is asked for, by name or by the ending of the file; `None` where the list is.
+    """The form that is asked for, by name or by the ending of the file; `None` if the list is.
 
     Raises:
         UsageError: two are.

@@ -139,7 +139,7 @@ def write_file(path: Path, content: str | bytes) -> None:
 
 
 def write_files(contents: Mapping[Path, str | bytes | None], report: Callable[[frozenset[Path]], None]) -> None:
-    """Write each file, then `report` with those that were not to be written: a report is shown without them, too.
+    """Write each file, then call `report` with those that could not be written: a report is shown without them, too.
 
     `-` is standard output, which then has that document and nothing else: where there is none (`None`), the report is
     on standard error.

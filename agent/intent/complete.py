@@ -1,4 +1,4 @@
-"""From what was said to a whole `Intent`: later statements win, the rest is filled by stated assumptions.
+"""Completes statements to a whole `Intent`: later statements win, the rest is filled by stated assumptions.
 
 Every value that nobody stated is listed in `Intent.assumptions` with its reason. It refuses what cannot be completed
 without a guess (no model), and lengths that the model cannot hold.
@@ -57,7 +57,7 @@ def complete(*said: Said) -> Intent:
     workload, concurrency_open = complete_workload(merged, notes)
     workload = within_context(merged, workload, architecture, notes)
     check_lengths(merged, workload, entry, architecture)
-    # Of a checkpoint that is not known the config is its base's: the format is what its name states.
+    # If a checkpoint is not known, the config is its base's, and the format is the one that its name states.
     named = None if entry.unknown is None else named_format(entry.name)
     formats = complete_precision(merged, named or architecture.native_precision, accelerator)
     notes.assumptions.extend(formats.assumptions)

@@ -70,7 +70,7 @@ def complete_hardware(said: Said, accelerator: Accelerator, notes: Notes) -> Har
 
 
 def inside_nodes(accelerator: str) -> Assumption:
-    """That only replicas that stay in a node are looked at, since nobody named the network between nodes."""
+    """The assumption that only replicas inside a node are looked at, since the network between nodes is unknown."""
     reason = (
         f"how fast nodes of {accelerator} send to each other is not known: only replicas that stay in a node were "
         f"looked at; {SAY_NETWORK} to have all"

@@ -47,7 +47,7 @@ class HardwareChoice(FrozenModel):
     gpus_per_node: int
     intra_node_bw_gb_s: float | None = None
     inter_node_bw_gb_s: float | None = None
-    # Not a part of what is shown and stated again: where a number is edited it is that number.
+    # Neither shown nor stated again: an edited number of GPUs is that number.
     is_most: bool = Field(default=False, exclude=True)
 
     @property

@@ -1,4 +1,4 @@
-"""What completing a request assumes, as it goes along: each value that nobody stated, with its reason."""
+"""The assumptions that completing a request makes as it goes: each value that nobody stated, with its reason."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _LEAST_CHARACTERS = 3
 
 
 def language_of(text: str, earlier: Iterable[str] = ()) -> Language:
-    """The language of `text`; what has no sentence in it ("/undo", "TP16?") is of the language of what was said before.
+    """The language of `text`; a text without a sentence ("/undo", "TP16?") takes the language of the turns before.
 
     `earlier` is what the person said before, oldest first.
     """

@@ -33,7 +33,7 @@ class Brief(Struct):
     cut: list[str] = field(default_factory=list[str])
 
     def structured(self) -> dict[str, Any]:
-        """What a tool gives to programs."""
+        """The answer of a tool for programs."""
         answer = {} if self.answer is None else {"answer": self.answer}
         return {**answer, "kept": self.kept, "cut": self.cut}
 

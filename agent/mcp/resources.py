@@ -1,4 +1,4 @@
-"""What a client can read by an address: knowledge, rules, catalogues, schemas, and the plans that are kept."""
+"""Resources that a client reads by an address: knowledge, rules, catalogues, schemas, and the plans that are kept."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Resources(Struct, frozen=True):
     is_shared: bool
 
     def page(self, cursor: str | None) -> ListResourcesResult:
-        """One page of what there is; `cursor` is the place at which it begins.
+        """One page of the resources; `cursor` is the place at which it begins.
 
         Raises:
             InputError: no page begins there.
@@ -99,10 +99,10 @@ class Resources(Struct, frozen=True):
             yield Resource(uri=item.handle, name=name, title="A kept plan", mime_type=_JSON, size=item.size_bytes)
 
     def read(self, address: str) -> ReadResourceResult:
-        """What lies at `address`.
+        """The resource at `address`.
 
         Raises:
-            InputError: nothing does.
+            InputError: there is no resource.
         """
         parts = _ADDRESS.fullmatch(address)
         if parts is None:

@@ -1,4 +1,4 @@
-"""The JSON schemas of a tool: of what it takes, as short as a model needs them, and of the answer that it gives."""
+"""The JSON schemas of a tool: of its input, as short as a model needs it, and of its answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _HANDLE_TOO = f" Or a kept plan: {HANDLE_FORM}."
 WHOLE = "whole"
 # An answer with more fields is an entry of a catalogue, and its names speak for themselves.
 _MOST_FIELDS = 30
-# What a call is held to without its schema saying so.
+# Keywords that hold for a call although its schema does not show them.
 _DROPPED = frozenset({"title", "maxLength", "propertyNames"})
 _WHOLE_FIELD: Schema = {
     "type": "boolean",
@@ -26,7 +26,7 @@ _WHOLE_FIELD: Schema = {
 
 
 def input_schema(operation: Operation[Any, Any]) -> Schema:
-    """What the tool of an operation takes: its question, and whether the answer is wanted whole."""
+    """The input of an operation's tool: its question, and whether the answer is wanted whole."""
     schema = _shortened(operation.asked.model_json_schema())
     for name in operation.plan_fields:
         field = schema["properties"][name]
@@ -57,9 +57,9 @@ def _shortened(node: Any) -> Any:
 
 
 def output_schema(operation: Operation[Any, Any]) -> Schema:
-    """What the tool of an operation gives: the answer, with handles in place of documents, and what was cut of it.
+    """The output of an operation's tool: the answer, with handles in place of documents, and what was cut of it.
 
-    Of an answer its fields and their kinds, no deeper: clients hold the schemas of all tools at once.
+    The answer has its fields and their kinds, no deeper: clients hold the schemas of all tools at once.
     """
     kinds = [_answer_schema(kind) for kind in operation.answers]
     return {

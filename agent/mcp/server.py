@@ -121,7 +121,7 @@ class _Handlers:
         return await self._read(lambda: prompt(params.name, params.arguments or {}, self._bench.shelf))
 
     async def _read(self, work: Callable[[], T]) -> T:
-        """What `work` gives; what it refuses is an error of the protocol."""
+        """The result of `work`; what it refuses is an error of the protocol."""
         try:
             return await self._run(work, is_long=False)
         except ShardwrightError as error:

@@ -1,4 +1,4 @@
-"""Cuts JSON values to a size: of what takes most room a quarter goes, again and again, and each keeps its type."""
+"""Cuts JSON values to a size: the largest part loses a quarter, again and again, and every part keeps its type."""
 
 from __future__ import annotations
 

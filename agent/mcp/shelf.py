@@ -57,7 +57,7 @@ class Shelf:
         return handle
 
     def text(self, handle: str) -> str:
-        """What is kept under `handle`.
+        """The text under `handle`.
 
         Raises:
             InputError: nothing is, or not any more.

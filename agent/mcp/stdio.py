@@ -34,7 +34,7 @@ def serve_stdio(agent: Agent | None = None) -> int:
 
 async def _serve(wire: tuple[int, int], agent: Agent | None) -> int:
     server = mcp_server(Gates(Limits(job_s=_CALL_S, wait_s=_CALL_S)).run, Bench(Shelf(), agent))
-    # Who started this process may have it ignore some.
+    # The parent process may have this one ignore some signals.
     signals = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
     ended_by = 0
     with anyio.open_signal_receiver(*signals) as received:

@@ -48,7 +48,7 @@ class OperationTool(Struct, frozen=True, dict=True):
         )
 
     def call(self, arguments: dict[str, Any], bench: Bench) -> CallToolResult:
-        """The answer to a call, or in one line why there is none; in the thread that does the work."""
+        """The answer to a call, or one line on why there is none; runs in the thread that does the work."""
         try:
             return self._answered(dict(arguments), bench)
         except ShardwrightError as error:
@@ -90,7 +90,7 @@ class OperationTool(Struct, frozen=True, dict=True):
 
 
 class Bench(Struct, frozen=True):
-    """What tools work with: the shelf of plans, and whom to ask where a language model is wanted."""
+    """What tools work with: the shelf of plans, and the agent to ask if a language model is wanted."""
 
     shelf: Shelf
     agent: Agent | None = None
@@ -100,7 +100,7 @@ TOOLS = {operation.name: OperationTool(operation) for operation in OPERATIONS}
 
 
 def refused(message: str) -> CallToolResult:
-    """The answer that says why there is none."""
+    """The answer that says why a call is refused."""
     return CallToolResult(content=[TextContent(text=short_line(told_to_client(message, MCP)))], is_error=True)
 
 

@@ -26,9 +26,9 @@ from ..serve.jobs import in_thread
 
 MOST_MESSAGE_BYTES = 32 << 20
 _PIECE_BYTES = 1 << 16
-# After the end of what comes in, answers that are still due are waited for so long.
+# After the input ends, answers that are still due are waited for so long.
 _LAST_ANSWERS_S, _LOOKED_UP_AFTER_S = 3.0, 0.01
-# Of a message that is refused the id is looked for among its first fields.
+# The id of a refused message is looked for among its first fields.
 _HEAD_BYTES = 1000
 _ID = re.compile(rb'\s*\{[^{}\[\]]{0,300}?"id"\s*:\s*(?:(?P<number>-?\d{1,18})\b|"(?P<name>[^"\\]{0,200})")')
 
@@ -94,7 +94,7 @@ class Wire:
                         else:
                             self._unanswered += isinstance(message, JSONRPCRequest)
                             await come_in.send(SessionMessage(message))
-                    # Who pipes requests in closes the pipe at once, and waits for the answers.
+                    # A client that pipes requests in closes the pipe at once, and waits for the answers.
                     with anyio.move_on_after(_LAST_ANSWERS_S):
                         while self._unanswered > 0:
                             await anyio.sleep(_LOOKED_UP_AFTER_S)

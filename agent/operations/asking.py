@@ -130,7 +130,7 @@ class Request(Setting, Traced):
         return stated if trace is None else {**stated, "trace": trace}
 
     def intent(self) -> Intent:
-        """What is asked, complete, with stated assumptions.
+        """The complete intent that is asked for, with stated assumptions.
 
         Raises:
             InputError: as `shardwright.plan`.

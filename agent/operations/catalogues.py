@@ -1,4 +1,4 @@
-"""What is looked up: `rules`, `models`, `hardware`, all or one of them, and `explain`, from the knowledge base."""
+"""Look-ups: `rules`, `models`, `hardware`, all or one of them, and `explain`, from the knowledge base."""
 
 from __future__ import annotations
 

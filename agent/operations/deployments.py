@@ -1,4 +1,4 @@
-"""What is asked about a deployment: `plan` and `search` one, `import` what runs today, `compare` two of them."""
+"""Operations on a deployment: `plan` and `search` one, `import` what runs today, `compare` two of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked of a plan document: `validate`, `fix` (of any proposal), `estimate`, `export` and `show`."""
+"""Operations on a plan document: `validate`, `fix` (of any proposal), `estimate`, `export` and `show`."""
 
 from __future__ import annotations
 

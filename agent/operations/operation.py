@@ -21,7 +21,7 @@ WIDTH = 100
 # Faults of a question that a refusal names.
 MOST_FAULTS = 5
 
-# What is expected where a value is of another kind, by pydantic's names of the fault.
+# The expected kind of value, by pydantic's names of the fault.
 _EXPECTED = {
     ("dict_type", "model_type", "model_attributes_type"): "an object",
     ("string_type",): "a text",
@@ -102,7 +102,7 @@ class Operation(Struct, Generic[Asked, Answered], frozen=True):
 
 
 def faults_of(error: ValidationError) -> Iterator[str]:
-    """What is wrong, fields that there are not first: one that is missing may stand under such a name."""
+    """Faults in words, unknown fields first: a missing field may stand under such a name."""
     errors = error.errors(include_url=False, include_input=False)
     faults: dict[str, list[str]] = {}
     for entry in sorted(errors, key=lambda fault: fault["type"] != "extra_forbidden"):

@@ -13,7 +13,7 @@ from .reader import ModelReader
 
 
 def read_again(recorded: RecordedReading, client: ModelClient, budget: Budget, max_output_tokens: int) -> Iterator[str]:
-    """What differs from `recorded` where `client` answers as then; what it takes is charged to `budget`.
+    """Differences from `recorded` when `client` answers as it did then; what that takes is charged to `budget`.
 
     Raises:
         InputError: a recorded answer cannot be read.

@@ -22,7 +22,7 @@ _ROUNDING = 0.05
 # The least share of the rules' fields that a reading of the whole text has.
 _WHOLE = 2 / 3
 _FOURS = frozenset({"fp4", "nvfp4", "mxfp4"})
-# What is refused for good: no reading of other words makes it possible.
+# Refusals for good: no reading of other words makes the request possible.
 _FOR_GOOD = re.compile(r"not planned by this tool(?!: mixed accelerators \()|characters|relaxation", re.I)
 # The field that a refusal is about, where it does not say so itself.
 _ABOUT = (
@@ -79,7 +79,8 @@ def is_left_alone(base: Said, name: str, value: Any) -> bool:
     if name == "model":
         return base.model_config_object is not None
     if name == "weights":
-        # A format that the model reads as one of a choice leaves the choice; one that nobody named ends it.
+        # A format that the model reads as one of several to choose from leaves the choice open; one that nobody named
+        # ends it.
         return base.precisions is not None and (
             not base.precisions.is_open
             or (len(base.precisions.named) > 1 and any(choice.weights == value for choice in base.precisions.named))
@@ -108,7 +109,7 @@ def is_final(refusal: RequestError) -> bool:
 
 
 def is_whole(base: Said, reading: Verified) -> bool:
-    """Whether a model read most of what the rules read, so that what it leaves out may well be left out."""
+    """Whether a model read most of what the rules read, so that what it leaves out is probably not meant."""
     theirs = base.words.keys() & MODEL_FIELDS
     return len(theirs & reading.read) >= _WHOLE * len(theirs)
 

@@ -1,4 +1,4 @@
-"""What a model answers when it reads a request: facts with the words that they follow from, in a strict schema."""
+"""The answer of a model that reads a request: facts with the words that they follow from, in a strict schema."""
 
 from __future__ import annotations
 

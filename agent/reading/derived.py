@@ -108,7 +108,7 @@ def _written(words: str) -> set[float]:
 
 
 def _candidates(field: str, words: str, numbers: frozenset[float]) -> Iterator[float]:
-    """What the numbers of `words` may stand for in a field."""
+    """The values that the numbers of `words` may stand for in a field."""
     sizes = [
         float(mention.gpus_per_node)
         for mention in hardware.mentions(words)

@@ -15,7 +15,7 @@ from .derived import TOKEN_FIELDS, derived
 from .found import UnverifiedError
 from .working import worked
 
-# Of these a sum is rounded to a whole number.
+# For these fields a sum is rounded to a whole number.
 _WHOLE = frozenset(
     {"concurrency", "nodes", "gpus", "gpus_per_node", "max_batch", "reserve_replicas", "turns", *TOKEN_FIELDS}
 )

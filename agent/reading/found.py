@@ -28,14 +28,14 @@ class Found(Struct, frozen=True):
 
 
 class Verified(Struct):
-    """What stands of a reading: fields of `Said` by name, constraints and relaxations; `dropped` says what does not."""
+    """The verified part of a reading: fields of `Said`, constraints and relaxations; `dropped` lists the rest."""
 
     fields: dict[str, Found] = field(default_factory=dict[str, Found])
     constraints: list[Constraint] = field(default_factory=list[Constraint])
     relaxations: dict[Relaxation, str] = field(default_factory=dict[Relaxation, str])
     dropped: list[str] = field(default_factory=list[str])
     not_understood: list[str] = field(default_factory=list[str])
-    # What has to be settled before anything can be planned.
+    # Questions to settle before anything can be planned.
     asks: list[str] = field(default_factory=list[str])
     # Why an accelerator, or a model, that is named cannot be planned for.
     unknown_part: str | None = None

@@ -36,7 +36,7 @@ from .merge import AmbiguousError, Merge
 from .spread import is_spread, with_other_side
 from .wording import shown, stands_in, unread, worded
 
-# What is refused, or supposed, where nothing says it: never left to what a model forgets.
+# Fields whose absence is refused or filled by assumption: never left to what a model forgets.
 _NAMES = frozenset({"model", "accelerator"})
 
 
@@ -203,7 +203,7 @@ def _of_rules_alone(merge: Merge, reading: Verified) -> Iterator[str]:
 
 
 def _understood(refusal: RequestError) -> Said:
-    """What the rules had understood before they refused, less the field that they refused."""
+    """What the rules understood before they refused, without the field that they refused."""
     fields: dict[str, Any] = {}
     words: dict[str, str] = {}
     for part in refusal.understood:

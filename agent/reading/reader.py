@@ -65,7 +65,7 @@ class ModelReader(Struct, dict=True):
 
     @cached_property
     def budget(self) -> Budget:
-        """What is left to ask the model with: all of it, at first."""
+        """The budget that is left to ask the model with: all of it, at first."""
         return Budget.start(self.limits, self.prices, self.deadline)
 
     def read(self, source: Source, why_not: str | None = None) -> Said:
@@ -152,9 +152,9 @@ def read_by_both(source: Source, rules: Said | RequestError, answer: ReadingAnsw
 
 
 def _read_on(source: Source, rules: Said | RequestError, reading: Verified) -> Said | None:
-    """What the rules read of a text that they refused for its model, where the name that the model reads stands in it.
+    """What the rules read of a text that they refused for its model, if the text has the name that the model reads.
 
-    `None` where they refused nothing, or that is no help. The name itself is left to the model's reading.
+    `None` if they refused nothing, or that does not help. The name itself is left to the model's reading.
     """
     name = reading.fields.get("model")
     if not isinstance(rules, RequestError) or name is None:

@@ -33,7 +33,7 @@ class Source(Frozen):
         )
 
     def rules(self) -> Said | RequestError:
-        """What the rules read of it, or how they refuse it.
+        """What the rules read of the texts, or how they refuse them.
 
         Raises:
             InputError: a name in it leads to what cannot be read.

@@ -34,7 +34,7 @@ def stands_in(words: str, quote: str) -> bool:
 
 
 def unread(base: Said, quotes: Iterable[str], not_understood: Iterable[str], *, is_whole: bool) -> Iterator[str]:
-    """What neither the rules (`base`) nor the model understood; `quotes` are of what the model did.
+    """What neither the rules (`base`) nor the model understood; `quotes` are the words that the model did.
 
     Numbers and words that the rules could not place are left out where the model read the whole text.
     """

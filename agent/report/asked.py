@@ -98,7 +98,7 @@ def constraint_lines(policy: PolicyBlock) -> Iterator[str]:
 
 
 def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
-    """What sounds like a demand and was not understood, as one of the first lines of a report."""
+    """First line: what sounds like a demand and was not understood."""
     if not_acted_on:
         yield f"Not acted on: {'; '.join(value_text(text, 160) for text in not_acted_on)}"
 
@@ -114,7 +114,7 @@ def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
 
 
 def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
-    """That nobody named the hardware, or how much of it, as one of the first lines of a report."""
+    """First line: that nobody named the hardware, or how much of it."""
     hardware = next((assumption for assumption in assumptions if assumption.field == "hardware"), None)
     if hardware is not None and isinstance(hardware.value, str) and ":" not in hardware.value:
         nodes, _, gpus = hardware.value.partition("x")
@@ -144,7 +144,7 @@ def trace_lines(trace: str | None) -> Iterator[str]:
 
 
 def silence_lines(use: ModelUse | None) -> list[str]:
-    """That a language model was asked and did not answer, or to no use, as one of the first lines of a report."""
+    """First line: that a language model was asked and did not answer, or to no use."""
     if use is None or use.status == "infeasible":
         return []
     if use.silence is not None:
@@ -156,13 +156,13 @@ def silence_lines(use: ModelUse | None) -> list[str]:
 
 
 def left_out_lines(left_out: Sequence[str]) -> Iterator[str]:
-    """What was not looked at for want of time, as one of the first lines of a report."""
+    """First line: what was not looked at for want of time."""
     if left_out:
         yield f"The time limit was over (--time-limit): not looked at: {'; '.join(left_out)}"
 
 
 class Understanding(Protocol):
-    """What a result says of the request: how it was read, and what was assumed."""
+    """What a result states about the request: how it was read, and what was assumed."""
 
     @property
     def readings(self) -> tuple[str, ...]:
@@ -171,7 +171,7 @@ class Understanding(Protocol):
 
     @property
     def assumptions(self) -> tuple[Assumption, ...]:
-        """What nobody stated."""
+        """The values that nobody stated."""
         ...
 
 

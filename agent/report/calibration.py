@@ -44,7 +44,7 @@ _MEANINGS = {
 
 
 def render_measure(report: MeasureReport, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:
-    """What `measure` timed, and where it went."""
+    """The report of `measure`: what was timed, and where it went."""
     device = report.device if report.device == report.gpu else f"{report.device} ({report.gpu})"
     many = f"{report.devices} x " if report.devices > 1 else ""
     where = "" if saved_as is None else f", in {saved_as}"
@@ -69,7 +69,7 @@ def _counts(report: MeasureReport) -> Table:
 def render_calibration(
     report: CalibrationReport, *, title: str, width: int, bold: bool = False, saved_as: Path | None = None
 ) -> str:
-    """What was learned from the file that `title` names."""
+    """The report of `calibrate`: what was learned from the file that `title` names."""
     where = "" if saved_as is None else f", in {saved_as}"
     use = "" if saved_as is None else f"Use it: --calibration {saved_as} on estimate and plan."
     sections = [section("", f"Calibration {one_line(report.calibration.name)} from {title}{where}", use or None)]

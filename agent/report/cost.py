@@ -1,4 +1,4 @@
-"""What a plan costs: by the token, by the hour, and in energy."""
+"""The cost of a plan: by the token, by the hour, and in energy."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cost_text(cost: CostEstimate, used_gpus: int) -> str:
 
 
 def energy_text(energy: EnergyEstimate, gpus: int) -> str:
-    """What an output token takes, and what all boards draw."""
+    """The energy that an output token takes, and the power that all boards draw."""
 
     def span(ends: Interval) -> str:
         return "–".join(figure(end) for end in ends)

@@ -138,7 +138,7 @@ def growing_line(tpot: str, rate: str) -> str:
 
 
 def range_lines(ranges: Ranges | None) -> Iterator[str]:
-    """What a range beside a figure is, where there is one."""
+    """A line that explains the ranges beside figures, if there are any."""
     if ranges is not None and any(value is not None for _, value in ranges):
         yield say("90% range: 90% of the measured runs of such deployments lay as near to their predictions")
 
@@ -177,7 +177,7 @@ def load_section(estimate: PerformanceEstimate) -> Section:
 
 
 def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
-    """What prefix caches had of prompts, and by what it was computed."""
+    """The share of prompts that prefix caches held, and how it was computed."""
     cache = estimate.load.prefix_cache
     if cache is None:
         return None
@@ -186,7 +186,7 @@ def _prefix_cache(estimate: PerformanceEstimate) -> str | None:
 
 
 def host_memory_lines(estimate: PerformanceEstimate) -> Iterator[str]:
-    """What memory of the host has of prompts, where some keeps KV cache, and what it is worth."""
+    """The share of prompts that host memory held, if it keeps KV cache, and what that is worth."""
     cache = estimate.load.prefix_cache
     host = None if cache is None else cache.host_memory
     if cache is None or host is None:

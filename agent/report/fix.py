@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ...tools.autofix.result import AppliedFix, FixResult
     from ...tools.verify import Verification
 
-# What of a finding on idle devices is the same in every stage: "attention leaves 2 of 4 devices idle".
+# The part of a finding on idle devices that is the same in every stage: "attention leaves 2 of 4 devices idle".
 _IDLE = re.compile(r"(\S+)(?: in stage \S+)?( leaves \d+ of \d+ devices idle).*")
 OPERATIONS_SHOWN = 4
 FIXES_SHOWN = 30
@@ -29,7 +29,7 @@ LOAD_CHANGES_SHOWN = 30
 _VALUE_SHOWN = 90
 # How notes begin on what was no JSON.
 _MENDED = "mended: "
-# What withholds fixes, as it is asked for on the command line.
+# The options that withhold fixes.
 _FLAGS = {"safe_only": "--safe-only", "rules": "--rule"}
 
 
@@ -104,7 +104,7 @@ def _costs(result: FixResult) -> Iterator[str]:
 
 
 def _strategy(result: FixResult) -> list[Section]:
-    """What became of the strategy, where it could not be kept."""
+    """What became of the strategy, if it could not be kept."""
     replanned = result.replanned
     if replanned is None:
         return []
@@ -188,7 +188,7 @@ def _line(value: object) -> str:
 
 
 def render_verification(verification: Verification, *, title: str, width: int, bold: bool = False) -> str:
-    """What the replay of the certificate called `title` showed."""
+    """The report of `verify`: what the replay of the certificate called `title` showed."""
     failed = [check for check in verification.checks if not check.holds]
     head = (
         f"Confirmed: {title}, {count_text(len(verification.checks), 'check')}"

@@ -39,7 +39,7 @@ def render_import(imported: Imported, *, width: int, bold: bool = False, saved_a
 
 
 def _flags(imported: Imported) -> Iterator[str]:
-    """What an export to the same engine writes again, and what it does not."""
+    """The flags that an export to the same engine writes again, and those that it does not."""
     flags = None if imported.plan.serving is None else imported.plan.serving.flags
     if flags is not None:
         engine = ENGINES[imported.engine]

@@ -16,7 +16,7 @@ _GROUPS_SHOWN = 8
 
 
 def unheld_lines(estimate: PerformanceEstimate) -> Iterator[str]:
-    """That the engine serves no request of the load, which rule ME001 does not ask for."""
+    """A line that the engine serves no request of the load, which rule ME001 does not check."""
     if estimate.memory.unheld_request is not None:
         yield say("It would not serve: {why}", why=estimate.memory.unheld_request)
 
@@ -47,9 +47,7 @@ def memory_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool 
 
 
 def _memory_lines(estimate: PerformanceEstimate) -> list[str]:
-    """Lines on usable memory, what the KV cache takes, what the engine sets up for it, and the cache were it not
-    split.
-    """
+    """Lines on usable memory, the KV cache, what the engine sets up for it, and the cache if TP did not split it."""
     memory = estimate.memory
     lines = [
         f"Usable per GPU: {_usable(memory.per_device)}" + (f" ({memory.usable_from})" if memory.usable_from else ""),

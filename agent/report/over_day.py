@@ -54,7 +54,7 @@ def _what_holds(day: OverDay) -> str:
 
 
 def _too_many(day: OverDay) -> list[str]:
-    """That the hardware that was named is too small for the peak and its reserve."""
+    """A line that the named hardware is too small for the peak and its reserve."""
     most = max(step.gpus for step in day.steps)
     if day.gpus_named is None or most <= day.gpus_named:
         return []
@@ -131,7 +131,7 @@ def _usd(cost: DayCost) -> str:
 
 
 def _layouts(day: OverDay) -> list[str]:
-    """What the plan's layout takes beside the others that were sized, and beside the best of each hour."""
+    """The GPU-hours of the plan's layout beside the others that were sized, and beside the best of each hour."""
     if len(day.layouts) < 2:
         return ["No other layout was sized: whether another takes fewer GPU-hours is not known"]
     scaled = day.scaled

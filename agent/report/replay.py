@@ -50,7 +50,7 @@ def render_chat_replay(replayed: ChatReplay, *, title: str, width: int, bold: bo
 
 
 def _course(recorded: Transcript) -> Iterator[tuple[str, str, str]]:
-    """Turn by turn: what the model did, and what was said of it."""
+    """Turn by turn: what the model did, and the verdict of the tools."""
     did, verdicts, turn = "", list[str](), 0
     for step in recorded.steps:
         if step.kind in ("reply", "fault"):

@@ -111,7 +111,7 @@ def ranking_section(answer: SearchAnswer, top: int) -> Section:
 
 
 def _remark(candidate: Candidate, workload: WorkloadBlock) -> str:
-    """What stands against a candidate, else the limits that it just holds."""
+    """What speaks against a candidate, else the limits that it just holds."""
     if candidate.why_not:
         return "; ".join(candidate.why_not)
     warned = [f"warned of: {', '.join(candidate.warnings)}"] if candidate.warnings else []

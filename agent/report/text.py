@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 NONE = "–"
-# What the parts of a bar are drawn with, in their order.
+# The characters of the parts of a bar, in their order.
 MARKS = "█▓▒░"
 _INDENT = 2
 _GAP = 2
@@ -126,7 +126,7 @@ def _fitted(table: Table, width: int) -> Table | Bullets:
 
 
 def _least_widths(table: Table) -> list[int]:
-    """What each column needs: one that wraps at most `_LEAST_WRAPPED`."""
+    """The least width of each column: at most `_LEAST_WRAPPED` for one that wraps."""
     from rich.cells import cell_len
 
     widths: list[int] = []
@@ -232,17 +232,17 @@ def ms_text(value_ms: float) -> str:
 
 
 def ms_of(value: float | None) -> str:
-    """The text of `value`, a dash where there is none."""
+    """The text of `value`, or a dash if it is absent."""
     return NONE if value is None else ms_text(value)
 
 
 def figure_of(value: float | None) -> str:
-    """The text of `value`, a dash where there is none."""
+    """The text of `value`, or a dash if it is absent."""
     return NONE if value is None else figure(value)
 
 
 def bytes_of(value: int | None) -> str:
-    """The text of `value`, a dash where there is none."""
+    """The text of `value`, or a dash if it is absent."""
     return NONE if value is None else bytes_text(value)
 
 

@@ -95,7 +95,7 @@ def _place_text(violation: Violation) -> str:
     return f"{place}: {violation.message}{detail}"
 
 
-# What a JSON Schema asks of a value, as people say it.
+# Bounds of a JSON Schema, as people say them.
 _BOUNDS = {"type": "{}", "minimum": "at least {}", "maximum": "at most {}", "exclusiveMinimum": "more than {}"}
 
 

@@ -23,7 +23,7 @@ from .refusals import RefusalError, broken, refusal_of
 T = TypeVar("T")
 Tell = Callable[[str, dict[str, Any]], None]
 Work = Callable[[Tell], bytes]
-# What is sent for an event of a name; the last ones are `answer` or `error`.
+# The bytes that are sent for an event of a name; the last events are `answer` or `error`.
 Frame = Callable[[str, bytes], bytes]
 
 NO_STORE = {"Cache-Control": "no-store"}

@@ -12,7 +12,7 @@ from .refusals import RefusalError
 from .settings import MIB, Limits
 
 _AGAIN_AFTER_S = 5
-# Of a body that is too large: what is read and dropped, and the longest pause in it.
+# A body that is too large: the bytes of it that are read and dropped, and the longest pause in them.
 _MOST_DROPPED_BYTES = 256 * MIB
 _PAUSE_S = 1.0
 
@@ -57,7 +57,7 @@ class BodyBounds:
 
     def _in_time(self, send: Send) -> Send:
         async def sent(message: Message) -> None:
-            # Who does not read holds what is sent in memory.
+            # A client that does not read makes us hold what is sent in memory.
             await asyncio.wait_for(send(message), self._limits.send_s)
 
         return sent

@@ -18,7 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from .refusals import RefusalError
 from .settings import Settings
 
-# What is shown before anybody has a token: the page that asks for one, and whether the server lives.
+# Paths that need no token: the page that asks for one, and whether the server lives.
 _OPEN_PATHS = ("/", "/favicon.ico", "/api/v1/health")
 _OPEN_FOLDER = "/static/"
 _READS = ("GET", "HEAD", "OPTIONS")
@@ -30,7 +30,7 @@ SECURITY_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
-# Of answers that are no page.
+# The policy of answers that are no page.
 _NO_PAGE = "default-src 'none'; frame-ancestors 'none'"
 
 
@@ -141,7 +141,7 @@ def _check_origin(headers: Headers) -> None:
 
 
 def urlsplit_host(origin: str) -> str | None:
-    """Host and port of an origin; `None` where it is none, as that of a sandboxed page."""
+    """Host and port of an origin; `None` if it has none, as that of a sandboxed page."""
     try:
         parts = urlsplit(origin.lower())
     except ValueError:

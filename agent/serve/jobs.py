@@ -1,4 +1,4 @@
-"""Work in threads: so much at once, so much waiting, each for so long, and none for nobody.
+"""Work in threads: bounded in number, in waiting and in time, and stopped when nobody waits for it.
 
 A job is stopped at its next checkpoint (`tools/checkpoint.py`) when its time is over, when who waited for it has gone
 away, or when the server ends. It keeps its place until its thread has really ended, so that work which is slow to stop

@@ -1,4 +1,4 @@
-"""What is seen of requests from outside: one line of log each, counts for Prometheus, and refusals as answers.
+"""Observes requests: one line of log each, counts for Prometheus, and refusals as answers.
 
 Nothing of what was asked or answered is in either: the method, the template of the route, the status and the time.
 """

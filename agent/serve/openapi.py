@@ -54,7 +54,7 @@ class Empty(Question):
     """Nothing is said yet."""
 
 
-# What is asked and answered beside the operations, by path and method.
+# The questions and answers of routes beside the operations, by path and method.
 _OTHERS: dict[tuple[str, str], tuple[type[BaseModel] | None, type[BaseModel]]] = {
     (SESSIONS, "post"): (Empty, SessionBegun),
     (SESSIONS, "get"): (None, SessionList),

@@ -21,7 +21,7 @@ from .parts import Parts
 from .refusals import RefusalError
 
 API = "/api/v1"
-# What is no field of a question: whether the report for people is wanted too.
+# A parameter beside the fields of a question: whether the report for people is wanted too.
 TEXT = "text"
 _YES, _NO = ("1", "true"), ("0", "false")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Parts:
     """The parts of one server.
 
-    `talks` are conversations that are known by what was said in them, `sessions` those that have an id.
+    `talks` are conversations that are recognised by their messages, `sessions` those that have an id.
     """
 
     def __init__(self, settings: Settings, agent: Agent | None = None, log: Callable[[str], None] | None = None):

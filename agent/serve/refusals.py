@@ -56,7 +56,7 @@ class RefusalError(Exception):
 
 
 def refusal_of(error: ShardwrightError) -> RefusalError:
-    """What the library refuses, as an answer."""
+    """A refusal of the library, as an answer."""
     is_of_service = isinstance(error, (ServiceError, EndpointError)) or not isinstance(error, InputError)
     message = told_to_client(str(error), HTTP)
     return RefusalError(502, "service", message) if is_of_service else RefusalError(400, "input", message)

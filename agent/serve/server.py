@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 from .connection import timed_protocol
 from .parts import Parts
 
-# After what was stopped has been told so, nobody is waited for longer than this.
+# After stopped work has been told so, nobody is waited for longer than this.
 _LAST_WORDS_S = 2.0
 _SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK") if hasattr(signal, name))
 

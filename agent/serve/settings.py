@@ -35,7 +35,7 @@ class Limits(Struct, frozen=True):
     connections: int = 500
     stop_s: float = 5.0
     sessions: int = 64
-    # Of one turn's searches, which then end with the best that they have.
+    # For the searches of one turn, which then end with the best that they have.
     turn_s: float = TIME_LIMIT_S
     session_age_s: float = 24 * 3600.0
     session_turns: int = 400

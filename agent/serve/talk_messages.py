@@ -1,4 +1,4 @@
-"""What clients of OpenAI's chat completions send and read, as far as a planner can answer it."""
+"""The messages of OpenAI's chat completions, as far as a planner can answer them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoint that clients of OpenAI ask: a conversation comes whole each time, and is gone on with where it is known.
+"""The endpoint that clients of OpenAI ask: a conversation comes whole each time, and continues if it is known.
 
 What was said before stands in the request. A conversation whose messages are those of one that is in memory goes on in
 it; of any other what the user said is said again, in a new one.
@@ -70,7 +70,7 @@ def add_talk(app: FastAPI, parts: Parts) -> None:
 
 
 class _Known:
-    """Conversations by what was said in them."""
+    """Conversations by their messages."""
 
     def __init__(self, talks: Sessions, most_replayed: int) -> None:
         self._talks, self._most_replayed = talks, most_replayed
@@ -117,7 +117,7 @@ class _Talk:
 
     def __init__(self, asked: CompletionQuestion, known: _Known) -> None:
         self._asked, self._known = asked, known
-        # What instructs a model instructs no planner.
+        # Instructions to a model do not instruct a planner.
         self._said = [message for message in asked.messages if message.role in ("user", "assistant")]
         if not self._said or self._said[-1].role != "user" or not self._said[-1].text.strip():
             raise RefusalError(400, "input", "messages: the last one has to be the user's, and not empty")

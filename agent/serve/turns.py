@@ -41,7 +41,7 @@ class TurnQuestion(Question):
     plan: Document | None = Field(None, description="A plan document that becomes the current plan as it stands.")
 
     def given(self) -> Given | None:
-        """What the turn is given beside words.
+        """The input of the turn beside its words.
 
         Raises:
             InputError: a field is wrong, or the document is not one that can be gone on with.
@@ -106,7 +106,7 @@ class TurnAnswer(ChatAnswer, Current):
 
 
 def _said(fields: Fields) -> Said:
-    """What the fields that are set state together, beside words and a brief."""
+    """The statements of the fields that are set, together with words and a brief."""
     arguments = said_of_arguments(fields.model, fields.hardware, fields.workload, fields.arguments())
     stated = statements_of(fields.request, brief=fields.brief, flags=arguments or Said())
     said = merge_said(stated)

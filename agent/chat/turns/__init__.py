@@ -1,1 +1,1 @@
-"""What a chat answers, one module for each kind of turn. A turn stores nothing and prints nothing."""
+"""The answers of a chat, one module for each kind of turn. A turn stores nothing and prints nothing."""

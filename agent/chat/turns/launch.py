@@ -1,4 +1,4 @@
-"""What starts a plan in an engine: the launch script of the plan, or why the engine cannot run it."""
+"""Answers with the launch script of the plan, or why the engine cannot run it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _LAUNCH = re.compile(
     r"|(?:启动|运行|部署)(?:命令|参数|脚本)|命令行|导出(?:到|为|成)|(?:怎么|如何|什么命令)(?:启动|运行|部署)|(?:哪些|什么)\s?(?:启动)?(?:参数|flags?|选项)",
     re.I | re.S,
 )
-# What runs an engine, by what it is called; what runs on another of them stands before that one.
+# What runs an engine, by its names; a form that runs on another one comes before it.
 _FORMS = tuple(
     (re.compile(rf"(?<![a-z])(?:{names})(?![a-z])", re.I), form)
     for names, form in (
@@ -51,7 +51,7 @@ _FORMS = tuple(
         *(("docker", "docker-compose"), ("kubernetes|k8s", "kubernetes")),
     )
 )
-# What no exporter writes for.
+# Servers that no exporter writes for.
 _NO_EXPORTER = re.compile(r"(?<![a-z])(?:lmdeploy|nim|tgi)(?![a-z])", re.I)
 # What an option means, or what an engine refuses, is a question for the knowledge base alone.
 _MEANT = re.compile(
@@ -69,7 +69,7 @@ _JOINS = re.compile(r"\s?[;.。;]\s?|\s?[,,]\s?(?:and|then|also|plus|并|再)?\s
 
 
 def beside_launch(text: str) -> str:
-    """What a text that asks for a launch says besides ("no PP, and give me the vLLM command"), empty where nothing."""
+    """What a text says besides its wish for a launch ("no PP, and give me the vLLM command"); "" if nothing."""
     parts = [part for part in _JOINS.split(text) if part.strip()]
     asking = [place for place, part in enumerate(parts) if asks_to_launch(part)]
     return ", ".join(part for place, part in enumerate(parts) if place not in asking) if asking else ""
@@ -90,7 +90,7 @@ def launch(work: Work, text: str) -> Outcome:
 
 
 def launch_text(plan: Plan, text: str, width: int) -> str:
-    """What starts `plan` on the engine and in the form that `text` names, or why that cannot be."""
+    """The script that starts `plan` on the engine and in the form that `text` names, or why there can be none."""
     front = _NO_EXPORTER.search(text)
     unwritten = say("For {front} nothing is written yet; its containers run this:", front=front[0]) if front else ""
     serving = None if plan.serving is None else plan.serving.engine

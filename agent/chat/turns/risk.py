@@ -58,7 +58,7 @@ def asks_for_risk(text: str) -> bool:
 
 
 def risk(work: Work) -> Outcome:
-    """What may go wrong with the current plan, each figure with where it comes from.
+    """What may go wrong with the current plan, each figure with its source.
 
     Raises:
         InputError: there is no plan.
@@ -125,7 +125,7 @@ def _memory(plan: Plan, estimated: PerformanceEstimate) -> Iterator[str]:
 
 
 def _losses(work: Work, plan: Plan) -> Iterator[str]:
-    """What is left of the plan when one replica of it, or one of each phase, is gone."""
+    """The figures of the plan when a replica of it, or one of each phase, is lost."""
     for gone, remaining in _with_one_less(plan.strategy):
         if remaining is None:
             yield say("{gone} is the only one: while it is down nothing is served", gone=say(gone))

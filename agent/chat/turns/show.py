@@ -1,4 +1,4 @@
-"""What is shown of what there is: the plan's report, its estimate, its validation, the request, the last difference."""
+"""Turns that only show: the plan's report, its estimate, its validation, the request, the last difference."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def difference_to(work: Work, before: Planned) -> Outcome:
 
 
 def undo(work: Work, steps: int = 1) -> Outcome:
-    """Back to the request that stood `steps` before.
+    """Go back by `steps` requests.
 
     Raises:
         InputError: there is none.
@@ -108,7 +108,7 @@ def undo(work: Work, steps: int = 1) -> Outcome:
 
 
 def redo(work: Work, steps: int = 1) -> Outcome:
-    """Forward again by `steps` requests that were undone.
+    """Go forward again by `steps` requests that were undone.
 
     Raises:
         InputError: there is none.
@@ -121,7 +121,7 @@ def redo(work: Work, steps: int = 1) -> Outcome:
 
 
 def moved(state: State, place: int, otherwise: str) -> Outcome:
-    """The request at `place` made the current one.
+    """Make the request at `place` the current one.
 
     Raises:
         InputError: there is none at it; the message is `otherwise`.
@@ -148,7 +148,7 @@ def history(work: Work) -> Outcome:
 
 
 def take(work: Work) -> Outcome:
-    """The plan that was looked at last made the current one.
+    """Make the plan that was looked at last the current one.
 
     Raises:
         InputError: there is none.

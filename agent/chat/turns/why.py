@@ -101,7 +101,7 @@ def _strategy(text: str) -> StatedStrategy | None:
 
 
 def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
-    """What the rules and the estimate say of a strategy in place of the current plan's.
+    """The verdict of the rules and the estimate on a strategy in place of the current plan's.
 
     Raises:
         InputError: there is no plan, or the strategy is larger than anything that can be laid out.
@@ -159,9 +159,7 @@ def _no_experts(plan: Plan, text: str) -> Outcome:
 
 
 def _too_large(work: Work, other: Plan, comparison: Comparison, text: str) -> Outcome:
-    """A strategy that needs more GPUs than there are: one line, since each missing device would be a finding of its
-    own, then what else it breaks.
-    """
+    """A strategy that needs more GPUs than there are, in one line instead of a finding for each missing device."""
     line = say(
         "{layout} is not legal here: it needs {needed:,} GPUs, you have {there:,} (GP004).",
         layout=describe(other.strategy),
@@ -271,7 +269,7 @@ def _best_apart(answer: SearchAnswer, plan: Plan) -> Iterator[FamilyLost]:
 
 
 def _beside(plan: Plan, words: str, intent: Intent) -> tuple[str, ...]:
-    """What the estimates say of a strategy and of `plan`: the verdict, and where the time of each phase goes."""
+    """The estimates of a strategy and of `plan` compared: the verdict, and where the time of each phase goes."""
     try:
         other = plan_of_words(words, plan)
     except InputError:

@@ -33,7 +33,7 @@ class Work(Struct, frozen=True):
     reader: ModelReader | None = None
 
     def read(self, text: str) -> Said:
-        """What a first request says, to the rules and to the reader.
+        """What the rules and the reader understand of a first request.
 
         Raises:
             RequestError: as `read_words`, or both read a field otherwise (`AmbiguousError`).
