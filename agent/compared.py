@@ -103,11 +103,7 @@ def _judged(
         request = _with_room_for(strategy.gpu_count, request, usual_node)
     summary = describe(strategy, has_split_ffn=request.architecture.has_split_ffn)
     verdict = judge(stated, model, request)
-    errors = (
-        finding
-        for finding in verdict.findings
-        if finding.severity == "error" and finding.rule not in _TOLD_BY_CANDIDATE
-    )
+    errors = (error for error in verdict.findings if error.severity == "error" and error.rule not in _TOLD_BY_CANDIDATE)
     broken = next(errors, None)
     if verdict.why_not_built is not None:
         return ComparedStrategy(summary=summary, reason=verdict.why_not_built), None

@@ -24,8 +24,7 @@ from .reasons import figures, named
 
 # What attention DP would gain is looked at up to this many accelerators, and mentioned from this gain on.
 _GROUPS_GPUS, _GROUPS_GAIN = 16, 0.05
-# What an engine does by itself is mentioned on more GPUs and from a smaller gain on: its plain command must never be
-# better than a plan without a word.
+# What an engine does by itself counts on more GPUs and from less on: no plain command beats a plan unmentioned.
 _OWN_GPUS, _OWN_GAIN = 64, 0.01
 NO_ENGINE_NAMED = "No engine was named"
 # From this gain on the first lines mention it.
@@ -65,12 +64,9 @@ def gains(request: SearchRequest, chosen: Candidate) -> Gains:
     """
     if request.disaggregated or request.facts.gpus == 1:
         return Gains()
-    by_engine = _way_of_engine(request) if request.facts.gpus <= _OWN_GPUS else None
+    auto = _way_of_engine(request) if request.facts.gpus <= _OWN_GPUS else None
     groups = _groups(request) if request.facts.gpus <= _GROUPS_GPUS else None
-    ways = [
-        (by_engine, _gain(request, chosen, by_engine), _OWN_GAIN),
-        (groups, _gain(request, chosen, groups), _GROUPS_GAIN),
-    ]
+    ways = [(auto, _gain(request, chosen, auto), _OWN_GAIN), (groups, _gain(request, chosen, groups), _GROUPS_GAIN)]
     hints = [_better(*row) for row in ways]
     most = max(
         ((gain.share, way.first) for way, gain, _ in ways if way is not None and gain is not None), default=(0.0, "")
@@ -84,13 +80,13 @@ def with_engine(request: SearchRequest, usual_node: int, at_most: int) -> str | 
 
     It is on this hardware, else on more GPUs, `at_most` in all.
     """
-    by_engine, every = _way_of_engine(request), _way_of_options(request)
-    for way in filter(None, (by_engine, every)):
+    auto, every = _way_of_engine(request), _way_of_options(request)
+    for way in filter(None, (auto, every)):
         best = _best(request, way)
         if best is not None:
             way, best = _no_more_than_used(request, way, best)
             return f"there is a plan {way.words}: {named(best)} with {figures(best)}"
-    return _on_another_number(request, (by_engine, every), usual_node, request.facts.gpus, at_most)
+    return _on_another_number(request, (auto, every), usual_node, request.facts.gpus, at_most)
 
 
 def fewer_with_engine(request: SearchRequest, usual_node: int) -> str | None:

@@ -120,10 +120,7 @@ def plan_defaults(said: Said, document: Mapping[str, Any] | None) -> PlanDefault
         hardware=None if intent.hardware is None else _hardware(intent.hardware),
         workload=intent.workload,
         precision=intent.precision if _states_precision(said) else None,
-        assumed={
-            entry.field if "." in entry.field else f"workload.{entry.field}": entry.reason
-            for entry in intent.assumptions
-        },
+        assumed={row.field if "." in row.field else f"workload.{row.field}": row.reason for row in intent.assumptions},
     )
 
 

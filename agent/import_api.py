@@ -168,12 +168,10 @@ def imported(
     """
     hardware = named_hardware(launch)
     stated = [*statements(launch, hardware, under), *([] if said is None else [said])]
-    named = next(
-        (statement for statement in reversed(stated) if statement.model or statement.model_config_object), None
-    )
+    named = next((source for source in reversed(stated) if source.model or source.model_config_object), None)
     if named is None:
         raise InputError("no model: nothing names it, or a variable does; say which (--model NAME)")
-    if not any(statement.accelerator or statement.accelerator_object for statement in stated):
+    if not any(source.accelerator or source.accelerator_object for source in stated):
         unread = "" if hardware is None else f" ({hardware.words} names no accelerator that is known)"
         raise InputError(
             f"nothing says on which GPUs it runs{unread}: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm"

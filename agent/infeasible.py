@@ -83,9 +83,7 @@ def _nothing_is_legal(request: SearchRequest, result: SearchResult) -> _Binding:
 
 def _no_gpu(request: SearchRequest) -> str:
     """Why no GPU is left to plan with: what one costs, or that all are kept back."""
-    budgets = [
-        constraint for constraint in request.policy.constraints or () if isinstance(constraint, BudgetConstraint)
-    ]
+    budgets = [limit for limit in request.policy.constraints or () if isinstance(limit, BudgetConstraint)]
     accelerator = request.facts.accelerator
     for budget in budgets:
         if (price := hourly_price(budget, accelerator)) > budget.value:

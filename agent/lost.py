@@ -27,14 +27,14 @@ class Lost(Struct, frozen=True):
     rule: str | None = None
 
 
-def why_lost(candidate: Candidate, chosen: Candidate | None, objective: str) -> Lost:
+def why_lost(row: Candidate, chosen: Candidate | None, objective: str) -> Lost:
     """Why `candidate` is not the plan: the rules that it breaks, else its figure beside that of `chosen`."""
-    if candidate.why_not:
-        return Lost("; ".join(candidate.why_not), candidate.why_not[0].partition(":")[0])
+    if row.why_not:
+        return Lost("; ".join(row.why_not), row.why_not[0].partition(":")[0])
     if chosen is None:
-        return Lost(figures(candidate))
-    decided_by = candidate.warnings[0] if candidate.warnings and not chosen.warnings else None
-    return Lost(_against(candidate, chosen, objective), decided_by)
+        return Lost(figures(row))
+    decided_by = row.warnings[0] if row.warnings and not chosen.warnings else None
+    return Lost(_against(row, chosen, objective), decided_by)
 
 
 def on_other_phases(proposal: Proposal) -> str | None:
@@ -44,10 +44,8 @@ def on_other_phases(proposal: Proposal) -> str | None:
     """
     chosen = proposal.chosen
     is_apart = is_disaggregated(chosen.strategy)
-    others = (
-        candidate for candidate in proposal.result.candidates if is_disaggregated(candidate.strategy) is not is_apart
-    )
-    other = next((candidate for candidate in others if candidate.ttft_ms is not None), None)
+    others = (row for row in proposal.result.candidates if is_disaggregated(row.strategy) is not is_apart)
+    other = next((row for row in others if row.ttft_ms is not None), None)
     if other is None:
         return None
     placed = "both phases on the same GPUs" if is_apart else "prefill and decode on GPUs of their own"
@@ -64,55 +62,55 @@ def alternatives(proposal: Proposal) -> tuple[Alternative, ...]:
         asked = _alternative(proposal.asked, why_lost(proposal.asked, chosen, objective))
         seen.add(_family(proposal.asked.strategy))
         others.append(asked.model_copy(update={"reason": f"asked about: {asked.reason}"}))
-    for candidate in proposal.result.candidates:
-        if _family(candidate.strategy) in seen:
+    for row in proposal.result.candidates:
+        if _family(row.strategy) in seen:
             continue
-        seen.add(_family(candidate.strategy))
-        others.append(_alternative(candidate, why_lost(candidate, chosen, objective)))
+        seen.add(_family(row.strategy))
+        others.append(_alternative(row, why_lost(row, chosen, objective)))
         if len(others) == MAX_ALTERNATIVES:
             break
     return tuple(others)
 
 
-def _alternative(candidate: Candidate, lost: Lost) -> Alternative:
+def _alternative(row: Candidate, lost: Lost) -> Alternative:
     return Alternative(
-        strategy=candidate.strategy,
-        summary=named(candidate),
+        strategy=row.strategy,
+        summary=named(row),
         reason=lost.reason,
         rule=lost.rule,
-        gpus=candidate.gpus,
-        ttft_ms=None if candidate.queue_grows else candidate.ttft_ms,
-        tpot_ms=candidate.tpot_ms,
-        output_tokens_per_s_per_gpu=candidate.output_tokens_per_s_per_gpu,
-        memory_per_gpu_bytes=candidate.memory_per_gpu_bytes,
-        concurrency=candidate.concurrency,
+        gpus=row.gpus,
+        ttft_ms=None if row.queue_grows else row.ttft_ms,
+        tpot_ms=row.tpot_ms,
+        output_tokens_per_s_per_gpu=row.output_tokens_per_s_per_gpu,
+        memory_per_gpu_bytes=row.memory_per_gpu_bytes,
+        concurrency=row.concurrency,
     )
 
 
-def _against(candidate: Candidate, chosen: Candidate, objective: str) -> str:
+def _against(row: Candidate, chosen: Candidate, objective: str) -> str:
     """The number that decided between two feasible candidates."""
-    pair = _objective_pair(candidate, chosen, objective)
+    pair = _objective_pair(row, chosen, objective)
     if pair is None:
         return "no figure"
     other, best, unit = pair
     share = (other / best - 1) * 100
     versus = f"{number(other)} {unit} against {number(best)} ({share:+.0f}%)"
-    if candidate.behind > chosen.behind:
-        return f"{versus}, but {lack_of(candidate)}"
-    if candidate.warnings and not chosen.warnings:
-        return f"{versus}, with {' and '.join(candidate.warnings)} warned of"
+    if row.behind > chosen.behind:
+        return f"{versus}, but {lack_of(row)}"
+    if row.warnings and not chosen.warnings:
+        return f"{versus}, with {' and '.join(row.warnings)} warned of"
     if abs(share) < TIE_SHARE * 100:
         same = f"the same within {abs(share):.1f}%" if share else "the same"
-        return f"{same} ({number(other)} {unit}), {_tie_lead(candidate, chosen, objective)}"
-    lead = worth(chosen, objective) / worth(candidate, objective) - 1
-    if 0 < lead <= REPEAT_SHARE and _is_two_kinds(candidate, chosen):
+        return f"{same} ({number(other)} {unit}), {_tie_lead(row, chosen, objective)}"
+    lead = worth(chosen, objective) / worth(row, objective) - 1
+    if 0 < lead <= REPEAT_SHARE and _is_two_kinds(row, chosen):
         return f"{versus}, which no benchmark tells apart, but {_TWO_KINDS}"
     return versus
 
 
-def _objective_pair(candidate: Candidate, chosen: Candidate, objective: str) -> tuple[float, float, str] | None:
+def _objective_pair(row: Candidate, chosen: Candidate, objective: str) -> tuple[float, float, str] | None:
     """The objective's figure of the candidate and of `chosen`, and its unit; nodes are billed whole."""
-    both = candidate, chosen
+    both = row, chosen
     if objective == "latency":
         figures_, unit = [side.end_to_end_ms for side in both], "ms from end to end"
     elif objective == "throughput":
@@ -130,21 +128,21 @@ def _objective_pair(candidate: Candidate, chosen: Candidate, objective: str) -> 
 _TWO_KINDS = "with servers of two kinds instead of one"
 
 
-def _is_two_kinds(candidate: Candidate, chosen: Candidate) -> bool:
-    return is_disaggregated(candidate.strategy) and not is_disaggregated(chosen.strategy)
+def _is_two_kinds(row: Candidate, chosen: Candidate) -> bool:
+    return is_disaggregated(row.strategy) and not is_disaggregated(chosen.strategy)
 
 
-def _tie_lead(candidate: Candidate, chosen: Candidate, objective: str) -> str:
+def _tie_lead(row: Candidate, chosen: Candidate, objective: str) -> str:
     """What decided between two that are equally good for the objective, as the search does (`strategy_rows.order`)."""
-    if objective == "cost" and _is_two_kinds(candidate, chosen):
+    if objective == "cost" and _is_two_kinds(row, chosen):
         return f"but {_TWO_KINDS}"
-    if candidate.gpus != chosen.gpus:
-        return f"{'on' if candidate.gpus < chosen.gpus else 'but'} {candidate.gpus} GPUs instead of {chosen.gpus}"
-    times = candidate.end_to_end_ms or 0.0, chosen.end_to_end_ms or 0.0
+    if row.gpus != chosen.gpus:
+        return f"{'on' if row.gpus < chosen.gpus else 'but'} {row.gpus} GPUs instead of {chosen.gpus}"
+    times = row.end_to_end_ms or 0.0, chosen.end_to_end_ms or 0.0
     if times[0] > times[1] * (1 + TIE_SHARE):
         return f"but slower: {number(times[0])} ms from end to end against {number(times[1])}"
-    if complexity(candidate.strategy) > complexity(chosen.strategy):
-        return f"but {_more_machinery(candidate.strategy, chosen.strategy)}"
+    if complexity(row.strategy) > complexity(chosen.strategy):
+        return f"but {_more_machinery(row.strategy, chosen.strategy)}"
     return "and no simpler"
 
 

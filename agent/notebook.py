@@ -125,13 +125,9 @@ def _estimate(estimate: PerformanceEstimate) -> str:
 def _findings(report: ValidationReport) -> str:
     if not report.violations:
         return ""
-    rows = [
-        (finding.rule, finding.severity, finding.message, finding.remedy) for finding in report.violations[:_FINDINGS]
-    ]
-    further = len(report.violations) - len(rows)
-    return _table(
-        ("rule", "", "finding", "to mend"), [*rows, *([("", "", f"and {further:,} more", "")] if further else [])]
-    )
+    rows = [(fault.rule, fault.severity, fault.message, fault.remedy) for fault in report.violations[:_FINDINGS]]
+    more = len(report.violations) - len(rows)
+    return _table(("rule", "", "finding", "to mend"), [*rows, *([("", "", f"and {more:,} more", "")] if more else [])])
 
 
 def _candidates(answer: SearchAnswer) -> str:

@@ -38,9 +38,7 @@ def of_day(day: OverDay | None, proposal: Proposal) -> Candidate | None:
     """The candidate at the peak with the layout of the day; `None` if the chosen one has it."""
     if day is None or day.layout == _layout(proposal.chosen):
         return None
-    return next(
-        candidate for candidate in proposal.result.candidates if candidate.feasible and _layout(candidate) == day.layout
-    )
+    return next(row for row in proposal.result.candidates if row.feasible and _layout(row) == day.layout)
 
 
 def _layout(candidate: Candidate) -> str:

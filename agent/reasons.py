@@ -109,10 +109,8 @@ def on_more(proposal: Proposal) -> str | None:
     request, best = proposal.request, proposal.chosen
     if not request.concurrency_open or request.fills_upwards or not stated_limits(request.workload):
         return None
-    holding = [candidate for candidate in proposal.result.candidates if candidate.feasible]
-    most = max(
-        holding, key=lambda candidate: (candidate.concurrency, candidate.output_tokens_per_s or 0.0), default=best
-    )
+    holding = [row for row in proposal.result.candidates if row.feasible]
+    most = max(holding, key=lambda row: (row.concurrency, row.output_tokens_per_s or 0.0), default=best)
     if most.concurrency <= best.concurrency:
         return None
     return (

@@ -175,9 +175,7 @@ def _asked_for(intent: Intent, request: SearchRequest | None = None, result: Sea
     precisions = ()
     if request is not None and intent.precisions is not None:
         accelerator, native = request.facts.accelerator, request.architecture.native_precision
-        precisions = tuple(
-            precision for precision in formats_on(intent.precisions, native, accelerator) if precision in searched
-        )
+        precisions = tuple(block for block in formats_on(intent.precisions, native, accelerator) if block in searched)
     return AskedFor(
         model=intent.model.name,
         hardware=hardware,

@@ -255,11 +255,9 @@ def _precision(precision: PrecisionArgument | Sequence[PrecisionArgument] | None
 
 def _choice(precisions: Sequence[PrecisionArgument]) -> dict[str, Any]:
     """Several precisions to choose from; a list of one states it."""
-    for precision in precisions[: _MOST_PRECISIONS + 1]:
-        expect(
-            precision, (str, PrecisionBlock, Mapping), "precision", "the name of a format, or all three, is expected"
-        )
-    listed = [_precision(precision) for precision in precisions[: _MOST_PRECISIONS + 1]]
+    for choice in precisions[: _MOST_PRECISIONS + 1]:
+        expect(choice, (str, PrecisionBlock, Mapping), "precision", "the name of a format, or all three, is expected")
+    listed = [_precision(choice) for choice in precisions[: _MOST_PRECISIONS + 1]]
     if not 1 <= len(listed) <= _MOST_PRECISIONS or any("precisions" in fields for fields in listed):
         raise InputError(f'precision: a list holds one to {_MOST_PRECISIONS} formats, each by itself; or write "any"')
     if len(listed) == 1:

@@ -119,10 +119,8 @@ def _what_if(call: Call) -> Outcome:
 
 
 def _help(call: Call) -> Outcome:
-    width = max(len(f"/{name} {command.takes}".rstrip()) for name, command in COMMANDS.items())
-    rows = [
-        f"  {f'/{name} {command.takes}'.rstrip():<{width}}  {say(command.does)}" for name, command in COMMANDS.items()
-    ]
+    width = max(len(f"/{name} {row.takes}".rstrip()) for name, row in COMMANDS.items())
+    rows = [f"  {f'/{name} {row.takes}'.rstrip():<{width}}  {say(row.does)}" for name, row in COMMANDS.items()]
     intro = say(
         "Say what to plan, then change it in words: now with 16 GPUs; use fp8; TPOT under 30 ms; drop the limit on\n"
         "TTFT; 换成 H200. Ask: why? why not TP16? what if the prompts were 32k; compare TP4 PP2; explain PP003;\n"

@@ -91,10 +91,9 @@ class Heard(Struct, frozen=True):
         """Figures in a model's statements that nobody said; what it asks for is no statement."""
         plain = normalise(statements(words))
         unheard = [
-            quantity.words
-            for quantity, of in _figures(plain, "model")
-            if (quantity.unit != "count" or _TIMES.match(plain, quantity.end))
-            and not self._has(quantity, of, is_claim=True)
+            figure.words
+            for figure, of in _figures(plain, "model")
+            if (figure.unit != "count" or _TIMES.match(plain, figure.end)) and not self._has(figure, of, is_claim=True)
         ]
         unheard += [match.group() for match in _DEGREE.finditer(plain) if not self._has_degree(match)]
         return tuple(dict.fromkeys(unheard))[:_MOST_NAMED]
@@ -102,12 +101,10 @@ class Heard(Struct, frozen=True):
     def _parts(self, words: str) -> Iterator[tuple[str, bool]]:
         """Each figure and name of `words`, and whether it was said."""
         plain, texts = normalise(words), (*self.person, *self.tools)
-        named = [
-            (mention.start, mention.end) for mention in (*hardware.mentions(plain), *model_mentions.mentions(plain))
-        ]
-        for quantity, of in _figures(plain, "model"):
-            if not any(start <= quantity.start and quantity.end <= end for start, end in named):
-                yield " ".join((*sorted(of), quantity.words)), self._has(quantity, of)
+        named = [(name.start, name.end) for name in (*hardware.mentions(plain), *model_mentions.mentions(plain))]
+        for figure, of in _figures(plain, "model"):
+            if not any(start <= figure.start and figure.end <= end for start, end in named):
+                yield " ".join((*sorted(of), figure.words)), self._has(figure, of)
         for match in _DEGREE.finditer(plain):
             yield match.group(), self._has_degree(match)
         for match in _FORMAT.finditer(plain):
@@ -131,19 +128,19 @@ class Heard(Struct, frozen=True):
             parallel = "tp" if name == "tp_in_expert" else "sp" if name == "kv_sequence_decode" else name
             yield f"allowing {name}", any(names_parallel(parallel, text) for text in self.person)
 
-    def _has(self, quantity: Quantity, of: frozenset[str], *, is_claim: bool = False) -> bool:
+    def _has(self, figure: Quantity, of: frozenset[str], *, is_claim: bool = False) -> bool:
         """Whether a figure was said, of the same thing if both name one.
 
         A claim may round it, and what tools print in tables has its unit elsewhere.
         """
-        field, tolerance = _FIELD_OF.get(quantity.unit), _ROUNDED if is_claim else _EXACT
-        if field and any(derived(field, end, text) is not None for end in _ends(quantity) for text in self.person):
+        field, tolerance = _FIELD_OF.get(figure.unit), _ROUNDED if is_claim else _EXACT
+        if field and any(derived(field, end, text) is not None for end in _ends(figure) for text in self.person):
             return True
-        bare = is_claim or quantity.unit == "count"
+        bare = is_claim or figure.unit == "count"
         heard = [known for text in self.person for known in _figures(text, "person")]
         heard += [known for text in self.tools for known in _figures(text, "tools") if bare or known[0].unit != "count"]
         return any(
-            _is_same(quantity, other, tolerance) and (not of or not other_of or of & other_of)
+            _is_same(figure, other, tolerance) and (not of or not other_of or of & other_of)
             for other, other_of in heard
         )
 
@@ -189,22 +186,20 @@ def _stated(statement: dict[str, object]) -> tuple[str, ...]:
     return (" ; ".join(f"{name.replace('_', ' ')} {value}" for name, value in statement.items()),)
 
 
-def _ends(quantity: Quantity) -> tuple[float, ...]:
-    ends = (quantity.value, quantity.decimal_value)
-    return ends if quantity.upper is None else (*ends, quantity.upper)
+def _ends(figure: Quantity) -> tuple[float, ...]:
+    ends = (figure.value, figure.decimal_value)
+    return ends if figure.upper is None else (*ends, figure.upper)
 
 
-def _is_same(quantity: Quantity, other: Quantity, tolerance: float) -> bool:
+def _is_same(figure: Quantity, other: Quantity, tolerance: float) -> bool:
     """Whether two figures are the same: in value, and in unit where both have one; a speed is a time for each token."""
     if (
-        quantity.unit == other.unit
-        or "count" in (quantity.unit, other.unit)
-        or {quantity.unit, other.unit} == {"ms", "ms/token"}
+        figure.unit == other.unit
+        or "count" in (figure.unit, other.unit)
+        or {figure.unit, other.unit} == {"ms", "ms/token"}
     ):
-        return any(_close(a, b, tolerance) for a in _ends(quantity) for b in _ends(other))
-    speeds = [
-        both for both in ((quantity, other), (other, quantity)) if both[0].unit in _SPEEDS and "ms" in both[1].unit
-    ]
+        return any(_close(a, b, tolerance) for a in _ends(figure) for b in _ends(other))
+    speeds = [both for both in ((figure, other), (other, figure)) if both[0].unit in _SPEEDS and "ms" in both[1].unit]
     # A reciprocal is rounded: "33 ms" of 30 tokens/s.
     return any(fast.value and _close(slow.value, 1000 / fast.value, _ROUNDED) for fast, slow in speeds)
 
@@ -218,36 +213,34 @@ def _figures(text: str, by: _Source) -> tuple[tuple[Quantity, frozenset[str]], .
     """The figures of a text; times come with what they may measure."""
     plain = normalise(text)
     quantities = find_quantities(plain)
-    ends = (0, *(quantity.end for quantity in quantities))
-    starts = (*(quantity.start for quantity in quantities[1:]), len(plain))
+    ends = (0, *(figure.end for figure in quantities))
+    starts = (*(figure.start for figure in quantities[1:]), len(plain))
     return tuple(
-        (quantity, _times_of(plain, quantity, before, after, by) if "ms" in quantity.unit else frozenset[str]())
-        for quantity, before, after in zip(quantities, ends, starts, strict=False)
+        (figure, _times_of(plain, figure, before, after, by) if "ms" in figure.unit else frozenset[str]())
+        for figure, before, after in zip(quantities, ends, starts, strict=False)
     )
 
 
-def _times_of(plain: str, quantity: Quantity, before: int, after: int, by: _Source) -> frozenset[str]:
+def _times_of(plain: str, figure: Quantity, before: int, after: int, by: _Source) -> frozenset[str]:
     """What a time measures: in a line of a tool the name before it; in words the names up to the figures beside it.
 
     A person may write the name before or after the figure; both count.
     """
-    breaks = [0, *(match.end() for match in _BREAK.finditer(plain, 0, quantity.start))]
-    stop = _BREAK.search(plain, quantity.end)
+    breaks = [0, *(match.end() for match in _BREAK.finditer(plain, 0, figure.start))]
+    stop = _BREAK.search(plain, figure.end)
     named = sorted((match.start(), name) for name, words in _TIMED.items() for match in words.finditer(plain))
     if by == "tools":
-        return frozenset([name for at, name in named if breaks[-1] <= at < quantity.start][-1:])
-    first = frozenset(name for at, name in named if max(before, breaks[-1]) <= at < quantity.start)
-    last = frozenset(name for at, name in named if quantity.end <= at < min(after, stop.start() if stop else after))
+        return frozenset([name for at, name in named if breaks[-1] <= at < figure.start][-1:])
+    first = frozenset(name for at, name in named if max(before, breaks[-1]) <= at < figure.start)
+    last = frozenset(name for at, name in named if figure.end <= at < min(after, stop.start() if stop else after))
     return first | last if by == "person" or not first else first
 
 
 @lru_cache(maxsize=512)
 def _names(text: str) -> tuple[str, ...]:
     """Models, accelerators and engines that a text names, as the catalogues call them."""
-    cards = (mention.accelerator.id for mention in hardware.mentions(text) if mention.accelerator is not None)
-    models = (
-        mention.words if mention.entry is None else mention.entry.name for mention in model_mentions.mentions(text)
-    )
+    cards = (name.accelerator.id for name in hardware.mentions(text) if name.accelerator is not None)
+    models = (name.words if name.entry is None else name.entry.name for name in model_mentions.mentions(text))
     engine = known_engine(text)
     return (*cards, *models, *(() if engine is None else (engine,)))
 

@@ -61,16 +61,10 @@ def _state(state: State) -> str:
 def _decided(decisions: Sequence[Decision]) -> str:
     left_out = len(decisions) - _MOST_DECISIONS
     lines = [f"({left_out} before these)"] if left_out > 0 else []
-    for decision in decisions[-_MOST_DECISIONS:]:
-        answered = (
-            f", which answers {json.dumps(decision.asked[:_MOST_OF_WORDS], ensure_ascii=False)}"
-            if decision.asked
-            else ""
-        )
-        words = json.dumps(decision.words[:_MOST_OF_WORDS], ensure_ascii=False)
-        lines.append(
-            f"turn {decision.turn}: {words}{answered}: {'; '.join(decision.changes) or 'a request'} -> {decision.title}"
-        )
+    for row in decisions[-_MOST_DECISIONS:]:
+        answered = f", which answers {json.dumps(row.asked[:_MOST_OF_WORDS], ensure_ascii=False)}" if row.asked else ""
+        words = json.dumps(row.words[:_MOST_OF_WORDS], ensure_ascii=False)
+        lines.append(f"turn {row.turn}: {words}{answered}: {'; '.join(row.changes) or 'a request'} -> {row.title}")
     return "\n".join(lines)
 
 

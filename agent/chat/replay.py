@@ -92,8 +92,7 @@ def replay_chat(transcript: ChatTranscript) -> ChatReplay:
     with Chat(agent=planner, calibration=calibration, width=setup.width, time_limit_s=setup.time_limit_s) as chat:
         for number, turn in enumerate(turns, start=1):
             differences += (
-                f"turn {number} ({short_text(turn.text, 60)!r}): {difference}"
-                for difference in _played(chat, player, turn)
+                f"turn {number} ({short_text(turn.text, 60)!r}): {line}" for line in _played(chat, player, turn)
             )
         plan = None if chat.plan is None else chat.plan.model.name
     return ChatReplay(same=not differences, differences=tuple(differences), turns=len(turns), plan=plan)

@@ -102,7 +102,7 @@ def validate_command(documents: tuple[Path, ...], output_format: str) -> int:
     """
     from ...tools.validate import validate_read
 
-    results: list[tuple[Path, str, ReadDocument, ValidationReport]] = []
+    files: list[tuple[Path, str, ReadDocument, ValidationReport]] = []
     status = 0
     for path in dict.fromkeys(documents):
         try:
@@ -115,34 +115,32 @@ def validate_command(documents: tuple[Path, ...], output_format: str) -> int:
             status = error.exit_status
             continue
         report = validate_read(read)
-        results.append((path, text, read, report))
+        files.append((path, text, read, report))
         status = max(status, int(not report.valid))
     if output_format == "json":
-        _write_reports([(path, report) for path, _, _, report in results], is_list=len(documents) > 1)
+        _write_reports([(path, report) for path, _, _, report in files], is_list=len(documents) > 1)
     elif output_format == "sarif":
         from importlib.metadata import version
 
         from ..report.sarif import Checked, sarif_log
 
-        checked = [Checked(report, uri_of(path), _as_written(text, read)) for path, text, read, report in results]
+        checked = [Checked(report, uri_of(path), _as_written(text, read)) for path, text, read, report in files]
         write_stdout(sarif_log(checked, version=version("shardwright")).to_json())
     else:
         from ..report.validation import render_validation
 
         width, bold = text_width(), may_style()
-        texts = [
-            render_validation(report, title=title_of(path), width=width, bold=bold) for path, *_, report in results
-        ]
+        texts = [render_validation(report, title=title_of(path), width=width, bold=bold) for path, *_, report in files]
         write_stdout("\n".join(texts))
     return status
 
 
-def _write_reports(results: list[tuple[Path, ValidationReport]], *, is_list: bool) -> None:
+def _write_reports(files: list[tuple[Path, ValidationReport]], *, is_list: bool) -> None:
     if not is_list:
-        [(_, report)] = results
+        [(_, report)] = files
         write_json(report)
         return
-    listed = [{"file": title_of(path), **json.loads(report.model_dump_json())} for path, report in results]
+    listed = [{"file": title_of(path), **json.loads(report.model_dump_json())} for path, report in files]
     write_stdout(json.dumps(listed, indent=2, ensure_ascii=False))
 
 

@@ -98,15 +98,13 @@ def verify_command(certificate: Path, output_format: str) -> int:
         raise InputError("verify reads a file: name one")
     from ...tools.verify import verify_file
 
-    verification = verify_file(certificate)
+    replay = verify_file(certificate)
     if output_format == "json":
-        write_json(verification)
+        write_json(replay)
     else:
         from ..report.fix import render_verification
 
         write_stdout(
-            render_verification(
-                verification, title=click.format_filename(certificate), width=text_width(), bold=may_style()
-            )
+            render_verification(replay, title=click.format_filename(certificate), width=text_width(), bold=may_style())
         )
-    return verification.exit_status
+    return replay.exit_status

@@ -93,10 +93,8 @@ def _to_choose(said: Said, asked: OpenPrecisions, native: DType, accelerator: Ac
     for name, stated in common:
         chosen = [value for precision in asked.named if (value := getattr(precision, name)) is not None]
         if stated is not None and (chosen or (name == "weights" and asked.is_open)):
-            otherwise = f"to be chosen of {', '.join(dict.fromkeys(chosen))}" if chosen else "left open"
-            raise refusal(
-                said, f"the format of {name.replace('_', ' ')} is stated ({stated}) and {otherwise}; keep one"
-            )
+            other = f"to be chosen of {', '.join(dict.fromkeys(chosen))}" if chosen else "left open"
+            raise refusal(said, f"the format of {name.replace('_', ' ')} is stated ({stated}) and {other}; keep one")
     for precision in (common, *asked.named):
         for _, chosen_format in precision:
             if accelerator is not None and chosen_format and accelerator.computes_in(chosen_format) != chosen_format:
@@ -111,9 +109,7 @@ def _to_choose(said: Said, asked: OpenPrecisions, native: DType, accelerator: Ac
     else:
         reason = "the formats to choose from, what was not said of them being as usual"
     assumption = Assumption(
-        field="precision",
-        value=", ".join(precision_name(precision) for precision in formats),
-        reason=f"{reason}; {QUALITY}",
+        field="precision", value=", ".join(precision_name(block) for block in formats), reason=f"{reason}; {QUALITY}"
     )
     return Formats(formats[0], asked, (assumption,))
 

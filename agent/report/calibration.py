@@ -75,8 +75,8 @@ def render_calibration(
     sections = [section("", f"Calibration {one_line(report.calibration.name)} from {title}{where}", use or None)]
     if report.kernels:
         sections.append(_kernels_section(report.kernels))
-    for engine in report.engines:
-        sections += _engine_sections(engine)
+    for fit in report.engines:
+        sections += _engine_sections(fit)
     sections.append(_notes("Assumed and left out", report.notes))
     return render(sections, width=width, bold=bold)
 
@@ -90,16 +90,15 @@ def _kernels_section(kernels: Sequence[KernelLearned]) -> Section:
     columns = (Column("kernel", wraps=True), Column("measured with"), *(Column(name, figures=True) for name in names))
     rows = tuple(
         (
-            f"{kernel.accelerator} {kernel.kernel} {kernel.variant}"
-            + ("" if kernel.ranks is None else f" x{kernel.ranks}"),
-            one_line(kernel.measured_with),
-            f"{kernel.rows:,}",
-            f"{kernel.held_back_rows:,}",
-            _percent(kernel.shipped_pct),
-            _percent(kernel.own_pct),
-            _percent(kernel.own_p90_pct),
+            f"{row.accelerator} {row.kernel} {row.variant}" + ("" if row.ranks is None else f" x{row.ranks}"),
+            one_line(row.measured_with),
+            f"{row.rows:,}",
+            f"{row.held_back_rows:,}",
+            _percent(row.shipped_pct),
+            _percent(row.own_pct),
+            _percent(row.own_p90_pct),
         )
-        for kernel in kernels
+        for row in kernels
     )
     return section(
         "Kernels: median error on shapes that took no part in the fit",
@@ -108,9 +107,9 @@ def _kernels_section(kernels: Sequence[KernelLearned]) -> Section:
     )
 
 
-def _engine_sections(engine: EngineLearned) -> list[Section]:
-    name = f"{engine.engine} {engine.generation} on {engine.accelerator_class}"
-    has_left_out = any(error.left_out_pct is not None for error in engine.errors)
+def _engine_sections(fit: EngineLearned) -> list[Section]:
+    name = f"{fit.engine} {fit.generation} on {fit.accelerator_class}"
+    has_left_out = any(error.left_out_pct is not None for error in fit.errors)
     columns = (
         Column("figure"),
         *(Column(title, figures=True) for title in ("runs", "shipped %", "fitted %")),
@@ -124,7 +123,7 @@ def _engine_sections(engine: EngineLearned) -> list[Section]:
             _percent(error.after_pct),
             *((_percent(error.left_out_pct),) if has_left_out else ()),
         )
-        for error in engine.errors
+        for error in fit.errors
     )
     note = (
         "left out: by fits that did not see the run, which is what to expect of another run of this deployment."
@@ -132,23 +131,21 @@ def _engine_sections(engine: EngineLearned) -> list[Section]:
         else "Errors are on the very runs of the fit: they say nothing of another run."
     )
     return [
-        section(
-            f"{name}: median error over {engine.runs} runs (began at {engine.began_at})", Table(columns, rows), note
-        ),
-        section("What was learned", _changes(engine)),
-        section("Runs", _runs(engine, has_left_out)),
+        section(f"{name}: median error over {fit.runs} runs (began at {fit.began_at})", Table(columns, rows), note),
+        section("What was learned", _changes(fit)),
+        section("Runs", _runs(fit, has_left_out)),
     ]
 
 
-def _changes(engine: EngineLearned) -> Block:
-    if not engine.changes:
+def _changes(fit: EngineLearned) -> Block:
+    if not fit.changes:
         return Bullets(("nothing: what ships fits as well",))
     columns = (Column("constant", wraps=True), Column("shipped", figures=True), Column("fitted", figures=True))
-    rows = tuple((_MEANINGS.get(c.name, c.name), f"{c.before:.3g}", f"{c.after:.3g}") for c in engine.changes)
+    rows = tuple((_MEANINGS.get(c.name, c.name), f"{c.before:.3g}", f"{c.after:.3g}") for c in fit.changes)
     return Table(columns, rows)
 
 
-def _runs(engine: EngineLearned, has_left_out: bool) -> Table:
+def _runs(fit: EngineLearned, has_left_out: bool) -> Table:
     names = ("measured", "shipped", "fitted", *(("left out",) if has_left_out else ()))
     rows = tuple(
         (
@@ -159,7 +156,7 @@ def _runs(engine: EngineLearned, has_left_out: bool) -> Table:
                 for value in (run.measured, run.before, run.after, *((run.left_out,) if has_left_out else ()))
             ),
         )
-        for run in engine.figures
+        for run in fit.figures
     )
     return Table((Column("run"), Column("figure"), *(Column(name, figures=True) for name in names)), rows)
 

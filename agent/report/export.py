@@ -10,23 +10,21 @@ if TYPE_CHECKING:
     from ...tools.export.result import Export
 
 
-def render_export(exported: Export, *, title: str, width: int, bold: bool = False) -> str:
+def render_export(export: Export, *, title: str, width: int, bold: bool = False) -> str:
     """The report of `export FILE --to TARGET`."""
-    engine = f"{exported.engine} {exported.engine_version}"
-    subject = f"{title} ({exported.strategy})"
-    if exported.refused:
+    engine = f"{export.engine} {export.engine_version}"
+    subject = f"{title} ({export.strategy})"
+    if export.refused:
         sections = [
-            section("", f"Not exported: {engine} cannot {'trace' if exported.target == 'chakra' else 'run'} {subject}"),
-            section("Why", Bullets(exported.refused)),
-            section("The nearest that it can run", exported.nearest),
+            section("", f"Not exported: {engine} cannot {'trace' if export.target == 'chakra' else 'run'} {subject}"),
+            section("Why", Bullets(export.refused)),
+            section("The nearest that it can run", export.nearest),
         ]
         return render(sections, width=width, bold=bold)
-    parts = (
-        count_text(len(exported.folder), "file") if exported.folder else count_text(len(exported.launches), "command")
-    )
+    parts = count_text(len(export.folder), "file") if export.folder else count_text(len(export.launches), "command")
     sections = [
         section("", f"Exported: {subject} as {parts} of {engine}"),
-        section("What to see to", Bullets(exported.remarks)),
-        section("What the engine does by itself", Bullets(exported.by_itself)),
+        section("What to see to", Bullets(export.remarks)),
+        section("What the engine does by itself", Bullets(export.by_itself)),
     ]
     return render(sections, width=width, bold=bold)

@@ -105,16 +105,14 @@ def _costs(result: FixResult) -> Iterator[str]:
 
 def _strategy(result: FixResult) -> list[Section]:
     """What became of the strategy, if it could not be kept."""
-    replanned = result.replanned
-    if replanned is None:
+    change = result.replanned
+    if change is None:
         return []
     from ...tools.plan.describe import describe
 
-    nearest = "the nearest legal strategy" if replanned.is_nearest else "the nearest legal strategy that was looked at"
-    line = (
-        f"{describe(replanned.before)} → {describe(replanned.after)}: {nearest}, distance {figure(replanned.distance)}"
-    )
-    return [section("The strategy could not be kept", line, Bullets(replanned.moves))]
+    nearest = "the nearest legal strategy" if change.is_nearest else "the nearest legal strategy that was looked at"
+    line = f"{describe(change.before)} → {describe(change.after)}: {nearest}, distance {figure(change.distance)}"
+    return [section("The strategy could not be kept", line, Bullets(change.moves))]
 
 
 def _infeasible(result: FixResult) -> list[Section]:

@@ -167,9 +167,8 @@ _LIMITED = {
 
 def _within_reach(reached: tuple[WithinReach, ...]) -> Section:
     lines = [
-        f"{_LIMITED[limit.limit]}: "
-        + ("the others cannot be held either" if limit.best is None else _reach_text(limit.best))
-        for limit in reached
+        f"{_LIMITED[row.limit]}: " + ("the others cannot be held either" if row.best is None else _reach_text(row.best))
+        for row in reached
     ]
     return section("The best of each limit while the others are held", Bullets(tuple(lines)))
 

@@ -33,9 +33,7 @@ def front_picture(answer: SearchAnswer, suffix: str) -> bytes | None:
     Raises:
         InputError: matplotlib is not installed.
     """
-    drawn = [
-        candidate for candidate in answer.candidates if candidate.tpot_ms and candidate.output_tokens_per_s_per_gpu
-    ]
+    drawn = [row for row in answer.candidates if row.tpot_ms and row.output_tokens_per_s_per_gpu]
     if not drawn:
         return None
 

@@ -24,27 +24,23 @@ def compare_with(work: Work, text: str, *, may_read_files: bool) -> Outcome:
         raise InputError(say('compare with what? Say a strategy, such as "compare TP4 PP2", or the path of a plan'))
     now = work.now
     other = Words(text) if is_words(text) or not may_read_files else Path(text)
-    comparison = compared(
+    sides = compared(
         work.plan,
         other if isinstance(other, Words) else str(other),
         Said(usd_per_gpu_hour=now.intent.usd_per_gpu_hour),
         titles=(say("the current plan"), text),
         calibration=now.intent.calibration,
     )
-    return Outcome(
-        "compare", render_comparison(comparison, width=work.width), comparison=comparison, told=told_of(comparison)
-    )
+    return Outcome("compare", render_comparison(sides, width=work.width), comparison=sides, told=told_of(sides))
 
 
-def told_of(comparison: Comparison) -> dict[str, object]:
+def told_of(sides: Comparison) -> dict[str, object]:
     """A comparison in a few words, for a language model."""
-    broken = [
-        f"{finding.rule}: {finding.message}" for finding in comparison.b.violations if finding.severity == "error"
-    ]
+    broken = [f"{finding.rule}: {finding.message}" for finding in sides.b.violations if finding.severity == "error"]
     return {
-        "a": comparison.a.summary,
-        "b": comparison.b.summary,
-        "b_is_valid": comparison.b.valid,
+        "a": sides.a.summary,
+        "b": sides.b.summary,
+        "b_is_valid": sides.b.valid,
         "b_breaks": broken[:5],
-        "verdict": list(comparison.verdict),
+        "verdict": list(sides.verdict),
     }

@@ -59,9 +59,7 @@ def why(work: Work) -> Outcome:
     report = now.result.report
     sections = [section("", *plan_lines(now.result))]
     if report is not None:
-        runners = tuple(
-            f"{alternative.summary}: {alternative.reason}" for alternative in report.alternatives[:ALTERNATIVES_SHOWN]
-        )
+        runners = tuple(f"{row.summary}: {row.reason}" for row in report.alternatives[:ALTERNATIVES_SHOWN])
         sections += [
             section(say("Why this one"), report.explanation),
             section(say("Runners-up, and what they lost by"), Bullets(runners)),
@@ -118,7 +116,7 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         refused = say("No document can be built of it: {error}", error=error)
         return Outcome("why", f"{refused}\n", told={"asked": text, "refused": str(error)})
     intent = work.now.intent
-    comparison = compare(
+    sides = compare(
         plan,
         other,
         titles=(say("current"), say("instead")),
@@ -126,19 +124,16 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         usd_per_gpu_hour=(intent.usd_per_gpu_hour, intent.usd_per_gpu_hour),
     )
     if gpu_count(other.strategy) > _gpus(other):
-        return _too_large(work, other, comparison, text)
+        return _too_large(work, other, sides, text)
     needed = [name for name in other.policy.relaxations if name not in plan.policy.relaxations]
     sections = [
-        section("", _in_short(comparison, needed)),
-        section(say("Rules that it breaks or is warned by"), *violation_blocks(comparison.b.violations)),
-        section(say("Compared"), Bullets(_verdict(comparison))),
-        *comparison_sections(comparison, (say("current"), say("instead"))),
+        section("", _in_short(sides, needed)),
+        section(say("Rules that it breaks or is warned by"), *violation_blocks(sides.b.violations)),
+        section(say("Compared"), Bullets(_verdict(sides))),
+        *comparison_sections(sides, (say("current"), say("instead"))),
     ]
     return Outcome(
-        "why",
-        render(sections, width=work.width),
-        comparison=comparison,
-        told={"asked": text, **told_of_comparison(comparison)},
+        "why", render(sections, width=work.width), comparison=sides, told={"asked": text, **told_of_comparison(sides)}
     )
 
 
@@ -158,7 +153,7 @@ def _no_experts(plan: Plan, text: str) -> Outcome:
     return Outcome("why", f"{line}\n{now}\n", told={"asked": text, "reasons": [line]})
 
 
-def _too_large(work: Work, other: Plan, comparison: Comparison, text: str) -> Outcome:
+def _too_large(work: Work, other: Plan, sides: Comparison, text: str) -> Outcome:
     """A strategy that needs more GPUs than there are, in one line instead of a finding for each missing device."""
     line = say(
         "{layout} is not legal here: it needs {needed:,} GPUs, you have {there:,} (GP004).",
@@ -166,14 +161,14 @@ def _too_large(work: Work, other: Plan, comparison: Comparison, text: str) -> Ou
         needed=gpu_count(other.strategy),
         there=_gpus(other),
     )
-    others = [finding for finding in comparison.b.violations if finding.rule != "GP004" and finding.severity == "error"]
+    others = [finding for finding in sides.b.violations if finding.rule != "GP004" and finding.severity == "error"]
     title = say("More GPUs alone would not make it legal; it breaks besides")
     sections = [section("", line), *([section(title, *violation_blocks(others))] if others else [])]
     return Outcome(
         "why",
         render(sections, width=work.width),
-        comparison=comparison,
-        told={"asked": text, "reasons": [line], **told_of_comparison(comparison)},
+        comparison=sides,
+        told={"asked": text, "reasons": [line], **told_of_comparison(sides)},
     )
 
 
@@ -181,14 +176,12 @@ def _gpus(plan: Plan) -> int:
     return plan.hardware.nodes * plan.hardware.gpus_per_node
 
 
-def _in_short(comparison: Comparison, needed: list[str]) -> str:
-    summary = comparison.b.summary
-    if not comparison.b.valid:
-        rules = ", ".join(
-            dict.fromkeys(finding.rule for finding in comparison.b.violations if finding.severity == "error")
-        )
+def _in_short(sides: Comparison, needed: list[str]) -> str:
+    summary = sides.b.summary
+    if not sides.b.valid:
+        rules = ", ".join(dict.fromkeys(finding.rule for finding in sides.b.violations if finding.severity == "error"))
         return say("{layout} is not legal here: it breaks {rules}.", layout=summary, rules=rules)
-    missed = [limit.name for limit in comparison.b.limits if limit.holds is False]
+    missed = [limit.name for limit in sides.b.limits if limit.holds is False]
     if needed:
         return say(
             '{layout} needs {needed}, which was not allowed; say "allow {first}" to let it in.',
@@ -198,7 +191,7 @@ def _in_short(comparison: Comparison, needed: list[str]) -> str:
         )
     if missed:
         return say("{layout} is legal, but misses a limit: {limits}.", layout=summary, limits=", ".join(missed))
-    warned = ", ".join(dict.fromkeys(finding.rule for finding in comparison.b.violations))
+    warned = ", ".join(dict.fromkeys(finding.rule for finding in sides.b.violations))
     if warned:
         legal = say("{layout} is legal, but warned of {rules}.", layout=summary, rules=warned)
     else:
@@ -207,14 +200,13 @@ def _in_short(comparison: Comparison, needed: list[str]) -> str:
         "b": say("By its figures it is better."),
         "undecided": say("By its figures no difference can be told:"),
     }
-    return f"{legal} {by_figures.get(comparison.better or '', say('The figures decide:'))}"
+    return f"{legal} {by_figures.get(sides.better or '', say('The figures decide:'))}"
 
 
-def _verdict(comparison: Comparison) -> tuple[str, ...]:
+def _verdict(sides: Comparison) -> tuple[str, ...]:
     """The sentences of a comparison, with the plans called by what they are."""
     return tuple(
-        re.sub(r"\bA\b", "the current plan", re.sub(r"\bB\b", comparison.b.summary, sentence))
-        for sentence in comparison.verdict
+        re.sub(r"\bA\b", "the current plan", re.sub(r"\bB\b", sides.b.summary, line)) for line in sides.verdict
     )
 
 
@@ -255,15 +247,11 @@ def _why_no_family(work: Work, family: str) -> Outcome:
 def _best_apart(answer: SearchAnswer, plan: Plan) -> Iterator[FamilyLost]:
     """The best strategy with phases apart, and what decided for `plan`, whose phases are together."""
     chosen = next((candidate for candidate in answer.candidates if candidate.strategy == plan.strategy), None)
-    for candidate in answer.candidates:
-        if is_disaggregated(candidate.strategy):
-            lost = why_lost(candidate, chosen, plan.workload.objective)
+    for apart in answer.candidates:
+        if is_disaggregated(apart.strategy):
+            lost = why_lost(apart, chosen, plan.workload.objective)
             yield FamilyLost(
-                family=_SEPARATE,
-                strategy=candidate.strategy,
-                summary=named(candidate),
-                reason=lost.reason,
-                rule=lost.rule,
+                family=_SEPARATE, strategy=apart.strategy, summary=named(apart), reason=lost.reason, rule=lost.rule
             )
             return
 
@@ -274,9 +262,9 @@ def _beside(plan: Plan, words: str, intent: Intent) -> tuple[str, ...]:
         other = plan_of_words(words, plan)
     except InputError:
         return ()
-    comparison = compare(plan, other, titles=("current", "instead"), calibration=intent.calibration)
+    sides = compare(plan, other, titles=("current", "instead"), calibration=intent.calibration)
     parts = [f"{describe(side.strategy)}: {_times(estimate(side, None, intent.calibration))}" for side in (plan, other)]
-    return (*_verdict(comparison), *parts)
+    return (*_verdict(sides), *parts)
 
 
 def _times(estimated: PerformanceEstimate) -> str:
