@@ -76,12 +76,10 @@ class Resources(Struct, frozen=True):
         if cursor is not None and not re.fullmatch(r"[0-9]{1,9}", cursor):
             raise InputError(f"cursor {cursor[:100]!r}: this server gave none such")
         begin = int(cursor or 0)
-        entries = list(islice(self._all(), begin, begin + PAGE + 1))
-        if cursor is not None and not entries:
+        page = list(islice(self._all(), begin, begin + PAGE + 1))
+        if cursor is not None and not page:
             raise InputError(f"cursor {cursor!r}: nothing more is listed there")
-        return ListResourcesResult(
-            resources=entries[:PAGE], next_cursor=str(begin + PAGE) if len(entries) > PAGE else None
-        )
+        return ListResourcesResult(resources=page[:PAGE], next_cursor=str(begin + PAGE) if len(page) > PAGE else None)
 
     def _all(self) -> Iterator[Resource]:
         for name, (title, _) in _SCHEMAS.items():

@@ -27,7 +27,7 @@ _WHOLE_FIELD: Schema = {
 
 def input_schema(operation: Operation[Any, Any]) -> Schema:
     """The input of an operation's tool: its question, and whether the answer is wanted whole."""
-    schema = _shortened(operation.asked.model_json_schema())
+    schema = _slim(operation.asked.model_json_schema())
     for name in operation.plan_fields:
         field = schema["properties"][name]
         schema["properties"][name] = {**field, "description": field["description"] + _HANDLE_TOO}
@@ -36,16 +36,16 @@ def input_schema(operation: Operation[Any, Any]) -> Schema:
     return schema
 
 
-def _shortened(node: Any) -> Any:
+def _slim(node: Any) -> Any:
     """A schema without what a model does not need: titles, bounds of lengths, defaults of JSON Schema, and nulls."""
     if isinstance(node, list):
-        return [_shortened(item) for item in node]
+        return [_slim(item) for item in node]
     if not isinstance(node, dict):
         return node
     shorter = {
-        name: {field: _shortened(inner) for field, inner in item.items()}
+        name: {field: _slim(inner) for field, inner in item.items()}
         if name in ("properties", "$defs")
-        else _shortened(item)
+        else _slim(item)
         for name, item in node.items()
         if name not in _DROPPED and (name, item) != ("additionalProperties", True)
     }

@@ -32,10 +32,7 @@ def cut_to(value: dict[str, Any], most_characters: int) -> list[str] | None:
         checkpoint()
         size = _size(value)
         if size <= most_characters:
-            return [
-                f"{place}: {size_now:,} of {size_before:,} {unit}"
-                for place, (size_now, size_before, unit) in cut.items()
-            ]
+            return [f"{place}: {now:,} of {before:,} {unit}" for place, (now, before, unit) in cut.items()]
         if size > _LONGEST or not _shorten_bulkiest(value, cut):
             return None
     return None
@@ -109,5 +106,5 @@ def _place(around: str, name: Any) -> str:
     return f"{around}[]" if isinstance(name, int) else f"{around}.{name[:60]}"
 
 
-def _note(cut: Cut, place: str, size_now: int, size_before: int, unit: str) -> None:
-    cut[place] = (size_now, max(size_before, cut.get(place, (0, 0, ""))[1]), unit)
+def _note(cut: Cut, place: str, now: int, before: int, unit: str) -> None:
+    cut[place] = (now, max(before, cut.get(place, (0, 0, ""))[1]), unit)

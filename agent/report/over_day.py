@@ -135,9 +135,7 @@ def _layouts(day: OverDay) -> list[str]:
     if len(day.layouts) < 2:
         return ["No other layout was sized: whether another takes fewer GPU-hours is not known"]
     scaled = day.scaled
-    others = ", ".join(
-        f"{layout.layout} {_hours(layout.cost)}" for layout in day.layouts if layout.layout != day.layout
-    )
+    others = ", ".join(f"{row.layout} {_hours(row.cost)}" for row in day.layouts if row.layout != day.layout)
     hour = day.best_of_each_hour
     each = "no fewer"
     if 1.0 - hour.gpu_hours / scaled.gpu_hours > _LEAST_GAIN or hour.billed_gpu_hours < scaled.billed_gpu_hours:

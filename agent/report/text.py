@@ -117,10 +117,10 @@ def _fitted(table: Table, width: int) -> Table | Bullets:
     """`table` as it fits into `width`: whole, else without its pictures, else as a list."""
     if _least_width(table) <= width:
         return table
-    columns = [index for index, column in enumerate(table.columns) if not column.picture]
+    shown = [index for index, column in enumerate(table.columns) if not column.picture]
     plain = Table(
-        tuple(table.columns[index] for index in columns),
-        tuple(tuple(row[index] for index in columns) for row in table.rows),
+        tuple(table.columns[index] for index in shown),
+        tuple(tuple(row[index] for index in shown) for row in table.rows),
     )
     return plain if _least_width(plain) <= width else _as_list(plain)
 

@@ -138,9 +138,7 @@ def _losses(work: Work, plan: Plan) -> Iterator[str]:
             continue
         figures = figures_of_estimate(estimated)
         missed = [limit.name for limit in stated_limits(plan.workload) if figures.excess(limit) > 0]
-        verdict = (
-            say("misses {limits}", limits=", ".join(missed)) if missed else say("holds every limit that is stated")
-        )
+        state = say("misses {limits}", limits=", ".join(missed)) if missed else say("holds every limit that is stated")
         full = estimated.memory.max_concurrency < plan.workload.concurrency
         room = say(", and its cache does not hold the load") if full else ""
         yield say(
@@ -148,7 +146,7 @@ def _losses(work: Work, plan: Plan) -> Iterator[str]:
             gone=say(gone),
             layout=describe(remaining),
             figures=estimated.one_line(),
-            held=verdict,
+            held=state,
             room=room,
         )
 
