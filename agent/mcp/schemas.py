@@ -43,9 +43,7 @@ def _slim(node: Any) -> Any:
     if not isinstance(node, dict):
         return node
     shorter = {
-        name: {field: _slim(inner) for field, inner in item.items()}
-        if name in ("properties", "$defs")
-        else _slim(item)
+        name: {field: _slim(inner) for field, inner in item.items()} if name in ("properties", "$defs") else _slim(item)
         for name, item in node.items()
         if name not in _DROPPED and (name, item) != ("additionalProperties", True)
     }
