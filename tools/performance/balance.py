@@ -1,7 +1,7 @@
 """How evenly the stages of a pipeline share the work: the time of each in one pass (rule PP008).
 
-A stage's time is that of its layers, its end of the vocabulary and the transfer to the next stage; the host's work is
-no stage's. It judges nothing but the ratio.
+A stage's time covers its layers, its embedding or head, and the transfer to the next stage; the host's work belongs to
+no stage. Only the ratio of the times is judged.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ def stage_seconds(layout: LoadedLayout, phase: Phase) -> tuple[float, ...]:
         [timer.stage_pass(stage, load, with_head=load is loads[-1]) for load in loads]
         for stage in range(len(timer.stages))
     ]
-    return tuple(math.fsum(one.seconds - one.host_seconds for one in row) for row in passes)
+    return tuple(math.fsum(load_pass.seconds - load_pass.host_seconds for load_pass in row) for row in passes)
 
 
 def is_far_above_mean(slowest: Number, total: Number, count: Number) -> Truth:
-    """Whether `slowest` of `count` stages, which take `total` seconds together, is too far above the mean one.
+    """Whether `slowest` of `count` stages, which take `total` seconds together, is too far above their mean.
 
-    Of arrays: where."""
+    Elementwise for arrays."""
     return slowest * count > MOST_IMBALANCE * total
 
 
 def unbalanced_phases(layout: LoadedLayout) -> dict[Phase, tuple[float, ...]]:
-    """The seconds of the stages of each phase whose slowest one is too far above the mean.
+    """The seconds of each stage, for the phases whose slowest stage is too far above the mean.
 
     Raises InputError: a fact that the arithmetic needs is not known.
     """
-    found: dict[Phase, tuple[float, ...]] = {}
+    unbalanced: dict[Phase, tuple[float, ...]] = {}
     for phase in PHASES:
         if len(layout.phase(phase).stages) > 1:
             times = stage_seconds(layout, phase)
             if is_far_above_mean(max(times), sum(times), len(times)):
-                found[phase] = times
-    return found
+                unbalanced[phase] = times
+    return unbalanced

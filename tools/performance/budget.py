@@ -1,6 +1,6 @@
-"""The memory terms of one device, less the number of requests: what `memory.py` adds up.
+"""The memory terms of one device, independent of the number of requests: what `memory.py` adds up.
 
-Devices with equal terms need equal memory, so a search over concurrency or strategies looks at few of them.
+Devices with equal terms need equal memory, so a search over concurrency or strategies looks at only a few.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from .request_memory import activation_bytes_per_token, logits_bytes, pass_token
 from .setting import Setting
 from .weights import Slice, stage_holding, weights_bytes
 
-# NCCL's own buffers on one device by the ranks that it talks to: 342 MiB for 2, 392 MiB from 4 on
+# NCCL's buffers on one device, by the number of ranks it talks to: 342 MiB for 2, 392 MiB from 4 on
 # (ai-dynamo/aiconfigurator, `nccl_mem` of its system files).
 _NCCL_PAIR_BYTES = 358_612_992
 _NCCL_GROUP_BYTES = 411_041_792
 
 
 def communication_buffer_bytes(ranks: int) -> int:
-    """Bytes that the communication library keeps on a device that talks to `ranks` devices (itself counted)."""
+    """Bytes of the communication library's buffers on a device in a group of `ranks` devices."""
     if ranks <= 1:
         return 0
     return _NCCL_PAIR_BYTES if ranks < 4 else _NCCL_GROUP_BYTES
 
 
 def requests_of_group(phase: PhaseLayout, requests: Number) -> Number:
-    """Requests of one attention-DP group, of so many on the replica."""
+    """Requests of one attention-DP group when the replica has `requests`."""
     return ceil(requests / phase.attention_groups)
 
 
@@ -49,12 +49,12 @@ def cached_requests(layout: LoadedLayout, replica: ReplicaLayout, concurrency: i
 
 
 def most_prompts(prefill: PhaseLayout, stages: Number | None = None) -> Number:
-    """Prompts whose cache a prefill-only replica holds at most, were it cut into so many stages."""
+    """The most prompts whose cache a prefill-only replica holds, with `stages` (default: its own) pipeline stages."""
     return prefill.attention_groups * ((len(prefill.stages) if stages is None else stages) + 1)
 
 
 class StageTerms(Struct, frozen=True):
-    """A stage that the device is in: how many layers, activations per token of a pass, and whether it has the head."""
+    """One stage of a device: number of layers, activation bytes per token of a pass, whether it has the head."""
 
     phase: PhaseLayout
     stage: StageLayout
@@ -64,10 +64,11 @@ class StageTerms(Struct, frozen=True):
 
 
 class DeviceTerms(Struct, frozen=True):
-    """What the memory of a device depends on, less the number of requests: equal terms, equal memory.
+    """What the memory of a device depends on, apart from the number of requests, in bytes: equal terms, equal memory.
 
-    Of many devices that are in stages of the same phases, arrays. A request is one of mean lengths: the cache is a pool
-    that all in flight share. `longest` is the cache of the longest one by itself, 0 where all are alike.
+    Fields are arrays when they describe many devices in stages of the same phases. Request terms are for a request of
+    mean length: all in flight share the cache as a pool. `longest` is the cache of the longest request alone, 0 where
+    all are alike.
     """
 
     weights: Number
@@ -84,9 +85,9 @@ class DeviceTerms(Struct, frozen=True):
         return self.weights, self.communication, self.decode_request, self.prefill_request, self.longest, where
 
     def cache_bytes(self, requests: Number) -> Number:
-        """KV cache on the device: of all `requests` of the replica, or of the longest where that alone takes more.
+        """KV cache bytes on the device: for all `requests` of the replica, or for the longest if that alone takes more.
 
-        While one request is in prefill its cache lies where prefill put it, that of the others where decode keeps it.
+        While one request is in prefill, its cache lies where prefill puts it, the others' where decode keeps it.
         """
         return ceil(larger(self._shared_bytes(requests), self.longest))
 
@@ -95,35 +96,37 @@ class DeviceTerms(Struct, frozen=True):
         prefill = next((term.phase for term in self.stages if term.phase.phase == "prefill"), None)
         if decode is None:
             return 0.0 if prefill is None else requests_of_group(prefill, requests) * self.prefill_request
-        own = requests_of_group(decode, requests)
-        return larger(own * self.decode_request, (own - 1) * self.decode_request + self.prefill_request)
+        group_requests = requests_of_group(decode, requests)
+        return larger(
+            group_requests * self.decode_request, (group_requests - 1) * self.decode_request + self.prefill_request
+        )
 
     def activation_bytes(self, setting: Setting, requests: Number) -> Number:
-        """Activations and logits on the device: the larger of its phases."""
+        """Bytes of activations and logits on the device: the larger of its phases."""
         peak: Number = 0.0
         for term in self.stages:
-            own = requests_of_group(term.phase, requests)
-            size = term.bytes_per_token * pass_tokens(setting, term.phase, own)
+            group_requests = requests_of_group(term.phase, requests)
+            size = term.bytes_per_token * pass_tokens(setting, term.phase, group_requests)
             if term.has_head:
-                size = size + logits_bytes(setting, term.phase, term.stage, own)
+                size = size + logits_bytes(setting, term.phase, term.stage, group_requests)
             peak = larger(peak, size)
         return ceil(peak)
 
     def total_bytes(self, setting: Setting, requests: Number) -> Number:
-        """All four terms."""
+        """Bytes of all four terms."""
         return self.weights + self.communication + self.cache_bytes(requests) + self.activation_bytes(setting, requests)
 
 
 # The stages that a device is in, with their phases.
-Held = Sequence[tuple[PhaseLayout, StageLayout]]
+DeviceStages = Sequence[tuple[PhaseLayout, StageLayout]]
 
 
-def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
-    """The memory terms of `device`, which is in the stages `held`."""
+def _terms_of(setting: Setting, device_stages: DeviceStages, device: str) -> DeviceTerms:
+    """The memory terms of `device`, which is in the stages `device_stages`."""
     stages: list[StageTerms] = []
     cache = {"prefill": 0.0, "decode": 0.0}
     alone, ranks = {"prefill": 0.0, "decode": 0.0}, 1
-    for phase, stage in held:
+    for phase, stage in device_stages:
         tokens = setting.prompt_tokens if phase.phase == "prefill" else setting.request_tokens
         per_token = activation_bytes_per_token(setting, phase, stage)
         layers = stage.layers[1] - stage.layers[0] + 1
@@ -147,36 +150,36 @@ def _terms_of(setting: Setting, held: Held, device: str) -> DeviceTerms:
 
 
 def device_terms(setting: Setting, replica: ReplicaLayout) -> dict[str, DeviceTerms]:
-    """The memory terms of each device of `replica`; devices that hold alike parts share one."""
+    """The memory terms of each device of `replica`; devices with equal parts share one object."""
     places: dict[str, list[tuple[PhaseLayout, StageLayout]]] = {}
     for phase in replica.phases:
         for stage in phase.stages:
             for device in stage.places:
                 places.setdefault(device, []).append((phase, stage))
     by_part: dict[tuple[object, ...], DeviceTerms] = {}
-    found: dict[str, DeviceTerms] = {}
-    for device, held in places.items():
-        part = holding_part(held, device)
+    by_device: dict[str, DeviceTerms] = {}
+    for device, device_stages in places.items():
+        part = holding_part(device_stages, device)
         if part not in by_part:
-            by_part[part] = _terms_of(setting, held, device)
-        found[device] = by_part[part]
-    return found
+            by_part[part] = _terms_of(setting, device_stages, device)
+        by_device[device] = by_part[part]
+    return by_device
 
 
 def _distinct_terms(setting: Setting, replica: ReplicaLayout) -> tuple[DeviceTerms, ...]:
-    """The terms of the devices of `replica`, each once."""
+    """The distinct terms among the devices of `replica`."""
     distinct = {id(terms): terms for terms in device_terms(setting, replica).values()}
-    found: dict[tuple[object, ...], DeviceTerms] = {}
+    by_key: dict[tuple[object, ...], DeviceTerms] = {}
     for terms in distinct.values():
-        found.setdefault(terms.key, terms)
-    return tuple(found.values())
+        by_key.setdefault(terms.key, terms)
+    return tuple(by_key.values())
 
 
 _TERMS = Cache[str, "tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]"]("memory terms of each replica")
 
 
 def layout_terms(layout: LoadedLayout) -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
-    """Each representative replica with those of its devices' terms that differ; kept on the layout."""
+    """Each representative replica with the distinct terms of its devices; cached on the layout."""
 
     def terms() -> tuple[tuple[ReplicaLayout, tuple[DeviceTerms, ...]], ...]:
         return tuple((replica, _distinct_terms(layout.setting, replica)) for replica in layout.representatives)
@@ -184,12 +187,12 @@ def layout_terms(layout: LoadedLayout) -> tuple[tuple[ReplicaLayout, tuple[Devic
     return _TERMS.get(layout.caches, "", terms)
 
 
-def holding_part(held: Held, device: str) -> tuple[object, ...]:
-    """What the terms of a device depend on: ranks only count where its phases cut an operator differently."""
-    holdings = [stage_holding(phase, stage, device) for phase, stage in held]
+def holding_part(device_stages: DeviceStages, device: str) -> tuple[object, ...]:
+    """What the terms of a device depend on: ranks count only where its phases cut an operator differently."""
+    holdings = [stage_holding(phase, stage, device) for phase, stage in device_stages]
     expert_sets = {holding.experts for holding in holdings if holding.experts}
     return (
-        tuple((phase.phase, stage.index) for phase, stage in held),
+        tuple((phase.phase, stage.index) for phase, stage in device_stages),
         _sizes([holding.attention for holding in holdings]),
         _sizes([holding.ffn for holding in holdings]),
         _sizes([holding.embedding for holding in holdings]),

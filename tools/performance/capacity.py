@@ -1,8 +1,8 @@
-"""The KV cache that an engine sets up: what its share of a GPU leaves when weights and its own needs are taken off.
+"""The KV cache that an engine sets up: what remains of its share of a GPU after weights and its own needs.
 
-Rule ME001 asks whether the four terms of a plan fit into memory x `memory_utilization`. An engine sizes its cache at
-start-up otherwise: it runs its largest batch and takes off what that and its libraries need, whatever the load will be.
-This is what requests wait for, and what the engine logs.
+Rule ME001 asks whether the four terms of a plan fit into memory x `memory_utilization`. An engine sizes its cache
+differently: at start-up it runs its largest batch and subtracts what that and its libraries need, whatever the load.
+Requests wait for this cache, and the engine logs its size.
 """
 
 from __future__ import annotations
@@ -31,27 +31,29 @@ _MOST_TOKENS = 10**12
 _BLOCK_TOKENS = 16
 # Encoders stay in BF16 where the decoder is quantised.
 _ENCODER_BYTES = 2
-# Layers of one kind are put together in groups as large as the smallest kind, or all when kinds differ by less.
+# Layers of one kind form groups as large as the smallest kind, or as the largest when kinds differ by less than this.
 _ALIKE = 1.25
 
 
 def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> Number:
-    """Bytes that the engine (or one of another `use`) has for the KV cache on a device; below 0: it does not start."""
-    own, part = use or setting.memory_use, setting.hardware.accelerator
-    batch = setting.batch_of(own)
+    """Bytes left for the KV cache on a device by the engine, or under another `use`; below 0 it does not start."""
+    engine_use, part = use or setting.memory_use, setting.hardware.accelerator
+    batch = setting.batch_of(engine_use)
     ranks = max(term.stage.width for term in terms.stages)
     layers = reduce(larger, (term.layers for term in terms.stages))
-    held = terms.weights + own.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
-    held += setting.architecture.encoder_params * _ENCODER_BYTES
-    held += own.graph_bytes * layers * own.graphs(batch.sequences) + _padding_bytes(setting, terms, own)
-    if own.counts_passes:
-        held += reduce(larger, _pass_bytes(setting, terms, batch, own.logit_bytes))
+    taken = terms.weights + engine_use.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
+    taken += setting.architecture.encoder_params * _ENCODER_BYTES
+    taken += engine_use.graph_bytes * layers * engine_use.graphs(batch.sequences) + _padding_bytes(
+        setting, terms, engine_use
+    )
+    if engine_use.counts_passes:
+        taken += reduce(larger, _pass_bytes(setting, terms, batch, engine_use.logit_bytes))
     total, share = part.memory_bytes_to_processes(), setting.memory_utilization
-    return share * (total - held) if own.of_free else share * total - held
+    return share * (total - taken) if engine_use.of_free else share * total - taken
 
 
 def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> Number:
-    """By how much the experts of a device are larger in memory than in the checkpoint."""
+    """Bytes by which the experts of a device are larger in memory than in the checkpoint."""
     if setting.dtypes.of("expert") != "mxfp4":
         return 0.0
     most = max(terms.stages, key=lambda term: term.stage.most_hosted)
@@ -61,14 +63,14 @@ def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> Numb
             share = use.padded_share(setting.architecture.hidden_size, run.spec.moe.width / parts)
             expert = setting.tensor_bytes(run.spec.moe.expert_tensors).total / parts
             total += run.count * stage.most_hosted * expert * share
-    # Terms of many pipelines have part of the layers of one stage.
+    # Terms of many pipelines have only part of the layers of the stage.
     return total * most.layers / (stage.layers[1] - stage.layers[0] + 1)
 
 
 def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes: float) -> Iterator[Number]:
-    """Activations of the largest batch in each phase of a device.
+    """Activation bytes of the largest batch in each phase of a device.
 
-    The widest operator and sampling do not meet; the workspace of experts stays for both.
+    The widest operator and sampling never run together, but the workspace of experts stays for both.
     """
     architecture = setting.architecture
     stream = 2 * architecture.hidden_size * setting.activation_bytes * batch.tokens
@@ -79,12 +81,12 @@ def _pass_bytes(setting: Setting, terms: DeviceTerms, batch: Batch, logit_bytes:
 
 
 def least_room_bytes(layout: LoadedLayout) -> float:
-    """The room of the device that decodes with the least; 0 where none decodes."""
+    """The smallest room in bytes among the devices that decode; 0 if none does."""
     return min((float(room_bytes(layout.setting, terms)) for terms in _decoding(layout)), default=0.0)
 
 
 def cache_tokens(layout: LoadedLayout) -> int:
-    """Tokens of requests of the workload that one attention group's cache holds."""
+    """Tokens of the workload's requests that one attention group's cache holds."""
     setting, least = layout.setting, math.inf
     for terms in _decoding(layout):
         least = min(least, tokens_of_device(setting, terms))
@@ -92,7 +94,7 @@ def cache_tokens(layout: LoadedLayout) -> int:
 
 
 def longest_held(layout: LoadedLayout, at_most: int) -> int:
-    """Tokens of the longest request, of at most so many, that one attention group's cache holds by itself."""
+    """Tokens of the longest request, up to `at_most`, that one attention group's cache holds by itself."""
 
     def is_too_long(tokens: int) -> bool:
         load = WorkloadBlock(input_tokens=max(1, tokens - 1), output_tokens=1)
@@ -112,22 +114,22 @@ def prefill_cache_tokens(layout: LoadedLayout) -> int:
 
 
 def unheld_request(layout: LoadedLayout) -> str | None:
-    """Why the engine serves no request of the load, though the four terms of ME001 fit: its cache is too small for one.
+    """Why the engine's cache is too small for a single request of the load, though the four terms of ME001 fit.
 
-    `None` where each server holds the longest one. A prefill server that is apart holds its prompt.
+    `None` if each server holds the longest request (a separate prefill server: its prompt).
     """
     setting = layout.setting
     facts, at = setting.engine.facts, " of a prefill server" if layout.is_disaggregated else ""
     request = setting.longest_tokens("decode") or setting.request_tokens
     prompt = setting.longest_tokens("prefill") or setting.prompt_tokens
-    for held, wanted, of in (
+    for room, wanted, of in (
         (cache_tokens(layout), request, f"one request of {request:,}"),
         (prefill_cache_tokens(layout) if at else prompt, prompt, f"one prompt of {prompt:,}{at}"),
     ):
-        if held < wanted:
+        if room < wanted:
             state = "would not start like this" if facts.refuses_unheld_length else "would refuse requests of this load"
             return (
-                f"{facts.name} {state}: weights, its start-up run and its libraries leave room for {held:,} tokens of "
+                f"{facts.name} {state}: weights, its start-up run and its libraries leave room for {room:,} tokens of "
                 f"KV cache, less than {of}; use more GPUs, a larger memory_utilization, or a smaller "
                 "prefill_chunk_tokens and max_batch"
             )
@@ -135,11 +137,11 @@ def unheld_request(layout: LoadedLayout) -> str | None:
 
 
 def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
-    """What of the host's memory keeps blocks of the cache of one attention group on replicas that serve `phase`.
+    """The host memory for cache blocks of one attention group on replicas that serve `phase`.
 
     The GPUs of a group read their parts at the same time, so the one with the largest part of a token decides. `None`
-    where none is stated, the engine has none, or nothing is known of what prompts share. Raises MissingFieldError: how
-    fast blocks come back is not known.
+    if the plan states none, the engine does not use it, or it is not known what prompts share. Raises
+    MissingFieldError: how fast blocks come back is not known.
     """
     setting = layout.setting
     offload, gb_s = setting.serving.kv_offload, host_gb_s(setting)
@@ -148,10 +150,10 @@ def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
     token_bytes = 0.0
     for replica, kinds in layout_terms(layout):
         for terms in kinds if getattr(replica, phase) is not None else ():
-            own = terms.prefill_request / setting.prompt_tokens
+            part_bytes = terms.prefill_request / setting.prompt_tokens
             if phase == "decode":
-                own = terms.decode_request / setting.request_tokens
-            token_bytes = max(token_bytes, float(own))
+                part_bytes = terms.decode_request / setting.request_tokens
+            token_bytes = max(token_bytes, float(part_bytes))
     if token_bytes == 0.0:
         return None
     return HostMemory(
@@ -162,9 +164,9 @@ def host_memory(layout: LoadedLayout, phase: Phase) -> HostMemory | None:
 
 
 def host_gb_s(setting: Setting) -> float | None:
-    """10^9 bytes/s at which a GPU gets blocks back from the host's memory; `None` where it has none there.
+    """10^9 bytes/s at which a GPU gets blocks back from the host's memory; `None` if it keeps none there.
 
-    Raises MissingFieldError: it is not known.
+    Raises MissingFieldError: the rate is not known.
     """
     offload, part = setting.serving.kv_offload, setting.hardware.accelerator
     if offload is None or not setting.keeps_in_host:
@@ -180,9 +182,9 @@ def host_gb_s(setting: Setting) -> float | None:
 
 
 def held_requests(layout: LoadedLayout) -> int | None:
-    """Requests of the workload's mean length that the caches of all attention groups hold at once; `None`: any number.
+    """Requests of mean length that the caches of all attention groups hold at once; `None`: any number.
 
-    A request has its whole cache in one group, so that what is left of a group's tokens holds none.
+    A request has its whole cache in one group, so each group holds a whole number of them.
     """
     tokens = cache_tokens(layout)
     if tokens >= _MOST_TOKENS:
@@ -192,36 +194,36 @@ def held_requests(layout: LoadedLayout) -> int | None:
 
 
 def tokens_of_device(setting: Setting, terms: DeviceTerms) -> Number:
-    """Tokens of requests of the workload that the room of a device (or of an array of them) holds."""
+    """Tokens of the workload's requests that the room of a device (or each of an array of them) holds."""
     per_token = larger(terms.decode_request / setting.request_tokens, 1e-12)
     return pick(terms.decode_request > 0.0, smaller(room_bytes(setting, terms) / per_token, _MOST_TOKENS), _MOST_TOKENS)
 
 
 def logged_tokens(layout: LoadedLayout) -> int | None:
-    """Tokens that the engine prints for its cache ("GPU KV cache size"), for requests of the workload's full length.
+    """Tokens that the engine logs for its cache ("GPU KV cache size"), for requests of the workload's full length.
 
-    `None` where no layer caches tokens.
+    `None` if no layer caches tokens.
     """
     setting, least = layout.setting, math.inf
     for terms in _decoding(layout):
         for term in terms.stages:
             if term.phase.phase == "decode" and terms.decode_request > 0.0:
                 per_token = _logged_bytes_per_token(setting, term.phase, term.stage)
-                # A stage of linear layers alone bounds requests, not tokens.
+                # A stage with only linear layers limits requests, not tokens.
                 if per_token > 0.0:
                     least = min(least, room_bytes(setting, terms) / per_token)
     return None if least == math.inf else max(0, math.floor(least))
 
 
 def _decoding(layout: LoadedLayout) -> Iterator[DeviceTerms]:
-    """The terms of each kind of device that decodes."""
+    """The distinct terms of the devices that decode."""
     for replica, terms in layout_terms(layout):
         if replica.decode is not None:
             yield from terms
 
 
 class _Kind(Struct, frozen=True):
-    """Layers that cache alike on a device: bytes per token, tokens kept of a sequence (none: all), constant state."""
+    """How layers cache on a device: bytes per token, tokens cached of a sequence (`None`: all), bytes of state."""
 
     token_bytes: float
     window_tokens: int | None
@@ -235,7 +237,7 @@ def _kind(setting: Setting, attention: AttentionSpec, tp: int) -> _Kind:
 
 
 def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> float:
-    """Bytes of the cache on a device that the engine counts as one token."""
+    """Cache bytes on a device that the engine counts as one token."""
     kinds: Counter[_Kind] = Counter()
     for run in setting.runs(*stage.layers):
         if run.spec.attention is not None:
@@ -252,8 +254,8 @@ def _logged_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLa
     chunk = setting.token_budget(phase.attention_groups)
     needed = 0.0
     for kind, count in groups.items():
-        kept = tokens if kind.window_tokens is None else min(tokens, kind.window_tokens - 1 + chunk)
+        cached = tokens if kind.window_tokens is None else min(tokens, kind.window_tokens - 1 + chunk)
         if kind.token_bytes == 0.0:
-            kept = _BLOCK_TOKENS * math.ceil(kind.state_bytes / page / _BLOCK_TOKENS)
-        needed += count * kept * page
+            cached = _BLOCK_TOKENS * math.ceil(kind.state_bytes / page / _BLOCK_TOKENS)
+        needed += count * cached * page
     return size * needed / tokens / phase.token_parts

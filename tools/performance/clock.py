@@ -1,10 +1,10 @@
-"""How long kernels take on one accelerator as one engine runs them: calibrated where measured, else the roofline, the
-slower of arithmetic and memory.
+"""How long kernels take on one accelerator as one engine runs them: calibrated where measured, else by the roofline,
+the slower of arithmetic and memory.
 
-Calibrated: the form of each kernel with the constants of the accelerator's profile, times the factor that end-to-end
-results of the engine ask for, but never less than datasheet rates allow. A user's own card with a stated MFU, or work
-that no table covers (compressed attention) has the datasheet roofline; a recurrent layer in addition what end-to-end
-results show of its small kernels.
+Calibrated: the form of each kernel with the constants of the accelerator's profile, times a factor fitted to the
+engine's end-to-end results, but never less than datasheet rates allow. A user's own card with a stated MFU, and work
+that no table covers (compressed attention), get the datasheet roofline; a recurrent layer also gets the time of its
+small kernels, as end-to-end results show it.
 
 t = max(FLOPs / (eff_c x peak), bytes / (eff_m x bandwidth)) + launch. The efficiencies are published starting figures,
 not fitted ones; an accelerator's own `compute_efficiency` and `memory_efficiency` win.
@@ -44,7 +44,7 @@ from .programs.work import Work
 
 
 class Clock:
-    """Times work and collectives on the accelerators of a cluster; `compute_share` of their arithmetic is for work."""
+    """Times work and collectives on the accelerators of a cluster; work gets `compute_share` of their arithmetic."""
 
     def __init__(
         self,
@@ -64,49 +64,49 @@ class Clock:
 
     @cached_property
     def _host_kernels(self) -> KernelTimes | None:
-        """What times collectives over PCIe between islands of fast links.
+        """Times collectives over PCIe between islands of fast links.
 
-        Where collectives of more than an island were measured on the card itself, these went over PCIe already.
+        Collectives of more than one island that were measured on the card itself already went over PCIe.
         """
         part, most = self.hardware.accelerator, self.hardware.island_gpus or 1
-        own = None if self._calibration is None else self._calibration.kernel_file(part.id)
-        if own is not None and any((entry.ranks or 1) > most for entry in own.entries):
+        custom_kernels = None if self._calibration is None else self._calibration.kernel_file(part.id)
+        if custom_kernels is not None and any((entry.ranks or 1) > most for entry in custom_kernels.entries):
             return self.kernels
         return _kernel_times(self.hardware.over_host(), self.engine, None, self._compute_share)
 
     def time(self, work: Work) -> OperatorTime:
         """Seconds of `work` on one device, and which bound it hits."""
         if work.is_recurrence:
-            found = self.roofline.time(work)
+            roofline_time = self.roofline.time(work)
             small_s = self.engine.entry.constants.recurrent_layer_us * 1e-6
-            return replace(found, seconds=found.seconds + small_s)
+            return replace(roofline_time, seconds=roofline_time.seconds + small_s)
         if self.kernels is None or not work.kernels:
             return self.roofline.time(work)
         longest = self._kernel(work.kernels[0])
         seconds = longest.seconds
         for kernel in work.kernels[1:]:
-            one = self._kernel(kernel)
-            seconds = seconds + one.seconds
-            if exceeds(one.seconds, longest.seconds):
-                longest = one
+            kernel_time = self._kernel(kernel)
+            seconds = seconds + kernel_time.seconds
+            if exceeds(kernel_time.seconds, longest.seconds):
+                longest = kernel_time
         return OperatorTime(seconds, longest.bound, longest.origin)
 
     def _kernel(self, kernel: Kernel) -> OperatorTime:
         """Seconds of one kernel with the engine's factor on its kind."""
         assert self.kernels is not None
         if isinstance(kernel, Elementwise) and kernel.kind == "routing":
-            # Choice of experts, permutation and the weighted sum are inside the measured time of the MoE layer: what is
-            # left is what no node can be faster than.
+            # Choosing experts, permutation and the weighted sum are part of the measured time of the MoE layer; only
+            # the memory bound remains, which no kernel can beat.
             return OperatorTime(kernel.moved_bytes / self.hardware.memory_bandwidth_bytes_s, "memory")
         if isinstance(kernel, Attention) and self._reads_for_each_head and is_decode(kernel.new_tokens):
             kernel = replace(kernel, kv_heads=max(kernel.kv_heads, kernel.query_heads))
         first, *others = self.kernels.choices(kernel)
         best = self._scaled(kernel, first)
-        # Of the kernels that are at hand the engine takes the one that is fastest with its factors.
+        # The engine picks the kernel that is fastest with its factors.
         for other in others:
-            found = self._scaled(kernel, other)
-            quicker = found if exceeds(best.seconds, found.seconds) else best
-            best = OperatorTime(smaller(best.seconds, found.seconds), quicker.bound, quicker.origin)
+            scaled = self._scaled(kernel, other)
+            quicker = scaled if exceeds(best.seconds, scaled.seconds) else best
+            best = OperatorTime(smaller(best.seconds, scaled.seconds), quicker.bound, quicker.origin)
         return best
 
     def _scaled(self, kernel: Kernel, time: KernelTime) -> OperatorTime:
@@ -129,9 +129,9 @@ class Clock:
         return OperatorTime(larger(time.seconds * scale, time.floor_s), bound, time.origin)
 
     def _one_block_a_head_s(self, kernel: Attention) -> Number:
-        """Seconds of decode attention in which one thread block goes over the whole cache of one head of a sequence.
+        """Seconds of decode attention in which one thread block reads the whole cache of one head of a sequence.
 
-        However few bytes a cached element has: what takes the time are instructions.
+        Independent of the bytes of a cached element, since instructions take the time.
         """
         assert self.kernels is not None
         shares_read = kernel.query_heads == self.engine.facts.shared_read_heads * kernel.kv_heads
@@ -143,7 +143,7 @@ class Clock:
         return self.engine.entry.constants.head_token_ns * 1e-9 * seen * waves
 
     def collective(self, kernel: Collective | ExpertExchange) -> CollectiveTime | None:
-        """Time of a collective; `None` where no table covers the links."""
+        """Time of a collective; `None` if no table covers the links."""
         kernels = self._host_kernels if kernel.over_host else self.kernels
         if kernels is None:
             return None
@@ -152,63 +152,65 @@ class Clock:
         return CollectiveTime(seconds, time.origin)
 
 
-# Shares of a matmul's time, explained by its own bound, from which on the larger factor begins to count, and is whole.
+# The larger factor begins to count when its bound explains the first share of a matmul's time, in full at the second.
 _FACTOR_FROM, _FACTOR_WHOLE = 0.4, 0.8
 
 
 def _matmul_scale(time: KernelTime, scales: EngineConstants) -> Number:
-    """The engine's factor on a matmul: from that of one bound to that of the other without a step.
+    """The engine's factor on a matmul, going continuously from that of one bound to that of the other.
 
-    The larger factor grows in with the share of its own bound. So time, which is what the factor is on, never falls as
-    FLOPs or bytes are added or as a rate goes down: a step would make a faster memory slow what it makes compute-bound.
+    The larger factor grows with the share of its bound. So time never falls as FLOPs or bytes are added or a rate goes
+    down; with a step, a faster memory would slow a matmul that it makes compute-bound.
     """
     if scales.compute_scale >= scales.memory_scale:
-        low, high, own_s = scales.memory_scale, scales.compute_scale, time.compute_s
+        low, high, bound_s = scales.memory_scale, scales.compute_scale, time.compute_s
     else:
-        low, high, own_s = scales.compute_scale, scales.memory_scale, time.fixed_s + time.memory_s
-    share = (own_s / time.seconds - _FACTOR_FROM) / (_FACTOR_WHOLE - _FACTOR_FROM)
+        low, high, bound_s = scales.compute_scale, scales.memory_scale, time.fixed_s + time.memory_s
+    share = (bound_s / time.seconds - _FACTOR_FROM) / (_FACTOR_WHOLE - _FACTOR_FROM)
     # Beyond twice the smaller factor the weight could fall faster than the time grows.
     return low + (min(high, 2.0 * low) - low) * smaller(1.0, larger(0.0, share))
 
 
-# What was timed once is kept for all settings with the same accelerator, links, engine and calibration of one's own.
-_KEPT: dict[tuple[str, float | None, float | None, str, str, float], KernelTimes] = {}
-# More accelerators at once than any comparison has; each remembers megabytes.
-_MOST_KEPT = 12
-_KEPT_LOCK = threading.Lock()
+# Timed kernels, shared by all settings with the same accelerator, links, engine and custom calibration.
+_TIMED: dict[tuple[str, float | None, float | None, str, str, float], KernelTimes] = {}
+# More accelerators than any comparison has; each takes megabytes.
+_MOST_TIMED = 12
+_TIMED_LOCK = threading.Lock()
 
 
 def _kernel_times(
     hardware: HardwareFacts, engine: EngineProfile, calibration: CustomCalibration | None, compute_share: float
 ) -> KernelTimes | None:
-    """The calibrated kernels of an accelerator, kept with what they have timed.
+    """The calibrated kernels of an accelerator, cached with their times.
 
-    `None` where MFU is the user's own and no kernel of it was measured.
+    `None` if the user states the MFU and measured none of its kernels.
     """
     accelerator = hardware.accelerator
-    own = calibration if calibration is not None and calibration.kernel_file(accelerator.id) is not None else None
-    if own is None and (accelerator.compute_efficiency is not None or accelerator.memory_efficiency is not None):
+    custom = calibration if calibration is not None and calibration.kernel_file(accelerator.id) is not None else None
+    if custom is None and (accelerator.compute_efficiency is not None or accelerator.memory_efficiency is not None):
         return None
     links = hardware.stated_intra_bw_bytes_s, hardware.stated_inter_bw_bytes_s
     over_pcie = accelerator.scale_up_domain_accelerators == 1
     own_ranks = engine.facts.own_reduction_ranks(engine.entry.generation, over_pcie=over_pcie)
     whole = accelerator.model_dump_json(exclude_none=True)
-    # Kernels that were measured on the card itself are as quick as they are.
-    matmuls = engine.facts.matmul_share(engine.entry.generation, accelerator_class(accelerator)) if own is None else 1.0
+    # Kernels that were measured on the card itself need no correction.
+    matmuls = (
+        engine.facts.matmul_share(engine.entry.generation, accelerator_class(accelerator)) if custom is None else 1.0
+    )
     stack = f"{engine.facts.name} {sorted(own_ranks)} {matmuls}"
-    key = (whole, *links, stack, own.digest if own else "", compute_share)
-    with _KEPT_LOCK:
-        found = _KEPT.pop(key, None)
-        if found is None:
+    key = (whole, *links, stack, custom.digest if custom else "", compute_share)
+    with _TIMED_LOCK:
+        times = _TIMED.pop(key, None)
+        if times is None:
             profile = profile_of(accelerator, engine.facts.kernel_tables)
-            laid = profile if own is None else own.laid_over(profile)
+            laid = profile if custom is None else custom.laid_over(profile)
             chip, staged = chip_in(hardware).with_compute(compute_share), accelerator.peer_access is False
-            found = KernelTimes(chip, laid, staged_links=staged, own_reduction_ranks=own_ranks, matmul_share=matmuls)
-        # The one used last stands last; the first goes.
-        _KEPT[key] = found
-        if len(_KEPT) > _MOST_KEPT:
-            del _KEPT[next(iter(_KEPT))]
-    return found
+            times = KernelTimes(chip, laid, staged_links=staged, own_reduction_ranks=own_ranks, matmul_share=matmuls)
+        # Least recently used first, which is dropped.
+        _TIMED[key] = times
+        if len(_TIMED) > _MOST_TIMED:
+            del _TIMED[next(iter(_TIMED))]
+    return times
 
 
 Bound = Literal["compute", "memory"]
@@ -216,7 +218,7 @@ Bound = Literal["compute", "memory"]
 # Share of the dense peak that the best large matmul reaches where the catalogue has no measured figure: between the
 # 51% (MI300X) and 87% (A100) that the MAMF finder measured (stas00/ml-engineering, compute/accelerator/README.md).
 DEFAULT_COMPUTE_EFFICIENCY = 0.73
-# Share of the peak bandwidth, and the constant per kernel (ai-dynamo/aiconfigurator, system files:
+# Share of the peak bandwidth, and the constant per kernel launch (ai-dynamo/aiconfigurator, system files:
 # mem_bw_empirical_scaling_factor 0.8, mem_empirical_constant_latency 3 us).
 DEFAULT_MEMORY_EFFICIENCY = 0.8
 LAUNCH_S = 3e-6
@@ -231,7 +233,7 @@ class OperatorTime(Struct, frozen=True):
 
 
 def rate_dtype(weights: DType, activations: DType) -> DType:
-    """The format that a matmul computes in: the wider of the two (weights of fewer bits are expanded on the way)."""
+    """The format that a matmul computes in: the wider of the two (narrower weights are expanded first)."""
     return weights if element_bytes(weights) > element_bytes(activations) else activations
 
 
@@ -243,7 +245,7 @@ def compute_efficiency(accelerator: Accelerator, dtype: DType) -> float:
     for key in (*COMPUTE_KEYS[dtype], "bf16", "fp16"):
         peak: float | None = getattr(accelerator.dense_peak_tflops, key)
         if peak is not None:
-            # The first format that the part has is the one that it computes in.
+            # The accelerator computes in the first of these formats that it has.
             return min(1.0, measured[key] / peak) if key in measured else DEFAULT_COMPUTE_EFFICIENCY
     return DEFAULT_COMPUTE_EFFICIENCY
 
@@ -254,7 +256,7 @@ def memory_efficiency(accelerator: Accelerator) -> float:
 
 
 class Roofline(Struct, frozen=True):
-    """The roofs of one accelerator, efficiencies applied; `compute_share` of its arithmetic is there for the work."""
+    """The roofs of one accelerator, efficiencies applied; work gets `compute_share` of its arithmetic."""
 
     hardware: HardwareFacts
     compute_share: float = 1.0
@@ -270,7 +272,7 @@ class Roofline(Struct, frozen=True):
         return self.hardware.memory_bandwidth_bytes_s * memory_efficiency(self.hardware.accelerator)
 
     def time(self, work: Work) -> OperatorTime:
-        """Time of `work`; nothing at all costs nothing."""
+        """Time of `work`; 0 where there is no work."""
         if not (exceeds(work.flops, 0.0) or exceeds(work.moved_bytes, 0.0)):
             return OperatorTime(0.0, "memory")
         arithmetic = work.flops / self.flops_per_s(work.dtype)

@@ -44,7 +44,7 @@ PATHS: tuple[Path, ...] = ("link", "host", "network")
 class Group(Struct, frozen=True):
     """Ranks of one collective: how many, over how many domains, and the most of them in one domain.
 
-    `over_host`: those of a domain lie in several islands of fast links, and all send as fast as PCIe does.
+    `over_host`: those of a domain lie in several islands of fast links, so all send at PCIe's rate.
     """
 
     ranks: int
@@ -54,12 +54,12 @@ class Group(Struct, frozen=True):
 
     @property
     def is_trivial(self) -> bool:
-        """Whether there is nobody to talk to."""
+        """Whether there is only one rank, so nothing is sent."""
         return self.ranks <= 1
 
     @property
     def spans_domains(self) -> bool:
-        """Whether some ranks are reached over the network only."""
+        """Whether some ranks can only be reached over the network."""
         return self.domains > 1
 
 
@@ -79,7 +79,7 @@ NO_TRANSFER = Transfer(0.0, 0.0)
 
 
 def pick_transfer(condition: Truth, first: Transfer, second: Transfer) -> Transfer:
-    """The first where `condition` holds, else the second, for each load."""
+    """For each load, `first` where `condition` holds, else `second`."""
     if isinstance(condition, bool):
         return first if condition else second
     return Transfer(
@@ -91,7 +91,7 @@ def pick_transfer(condition: Truth, first: Transfer, second: Transfer) -> Transf
 
 
 def domain_of(device: str, hardware: HardwareFacts) -> object:
-    """The interconnect domain of `device`; one whose name cannot be read is taken for a domain of its own."""
+    """The interconnect domain of `device`; a device whose name cannot be read counts as its own domain."""
     place = parse_device(device)
     return device if place is None else place[0] // hardware.nodes_per_domain
 
@@ -102,7 +102,7 @@ def domains_of(devices: Iterable[str], hardware: HardwareFacts) -> Counter[objec
 
 
 def islands_of(devices: Iterable[str], hardware: HardwareFacts) -> Counter[object]:
-    """The islands of fast links that `devices` lie in, with how many are in each: domains where nothing is smaller."""
+    """How many of `devices` lie in each island of fast links; islands are domains where nothing is smaller."""
     size = hardware.island_gpus
     if size is None:
         return domains_of(devices, hardware)
@@ -137,25 +137,25 @@ class CollectiveTime(Struct, frozen=True):
 
 
 class CollectiveClock(Protocol):
-    """What knows measured times of collectives."""
+    """A source of measured times of collectives."""
 
     def collective(self, kernel: Collective | ExpertExchange) -> CollectiveTime | None:
-        """Time of `kernel`; `None` where no table covers the links."""
+        """Time of `kernel`; `None` if no table covers the links."""
         ...
 
 
 class Links(Struct, frozen=True):
-    """The links of one accelerator, one way: measured times where `clock` has them, else alpha + bytes x beta."""
+    """The links of one accelerator, one way: times measured by `clock`, else alpha + bytes x beta."""
 
     hardware: HardwareFacts
     clock: CollectiveClock | None = None
 
     def _known(self, op: CollectiveOp, size: Number, group: Group, otherwise_s: Number) -> CollectiveTime:
-        """The measured time where there is one, else that of the datasheet's rates."""
-        found = None
+        """The measured time if there is one, else `otherwise_s`, that of the datasheet's rates."""
+        measured = None
         if self.clock is not None and exceeds(size, 0.0):
-            found = self.clock.collective(Collective(op, size, group.ranks, group.domains, group.over_host))
-        return found or CollectiveTime(otherwise_s, DATASHEET)
+            measured = self.clock.collective(Collective(op, size, group.ranks, group.domains, group.over_host))
+        return measured or CollectiveTime(otherwise_s, DATASHEET)
 
     def _intra(self, group: Group) -> float:
         hardware = self.hardware.over_host() if group.over_host else self.hardware
@@ -188,7 +188,7 @@ class Links(Struct, frozen=True):
         return Transfer(time.seconds, 2 * (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
     def all_gather(self, size: Number, group: Group) -> Transfer:
-        """Gather (or reduce-scatter) of a tensor of `size` bytes in all over `group`."""
+        """Gather (or reduce-scatter) over `group` of a tensor of `size` bytes in total."""
         if group.is_trivial:
             return NO_TRANSFER
         seconds = RING_BASE_S + self._steps(group) + self._half(size, group)
@@ -196,7 +196,7 @@ class Links(Struct, frozen=True):
         return Transfer(time.seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
     def broadcast(self, size: Number, group: Group) -> Transfer:
-        """`size` bytes that part of the group has, brought to all of it."""
+        """`size` bytes sent from part of the group to all of it."""
         if group.is_trivial:
             return NO_TRANSFER
         link = self._inter() if group.domains > 1 else self._intra(group)
@@ -213,7 +213,7 @@ class Links(Struct, frozen=True):
         return Transfer(time.seconds, (group.ranks - 1) / group.ranks * size, group.spans_domains, time.origin)
 
     def send(self, size: Number, path: Path) -> Transfer:
-        """`size` bytes from one device to one other."""
+        """`size` bytes from one device to another."""
         group = Group(2, 2 if path == "network" else 1, over_host=path == "host")
         between = group.spans_domains
         seconds = INTER_STEP_S + size / self._inter() if between else RING_BASE_S + size / self._intra(group)
@@ -247,7 +247,7 @@ class Links(Struct, frozen=True):
                 )
                 for low_latency in (True, False)
             )  # fmt: skip
-            # Engines take the low-latency kernels where they are the faster ones: small batches.
+            # Engines use the low-latency kernels where they are faster: for small batches.
             known = [time for time in (quick, normal) if time is not None]
             if known:
                 seconds = least([time.seconds for time in known])

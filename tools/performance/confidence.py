@@ -1,6 +1,7 @@
-"""How sure an estimate is: which profiles its constants come from, and between what measured figures lay beside it.
+"""How sure an estimate is: which profiles its constants come from, and how far measured figures lay from predictions.
 
-A range is of measurements that took no part in the fit; where too few are like the plan's it says so and shows none.
+A range comes from measurements that took no part in the fit; it is absent, with a note, where too few are like the
+plan's.
 """
 
 from __future__ import annotations
@@ -53,66 +54,69 @@ Known = Mapping[Metric, ErrorRange]
 
 
 def ranges_of(layout: LoadedLayout, figures: Mapping[str, float]) -> Ranges:
-    """The ranges of an estimate's figures of `layout`, by their names in `Ranges`.
+    """The ranges of an estimate's `figures` for `layout`, by their names in `Ranges`.
 
-    Each ends at the latest where the same load at the rates of the datasheet does: nothing measured can lie beyond.
+    The figures of the same load at datasheet rates bound each range: nothing measured can lie beyond.
     Raises InputError: as `planned_run`.
     """
     loaded, alone = _known(layout.setting, _load(layout.setting)), _known(layout.setting, "low")
     if not (loaded or alone):
         return Ranges()
     best = _at_best(layout)
-    found: dict[str, tuple[float, float]] = {}
+    ranges: dict[str, tuple[float, float]] = {}
     for name, figure in figures.items():
         is_alone, metric = name == "single_request_tokens_per_s", _METRIC_OF.get(name, "throughput")
-        one = (alone if is_alone else loaded).get(metric)
-        if one is None:
+        error_range = (alone if is_alone else loaded).get(metric)
+        if error_range is None:
             continue
-        times, low, high = run_alone(best) if is_alone else planned_run(best).times, one.low, one.high
+        times, low, high = run_alone(best) if is_alone else planned_run(best).times, error_range.low, error_range.high
         if metric == "throughput":
             whole = figure if is_alone else figures["dp_scaled_tokens_per_s"]
             high = min(high, max(1.0, times.output_tokens_per_s / whole))
         elif figure:
             low = max(low, min(1.0, getattr(times, metric).mean * 1e3 / figure))
-        found[name] = figure * low, figure * high
-    return Ranges(**found)
+        ranges[name] = figure * low, figure * high
+    return Ranges(**ranges)
 
 
 _CACHES_AT_BEST = Cache[str, Caches]("what was worked out at the rates of the datasheet")
 
 
 def _at_best(layout: LoadedLayout) -> LoadedLayout:
-    """The layout at the rates of the datasheet; nothing that was timed at others is shared."""
+    """The layout at the rates of the datasheet; it shares no cached times with the original."""
     setting = layout.setting
     caches = _CACHES_AT_BEST.get(setting.caches, "", dict[Cache[Any, Any], dict[Any, Any]])
     return layout.with_setting(replace(setting, profile=at_datasheet_rates(setting.engine), caches=caches))
 
 
 def calibration_of(setting: Setting) -> Calibration:
-    """The profiles behind an estimate under `setting`, and in its note what its ranges were measured on."""
+    """The profiles behind an estimate under `setting`, with a note on what its ranges were measured on."""
     known = _known(setting, _load(setting))
     shipped = _shipped(setting, known)
-    own = setting.calibration
-    if own is None:
+    custom = setting.calibration
+    if custom is None:
         return shipped
-    covered = own.covers(*_engine(setting), setting.hardware.accelerator)
+    covered = custom.covers(*_engine(setting), setting.hardware.accelerator)
     if not covered:
-        note = f"calibration {own.name} has nothing for this engine and accelerator; {shipped.note}"
+        note = f"calibration {custom.name} has nothing for this engine and accelerator; {shipped.note}"
         return shipped.model_copy(update={"note": note})
     note = f"own measurements of {'; '.join(covered)}; what ships for everything else; {_words(setting, known)}"
     return Calibration(
-        profile=own.name, error_band_pct=_band(known, "tpot"), throughput_band_pct=_band(known, "throughput"), note=note
+        profile=custom.name,
+        error_band_pct=_band(known, "tpot"),
+        throughput_band_pct=_band(known, "throughput"),
+        note=note,
     )
 
 
 def own_engine(setting: Setting) -> EngineProfile | None:
-    """The entry of a calibration of one's own that serves `setting`, if it has one."""
-    own = setting.calibration
-    return None if own is None else own.engine(*_engine(setting), setting.hardware.accelerator)
+    """The engine profile of the user's calibration for `setting`; `None` if absent."""
+    custom = setting.calibration
+    return None if custom is None else custom.engine(*_engine(setting), setting.hardware.accelerator)
 
 
 def engine_origin(setting: Setting) -> Origin:
-    """Where host times come from: runs of one's own, or published results of a class of cards."""
+    """Where host times come from: the user's own runs, or published results of a class of cards."""
     if own_engine(setting) is not None:
         return MEASURED
     return Origin("carried", f"results of {setting.engine.name}")
@@ -148,21 +152,21 @@ _RANGES = Cache[Load, Known]("ranges by load")
 
 def _known(setting: Setting, load: Load) -> Known:
     """The ranges that were measured nearest to `setting` under `load`, looked up once."""
-    return _RANGES.get(setting.caches, load, lambda: _looked_up(setting, load))
+    return _RANGES.get(setting.caches, load, lambda: _nearest_ranges(setting, load))
 
 
-def _looked_up(setting: Setting, load: Load) -> Known:
-    """None where nothing was measured on such cards."""
-    own, ranges = own_engine(setting), all_ranges()
-    if own is not None:
-        # What ships was not measured with a user's own constants.
-        ranges = own.entry.ranges
+def _nearest_ranges(setting: Setting, load: Load) -> Known:
+    """Empty if nothing was measured on such cards."""
+    custom, ranges = own_engine(setting), all_ranges()
+    if custom is not None:
+        # The shipped ranges were not measured with a user's own constants.
+        ranges = custom.entry.ranges
     elif setting.clock.kernels is None or setting.calibration is not None or not _is_class_measured(setting):
         return {}
-    found: dict[Metric, ErrorRange | None] = {
+    nearest: dict[Metric, ErrorRange | None] = {
         metric: range_of(_cell(setting, metric, load), ranges) for metric in _METRICS
     }
-    return {metric: one for metric, one in found.items() if one is not None}
+    return {metric: error_range for metric, error_range in nearest.items() if error_range is not None}
 
 
 def _cell(setting: Setting, metric: Metric, load: Load) -> Cell:
@@ -181,18 +185,18 @@ def _is_class_measured(setting: Setting) -> bool:
 
 def _band(known: Known, metric: Metric) -> float | None:
     """The farther end of the range of a figure, in percent."""
-    found = known.get(metric)
-    return None if found is None else round(100.0 * max(1.0 - found.low, found.high - 1.0), 1)
+    error_range = known.get(metric)
+    return None if error_range is None else round(100.0 * max(1.0 - error_range.low, error_range.high - 1.0), 1)
 
 
 def _ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
-    """How far the ratio of a figure to that of another layout is off, where what ships is what was measured."""
+    """How far the ratio of a figure to that of another layout is off; only for shipped ranges."""
     of, cell = "layouts of {pairs} pairs of model and accelerator", _cell(setting, metric, _load(setting))
     return _band_of(cell, all_ratios(), of) if _ships(setting, known, metric) else None
 
 
 def _hardware_ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
-    """As `_ratio_band`, to that of the same model and load on another accelerator."""
+    """As `_ratio_band`, relative to the same model and load on another accelerator."""
     of = "measurements of one model on two kinds of accelerator, of {pairs} such models and kinds"
     cell = _cell(setting, metric, _load(setting))
     return _band_of(cell, all_hardware_ratios(), of) if _ships(setting, known, metric) else None
@@ -203,12 +207,12 @@ def _ships(setting: Setting, known: Known, metric: Metric) -> bool:
 
 
 def _band_of(cell: Cell, ratios: Sequence[ErrorRange], of: str) -> RatioBand | None:
-    """The farther end of the range of a ratio; `of` says of what there were pairs."""
-    found = range_of(cell, ratios)
-    if found is None:
+    """The farther end of the range of a ratio; `of` names what was paired."""
+    ratio_range = range_of(cell, ratios)
+    if ratio_range is None:
         return None
-    source = f"{found.rows:,} pairs of {of.format(pairs=found.pairs)} that took no part in the fit"
-    return RatioBand(pct=round(100.0 * (found.high - 1.0), 1), source=source)
+    source = f"{ratio_range.rows:,} pairs of {of.format(pairs=ratio_range.pairs)} that took no part in the fit"
+    return RatioBand(pct=round(100.0 * (ratio_range.high - 1.0), 1), source=source)
 
 
 def _measured(kernels: KernelTimes) -> str:
@@ -226,22 +230,22 @@ def _carried(kernels: KernelTimes) -> Iterator[str]:
 
 
 def _words(setting: Setting, known: Known) -> str:
-    """What the ranges were measured on, or why there is none."""
+    """What the ranges were measured on, or why there are none."""
     if not known:
         class_ = accelerator_class(setting.hardware.accelerator)
         where = "" if _is_class_measured(setting) else f" on {class_} cards"
         return f"no range: too little was measured{where} that took no part in a fit"
-    measured = ", ".join(f"{_METRICS[metric]} {_of(found)}" for metric, found in known.items())
+    measured = ", ".join(f"{_METRICS[metric]} {_range_text(error_range)}" for metric, error_range in known.items())
     without = [name for metric, name in _METRICS.items() if metric not in known]
     rest = f"; too little was measured for a range of {' and '.join(without)}" if without else ""
     return f"the ranges held {SHARE_PCT}% of measurements that took no part in the fit: {measured}{rest}"
 
 
-def _of(found: ErrorRange) -> str:
+def _range_text(fit: ErrorRange) -> str:
     """`0.5-1.9 times the prediction (1,772 rows of 24 pairs of dense model and card, any engine)`."""
-    model = {"dense": "dense model", "moe": "MoE model", None: "model"}[found.kind]
-    engine = "any engine" if found.engine is None else f"{found.engine} {found.generation or ''}".strip()
+    model = {"dense": "dense model", "moe": "MoE model", None: "model"}[fit.kind]
+    engine = "any engine" if fit.engine is None else f"{fit.engine} {fit.generation or ''}".strip()
     return (
-        f"{found.low:g}-{found.high:g} times the prediction ({found.rows:,} rows, {found.pairs} pairs of {model} and "
+        f"{fit.low:g}-{fit.high:g} times the prediction ({fit.rows:,} rows, {fit.pairs} pairs of {model} and "
         f"accelerator, {engine})"
     )

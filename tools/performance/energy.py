@@ -1,8 +1,8 @@
-"""What a plan's GPUs draw on average, and joules per output token: a range, by what they are busy with in the run; and
-what an hour of them costs.
+"""Average power of a plan's GPUs and joules per output token, as ranges by what keeps the GPUs busy in the run; and
+the price of a GPU-hour.
 
-Power is measured rarely and differs more than times do, so every share below is a span of published measurements and
-the answer is the span that they make of the simulated run. It is of the boards alone: no host, network or cooling.
+Power is measured rarely and varies more than times do, so every share below is a span of published measurements, and
+the result is the span that they give for the simulated run. It covers the boards only: no host, network or cooling.
 
 watts = board power x sum over (prefill, decode, nothing) of its share of the time x its share of the board power
 
@@ -36,7 +36,7 @@ MEMORY: Interval = (0.20, 0.86)
 # Arithmetic binds: H100 and H200 593 to 680 of 700 W under full load (serialalice.pt); prompts reach the board's power
 # (POLCA, arXiv 2308.12908).
 COMPUTE: Interval = (0.80, 1.00)
-# Links or other stages are waited for: not measured by itself, so between idle and memory.
+# Waiting for links or other stages: not measured by itself, so between idle and memory.
 WAITING: Interval = (IDLE[0], MEMORY[1])
 
 SOURCE = (
@@ -46,7 +46,7 @@ SOURCE = (
 
 
 class _Side(Struct, frozen=True):
-    """GPUs that do the same, and the share of the time in which each phase keeps them busy."""
+    """GPUs with the same role, and the share of the time in which each phase keeps them busy."""
 
     gpus: int
     prefill_share: float
@@ -56,9 +56,9 @@ class _Side(Struct, frozen=True):
 def energy_of(
     layout: LoadedLayout, times: ServingTimes, prefill: TimeParts, decode: TimeParts
 ) -> EnergyEstimate | None:
-    """The energy of the run `times` of `layout`, whose bare passes take `prefill` and `decode`.
+    """The energy of the run `times` of `layout`, whose single passes take `prefill` and `decode`.
 
-    `None` where the board power of the accelerator is not known (`energy_notes` says so), or nothing is served.
+    `None` if the board power of the accelerator is not known (`energy_notes` says so), or nothing is served.
     """
     part = layout.setting.hardware.accelerator
     served = served_tokens_per_s(layout.setting.workload, times.output_tokens_per_s, saturated=times.saturated)
@@ -81,14 +81,14 @@ def energy_of(
 
 
 def energy_notes(layout: LoadedLayout) -> Iterator[str]:
-    """Why there is no energy."""
+    """Why there is no energy estimate."""
     part = layout.setting.hardware.accelerator
     if part.tdp_w is None:
         yield f"Energy is not known: board power of {part.id} is not catalogued"
 
 
 def _busy_gpus(side: _Side, phases: tuple[Interval, Interval], end: int) -> float:
-    """As many GPUs at full board power draw what those of `side` do."""
+    """The number of GPUs at full board power that would draw as much as those of `side`."""
     prefill, decode = side.prefill_share * phases[0][end], side.decode_share * phases[1][end]
     return side.gpus * (prefill + decode + (1.0 - side.prefill_share - side.decode_share) * IDLE[end])
 
@@ -105,7 +105,7 @@ def _share_of_power(parts: TimeParts) -> Interval:
 
 
 def _sides(layout: LoadedLayout, times: ServingTimes) -> Iterator[_Side]:
-    """The GPUs of a plan: all alike, or those of each phase."""
+    """The GPUs of a plan by role: one side if they serve both phases, else one for each phase."""
     prefill_share = min(1.0, times.prefill_share)
     if not layout.is_disaggregated:
         busy = max(prefill_share, 1.0 - _idle_share(layout, times, times.end_to_end.mean))
@@ -118,10 +118,10 @@ def _sides(layout: LoadedLayout, times: ServingTimes) -> Iterator[_Side]:
 
 
 def _idle_share(layout: LoadedLayout, times: ServingTimes, stay_s: float) -> float:
-    """The share of the time in which a replica has no request, each of which stays with it for `stay_s`.
+    """The share of the time in which a replica has no request, when each stays with it for `stay_s`.
 
-    At a rate as many are with it as come in that time, and none with the chance of a Poisson number; users who think
-    are each away for that part of the time, all of them at once where they are independent.
+    At a rate, the number of requests present is Poisson-distributed with the mean that arrives in that time. Users who
+    think are away for part of the time, independently; the replica is idle when all are.
     """
     workload, replicas = layout.setting.workload, max(1, len(layout.decode_replicas))
     if workload.request_rate is not None:
@@ -132,7 +132,7 @@ def _idle_share(layout: LoadedLayout, times: ServingTimes, stay_s: float) -> flo
 
 
 class Price(Struct, frozen=True):
-    """The lowest and the highest USD per GPU-hour, and whose they are."""
+    """The lowest and the highest USD per GPU-hour, and their source."""
 
     low: float
     high: float
@@ -140,7 +140,7 @@ class Price(Struct, frozen=True):
 
 
 def price_of(part: Accelerator, stated: float | None) -> Price | None:
-    """The price of an hour of `part`, the `stated` one first; `None` where none is known."""
+    """The price of an hour of `part`, `stated` first; `None` if none is known."""
     if stated is not None:
         return Price(stated, stated, f"stated price ({stated:g} USD per GPU-hour)")
     if part.on_demand_usd_per_hour is None:

@@ -1,7 +1,7 @@
 """The estimate of a plan in the contract's format: latency, throughput, memory, critical path, cost.
 
-What users see is of the simulated run of the plan's load (`planned_run`); the pass of a prompt and the decode step that
-are taken apart are of one pass by itself. What its constants come from and how far off it may be is said with it.
+What users see comes from the simulated run of the plan's load (`planned_run`); the breakdowns of a prompt's pass and of
+a decode step are of one pass by itself. The estimate names the source of its constants and how far off it may be.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class _Pass(Struct, frozen=True):
 
 
 def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
-    """The pass of a prompt, and a decode step with as many requests as the scheduler takes of the plan's load."""
+    """The pass of a prompt, and a decode step with as many requests of the plan's load as the scheduler takes."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
@@ -75,7 +75,7 @@ def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
 
 
 def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> PerformanceEstimate:
-    """The estimate of `layout` at its workload; an explanation takes about as long again.
+    """The estimate of `layout` at its workload; an explanation about doubles the time.
 
     Raises InputError: a fact that the arithmetic needs is not known (it names the field), or the load cannot be served.
     """
@@ -142,7 +142,7 @@ def _percentiles(statistics: Statistics) -> Percentiles:
 
 
 def _throughput(layout: LoadedLayout, times: ServingTimes) -> ThroughputEstimate:
-    """Output tokens per second of the run, over all replicas and on each that has a request, and of a request alone."""
+    """Output tokens per second: of a request alone, on each replica that has a request, and over all replicas."""
     busy = max(1, min(len(layout.decode_replicas), layout.setting.workload.concurrency))
     return ThroughputEstimate(
         single_request_tokens_per_s=run_alone(layout).output_tokens_per_s,
@@ -153,7 +153,7 @@ def _throughput(layout: LoadedLayout, times: ServingTimes) -> ThroughputEstimate
 
 
 def _headroom(layout: LoadedLayout, times: ServingTimes) -> str | None:
-    """Whether the other replicas hold the load when one is lost."""
+    """Whether the other replicas can take the load when one is lost; `None` with fewer than two."""
     replicas = len(layout.decode_replicas)
     if replicas < 2:
         return None
@@ -208,39 +208,39 @@ def estimate_view(
     trace: Trace | str | Path | None = None,
     workload: WorkloadBlock | Mapping[str, object] | None = None,
 ) -> PerformanceEstimate:
-    """`estimate` of a document that was read already. Raises InputError: as `estimate`."""
+    """`estimate` of a document that is already read. Raises InputError: as `estimate`."""
     layout = layout_from_view(view)
-    own = own_calibration(calibration)
-    if own is not None:
-        layout = layout.with_setting(layout.setting.with_calibration(own))
+    custom = own_calibration(calibration)
+    if custom is not None:
+        layout = layout.with_setting(layout.setting.with_calibration(custom))
     if usd_per_gpu_hour is not None:
         if not USD.hold(usd_per_gpu_hour):
             raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
     if workload is not None:
-        layout = layout.with_setting(layout.setting.with_workload(_stated(layout.setting.workload, workload)))
+        layout = layout.with_setting(layout.setting.with_workload(_overridden(layout.setting.workload, workload)))
     described: str | None = None
     if trace is not None:
         read = trace if isinstance(trace, Trace) else read_trace(Path(trace))
         workload = under_trace(layout.setting.workload, read)
         layout = layout.with_setting(layout.setting.with_workload(workload))
         described = beside_peak(read.describe(), read.peak, workload.request_rate, "estimated")
-    found = estimate_layout(layout)
-    found = found.model_copy(
-        update={"trace": described, "notes": (*unlike_name(view.model, view.architecture), *found.notes)}
+    result = estimate_layout(layout)
+    result = result.model_copy(
+        update={"trace": described, "notes": (*unlike_name(view.model, view.architecture), *result.notes)}
     )
     name = as_str(view.model.get("name"))
-    return found if name is None else found.model_copy(update={"benchmark": benchmark_of(layout, name)})
+    return result if name is None else result.model_copy(update={"benchmark": benchmark_of(layout, name)})
 
 
-def _stated(own: WorkloadBlock, stated: WorkloadBlock | Mapping[str, object]) -> WorkloadBlock:
-    """The load of a plan with what is stated in its place; a stated number of requests at once drops a rate."""
+def _overridden(planned: WorkloadBlock, stated: WorkloadBlock | Mapping[str, object]) -> WorkloadBlock:
+    """The load of a plan with the fields of `stated` replaced; a stated concurrency drops a rate."""
     if isinstance(stated, WorkloadBlock):
         return stated
     if "concurrency" in stated and "request_rate" not in stated:
-        own = without_rate(own)
+        planned = without_rate(planned)
     try:
-        return WorkloadBlock.model_validate({**own.model_dump(exclude_none=True), **stated})
+        return WorkloadBlock.model_validate({**planned.model_dump(exclude_none=True), **stated})
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{'.'.join(map(str, ('workload', *first['loc'])))}: {first['msg']}") from None
@@ -254,7 +254,7 @@ def _view(document: Plan | Mapping[str, object] | str | Path) -> PlanView:
 
 
 def _cost(layout: LoadedLayout, times: ServingTimes) -> CostEstimate | None:
-    """Cost of a million output tokens at the stated price, the catalogue's range, or in GPU-seconds; nodes whole."""
+    """Cost of a million output tokens by the stated price, the catalogue's range, or in GPU-seconds; whole nodes."""
     served = served_tokens_per_s(layout.setting.workload, times.output_tokens_per_s, saturated=times.saturated)
     if served <= 0.0:
         return None
@@ -275,11 +275,11 @@ def _cost(layout: LoadedLayout, times: ServingTimes) -> CostEstimate | None:
 
 
 def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
-    """The command for `model` as served by `layout`, and what it should print: the run with that tool's arrivals.
+    """The benchmark command for `model` as served by `layout`, and what it should print.
 
-    `None` where no load generator of the engine is known, and for lengths or arrivals that none of them sends.
+    `None` if no load generator of the engine is known, or none sends such lengths or arrivals.
 
-    At a rate the tool counts every request, from the first one on an idle server, which a plan's figures leave out.
+    At a rate the tool counts every request, also the first ones on an idle server, which a plan's figures leave out.
     Raises InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
     """
     run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
@@ -298,12 +298,13 @@ def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
     if command is None:
         return None
     times = run.times if rate is None else serve(layout, OpenLoop(rate, run.requests), lengths)
-    own = run.times
+    planned_times = run.times
     note = None
-    if times is not own:
+    if times is not planned_times:
         note = (
             "the tool counts every request, those on the server that is still idle too; once that is filled up TTFT "
-            f"{own.ttft.mean * 1e3:,.1f} ms, TPOT {own.tpot.mean * 1e3:,.2f} ms, as an estimate has them"
+            f"{planned_times.ttft.mean * 1e3:,.1f} ms, TPOT {planned_times.tpot.mean * 1e3:,.2f} ms, "
+            "as an estimate has them"
         )
     return Benchmark(
         command=shlex.join(command),

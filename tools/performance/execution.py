@@ -1,8 +1,8 @@
 """Unrolls a plan to its execution DAG: every operator of every layer on every device of every replica.
 
-Made from the same operations as the estimate, so the longest path through it is the estimate's. Layers that are alike
-can be folded (`repeat`), and where that is still too much the chunks of a prompt too: then all between the first and
-the last stand as one at their middle. It refuses a DAG of more nodes than `MAX_NODES` instead of filling the memory.
+It uses the operations of the estimate, so its longest path is the estimate's. Like layers can be folded (`repeat`);
+where that is still too large the chunks of a prompt are folded too: the middle one stands for all between the first and
+the last. A DAG of more than `MAX_NODES` nodes is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TooManyNodesError(InputError):
 
 
 class _Writer(Struct):
-    """Collects nodes and edges, and knows the last node of the stream of each device."""
+    """Collects nodes and edges."""
 
     phase: Phase
     folded: bool
@@ -47,24 +47,24 @@ class _Writer(Struct):
             self.edges[key] = ExecutionEdge(source=source, target=target, type="data" if data else "order")
 
 
-class _Made(Struct, frozen=True):
-    """The instances of an operation by device, and what it reads."""
+class _Instances(Struct, frozen=True):
+    """The node ids of an operation's instances by device, and the names of the operations it reads."""
 
     inputs: tuple[str, ...]
     instances: dict[str, str]
 
 
-# What was made of each operation of a layer.
-_Created = dict[str, _Made]
+# The instances of each operation of a layer, by its name.
+_Created = dict[str, _Instances]
 
 
 def _nearest(name: str, device: str, created: _Created) -> str | None:
-    """The instance of `name` on `device`, or of the nearest operation before it that ran there."""
-    made = created[name]
-    found = made.instances.get(device)
-    if found is None:
-        found = next((source for before in made.inputs if (source := _nearest(before, device, created))), None)
-    return found
+    """The instance of `name` on `device`, else of the nearest operation before it that ran there; `None` if absent."""
+    entry = created[name]
+    instance = entry.instances.get(device)
+    if instance is None:
+        instance = next((source for before in entry.inputs if (source := _nearest(before, device, created))), None)
+    return instance
 
 
 def expand_plan(
@@ -85,9 +85,9 @@ def expand_plan(
     layout.phase(phase)
     writer = _Writer(phase, fold, PlanNodes(view))
     expansions = [
-        _PhaseExpansion(writer, layout, index, found)
+        _PhaseExpansion(writer, layout, index, phase_layout)
         for index, replica in enumerate(layout.replicas)
-        if (found := replica.of(phase)) is not None
+        if (phase_layout := replica.of(phase)) is not None
     ]
     if fold and _is_too_large(expansions):
         for expansion in expansions:
@@ -102,7 +102,7 @@ def expand_plan(
 
 
 def _is_too_large(expansions: Iterable[_PhaseExpansion]) -> bool:
-    """Whether they would write more than `MAX_NODES` nodes; what comes after those is not counted."""
+    """Whether they would write more than `MAX_NODES` nodes; counting stops there."""
     return any(size > MAX_NODES for size in accumulate(expansion.size() for expansion in expansions))
 
 
@@ -115,19 +115,19 @@ class _PhaseExpansion:
         self.replica = replica
         self.phase = phase
         self.timer = PhaseTimer(layout.setting, phase)
-        # The last node that each device ran; that of the residual stream in the pass at hand (of each half, where two
-        # overlap); and the devices that have run nothing of this pass yet and so wait for what they ran before.
+        # By device: the last node that it ran; the last of the residual stream in this pass (by half, where two
+        # overlap). `waiting`: devices that have run nothing of this pass yet and so wait for what they ran before.
         self.done: dict[str, str] = {}
         self.fronts: dict[int | None, dict[str, str]] = {None: {}}
         self.waiting: set[str] = set()
-        # Under two-batch overlap: the last node of both streams of each device, and what each half made in each layer.
+        # Under two-batch overlap: the last node on both streams of each device, and the instances by layer and half.
         self.lanes: dict[tuple[str, bool], str] = {}
         self.halves: dict[tuple[int | None, int], _Created] = {}
-        # The passes that are written, and how many each of them stands for.
+        # The passes to write, and how many each of them stands for.
         self.passes = [(load, 1) for load in self._loads()]
 
     def fold_chunks(self) -> None:
-        """Let the chunks between the first and the last be one at the middle of them."""
+        """Let the middle chunk stand for all between the first and the last."""
         if len(self.passes) > 3:
             middle, _ = self.passes[len(self.passes) // 2]
             self.passes = [self.passes[0], (middle, len(self.passes) - 2), self.passes[-1]]
@@ -139,7 +139,7 @@ class _PhaseExpansion:
         return prefill_loads(self.layout.setting, min(self.phase.attention_groups, requests))
 
     def size(self) -> int:
-        """Nodes that `write` will write (at most: chunks before the last one have no head)."""
+        """Number of nodes that `write` writes at most (chunks before the last one have no head)."""
         return len(self.passes) * sum(
             len(self._groups(operation.where, index))
             for index in range(len(self.timer.stages))
@@ -148,7 +148,7 @@ class _PhaseExpansion:
         )
 
     def write(self) -> None:
-        """All nodes and edges."""
+        """Write all nodes and edges."""
         last = self.passes[-1][0]
         for chunk, (load, times) in enumerate(self.passes):
             self.fronts = {None: {}, 0: {}, 1: {}}
@@ -168,7 +168,7 @@ class _PhaseExpansion:
         return instance_groups(self.phase, index, where, folded=self.writer.folded)
 
     def _write_site(self, prefix: str, stage_index: int, site: Site) -> None:
-        """All instances of the operations of one site, with their edges."""
+        """Write all instances of the operations of one site, with their edges."""
         created = self.halves.setdefault((site.layer, site.half), _Created()) if site.half is not None else _Created()
         front = self.fronts[site.half]
         where = (self.replica, self.phase.phase, stage_index, site.layer)
@@ -184,7 +184,7 @@ class _PhaseExpansion:
                 for device in devices:
                     self._connect(node.id, operation, device, created, site)
                 instances.update((device, node.id) for device in devices)
-            created[operation.name] = _Made(operation.inputs, instances)
+            created[operation.name] = _Instances(operation.inputs, instances)
             front.update(instances)
             if operation.owner == "pipeline":
                 # A transfer keeps the sender busy; the receiver goes on with its own work.
@@ -194,12 +194,12 @@ class _PhaseExpansion:
                 self.done.update(instances)
 
     def _connect(self, node: str, operation: Operation, device: str, created: _Created, site: Site) -> None:
-        """The edges of one instance on one of its devices: from what it reads there, and from what it waits for."""
+        """Connect one instance, on one of its devices, to what it reads and waits for there."""
         sources = [source for name in operation.inputs if (source := _nearest(name, device, created))]
         for source in sources:
             self.writer.connect(source, node, data=True)
         if not sources:
-            # A device that only receives from a collective brings nothing to it.
+            # A device that only receives from a collective contributes nothing to it.
             receives = bool(operation.inputs) and operation.where not in PER_DEVICE
             for stream in self._streams(operation, device, site):
                 self.writer.connect(stream, node, data=not receives)
@@ -216,7 +216,7 @@ class _PhaseExpansion:
             self.writer.connect(self.done[device], node, data=False)
 
     def _streams(self, operation: Operation, device: str, site: Site) -> list[str]:
-        """The last nodes of the residual stream that `operation` goes on from: both halves', where it joins them."""
+        """The last nodes of the residual stream that `operation` continues: of both halves where it joins them."""
         halves: tuple[int | None, ...] = (site.half,)
         if operation.name == MERGE:
             halves = (0, 1)

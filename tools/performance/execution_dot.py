@@ -1,4 +1,4 @@
-"""The execution DAG in Graphviz's DOT: a cluster for each phase, in it one for what each GPU computes."""
+"""The execution DAG in Graphviz's DOT: a cluster for each phase, with one for the computations of each GPU inside."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ def dot_lines(dags: Iterable[ExecutionDAG]) -> Iterator[str]:
 
 
 def _nodes(dag: ExecutionDAG) -> Iterator[str]:
-    """What computes inside the boundary of its GPU, or of those that a folded node stands for; what sends, outside."""
+    """Computing nodes inside the cluster of their GPU (folded: of all their GPUs), collectives outside."""
     inside: dict[tuple[str, ...], list[ExecutionNode]] = {}
     for node in dag.nodes:
         if node.is_collective:
-            yield f"    {_stated(node)}"
+            yield f"    {_node_line(node)}"
         else:
             inside.setdefault(devices_of(node), []).append(node)
     for number, (devices, nodes) in enumerate(inside.items()):
         yield f"    subgraph {_quoted(f'cluster_{dag.phase}_{number}')} {{"
         yield f"      label={_quoted(devices_text(devices))};"
         for node in nodes:
-            yield f"      {_stated(node)}"
+            yield f"      {_node_line(node)}"
         yield "    }"
 
 
-def _stated(node: ExecutionNode) -> str:
+def _node_line(node: ExecutionNode) -> str:
     look = look_of(node)
     return f'{_quoted(node.id)} [label={_quoted(*look.lines)}, shape="{look.outline}"];'
 
 
 def _quoted(*lines: str) -> str:
-    # A line break is written as a backslash and an n, whatever is in the lines themselves.
-    return '"' + "\\n".join(" ".join(xml_text(one).split()).translate(_ESCAPES) for one in lines) + '"'
+    # DOT writes a line break as a backslash and an n.
+    return '"' + "\\n".join(" ".join(xml_text(line).split()).translate(_ESCAPES) for line in lines) + '"'

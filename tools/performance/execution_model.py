@@ -49,7 +49,7 @@ class ExecutionNode(Sparse):
 
 
 def devices_of(node: ExecutionNode) -> tuple[str, ...]:
-    """Every device that a node keeps busy."""
+    """The devices that a node keeps busy."""
     return node.devices or ((node.device,) if node.device is not None else ())
 
 

@@ -1,7 +1,5 @@
-"""What one pass runs on a stage, for the execution DAG: its operations in the order of the devices' streams, the
-devices of each, and the plan's node that it unrolls.
-
-A layout that was made without a graph has none: every answer is `None`.
+"""What one pass runs on a stage, for the execution DAG: its operations in stream order, the devices of each, and the
+plan node that each unrolls (`None` in a layout that was made without a graph).
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ from .timing import StageTimer
 
 
 def instance_groups(phase: PhaseLayout, index: int, where: Where, *, folded: bool) -> list[tuple[str, ...]]:
-    """The devices of each instance in stage `index`; `folded`: those of all instances in one."""
+    """The devices of each instance in stage `index`; `folded`: of all instances together."""
     stage = phase.stages[index]
     following = phase.stages[index + 1] if index + 1 < len(phase.stages) else None
     if where in PER_DEVICE:
@@ -61,9 +59,9 @@ def _collective_groups(
             return [(*stage.devices, *following.devices)]
         return token_groups(phase, following)
     if "+" in where:
-        own, _, other = where.partition("+")
+        operators, _, other = where.partition("+")
         sets = {"attention": stage.attention_devices, "ffn": stage.ffn_devices, "stage": stage.devices}
-        return [union_devices(sets[own], sets[other], stage) or sets[own]]
+        return [union_devices(sets[operators], sets[other], stage) or sets[operators]]
     return {
         "tp": lambda: tensor_groups(phase, stage),
         "sp": lambda: sequence_groups(phase, stage),
@@ -77,14 +75,14 @@ def _collective_groups(
     }[where]()
 
 
-# What cuts a batch in two halves, and what joins them.
+# The operations that cut a batch in two halves and join them again.
 SPLIT, MERGE = "overlap.split", "overlap.merge"
 
 
 class Site(Struct, frozen=True):
-    """Operations that belong together: those of a layer (folded, of `repeat` of them), or a run of one half of it.
+    """Operations that are written together: those of a layer (folded: of `repeat` layers), or one run of a half of it.
 
-    `half` is set under two-batch overlap, where `on_links` says which of the two streams of a device they are on.
+    `half` is set under two-batch overlap, where `on_links` says on which of a device's two streams they run.
     """
 
     layer: int | None
@@ -98,7 +96,7 @@ class Site(Struct, frozen=True):
 def stage_sites(
     timer: StageTimer, load: TokenLoad, following: StageTimer | None, *, with_head: bool, folded: bool
 ) -> Iterator[Site]:
-    """The sites of one pass of `load`. Layers that overlap are written out: the halves of one reach into the next."""
+    """The sites of one pass of `load`. Overlapping layers are not folded: halves of one reach into the next."""
     if timer.stage.embedding_devices:
         yield Site(None, "embedding", timer.embedding(load).operations)
     halved = timer.halved_layers(load)
@@ -124,7 +122,7 @@ def _layer_sites(timer: StageTimer, load: TokenLoad, *, folded: bool) -> Iterato
 
 
 def _halved_sites(timer: StageTimer, load: TokenLoad, halved: tuple[HalvedLayer, ...]) -> Iterator[Site]:
-    """The batch cut in two, the runs of both halves in turn, and the halves joined again."""
+    """The split of the batch, the runs of both halves in turn, and the merge."""
     halves = split_load(load)
     assert halves is not None
     hidden = timer.setting.architecture.hidden_size
@@ -173,7 +171,7 @@ class PlanNodes:
     def find(
         self, where: tuple[int, str, int, int | None], operation: Operation, devices: tuple[str, ...]
     ) -> str | None:
-        """The id of the node that `operation` on `devices` unrolls; `where` is replica, phase, stage and layer."""
+        """The id of the plan node that `operation` on `devices` unrolls; `where`: replica, phase, stage, layer."""
         key = (*where, operation.owner)
         if key not in self._operators:
             self._operators[key] = self._operator(where, operation.owner)
@@ -212,12 +210,12 @@ def _layer_operator(stage: StageView, layer: int, owner: str) -> NodeView | None
 
 
 def _part(operator: NodeView, operation: Operation, devices: tuple[str, ...]) -> NodeView:
-    """The child of `operator` that the operation stands for, else the operator itself."""
+    """The child of `operator` that `operation` unrolls, else the operator itself."""
     wanted = _COLLECTIVE_NODES.get(operation.op)
     if wanted is not None:
         role = operation.name.rpartition(".")[2]
-        found = operator.children_of_type(wanted)
-        return next((node for node in found if node.role == role), found[0] if found else operator)
+        collectives = operator.children_of_type(wanted)
+        return next((node for node in collectives if node.role == role), collectives[0] if collectives else operator)
     if operation.op == "KVCacheUpdate":
         return next(iter(operator.children_of_type("KVCacheUpdateNode")), operator)
     kinds = {"Expert": "ExpertNode", "Routing": "RouterNode"}

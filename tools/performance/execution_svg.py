@@ -1,8 +1,8 @@
-"""The execution DAG as an SVG picture: a lane from the top down for each GPU, or for GPUs that do all alike; and how
-its nodes and edges look.
+"""The execution DAG as an SVG picture, and the look of its nodes and edges: a vertical lane for each GPU, or for all
+GPUs that run the same nodes.
 
-What runs on several lanes lies across them, below all that is above it there, so that nothing overlaps. A line stays
-in a lane that both its ends are in, beside the nodes between them. Units are pixels; deterministic and self-contained.
+A node on several lanes lies across them, below everything already there, so that nothing overlaps. A line stays in a
+lane that both its ends share, beside the nodes between them. Units are pixels; deterministic and self-contained.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from ..plan.elements import parse_device
 from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode, devices_of
 from .operation import OpName, Role
 
-# Computation, communication; what routes, splits or puts together.
+# Computation; communication; routing, splitting and merging.
 Outline = Literal["box", "ellipse", "parallelogram"]
-# A router chooses along `chosen`, `data` carries tensors, `order` says only what comes first.
+# `chosen`: a router picks the path; `data`: carries tensors; `order`: only says what comes first.
 Line = Literal["data", "chosen", "order"]
 _BRANCHING: frozenset[OpName] = frozenset({"Routing", "Split", "Aggregate"})
 _KINDS: Mapping[OpName | Role, BoxKind] = {
@@ -40,7 +40,7 @@ _KEEP = "\N{NO-BREAK SPACE}"  # a size stays on the line of its name
 
 
 class Look(Struct, frozen=True):
-    """A node as it is drawn; the first of `lines` is its title, the last name the GPUs that it runs on."""
+    """How a node is drawn; the first of `lines` is its title, the last ones name the GPUs that it runs on."""
 
     outline: Outline
     kind: BoxKind
@@ -48,11 +48,15 @@ class Look(Struct, frozen=True):
 
 
 def look_of(node: ExecutionNode) -> Look:
-    """The look of `node`: what it is, its layers, the shapes on each GPU that go in and out, its GPUs."""
+    """The look of `node`: operator, layers, input and output shapes on each GPU, GPUs."""
     times = f" × {node.repeat}" if node.repeat and node.repeat > 1 else ""
-    said = [f"layer {node.layer}{times}"] if node.layer is not None else []
-    said += [_shape_text("in", node.input_shape), _shape_text("out", node.output_shape), devices_text(devices_of(node))]
-    lines = [part for line in said for part in textwrap.wrap(line, _LONGEST_LINE)]
+    texts = [f"layer {node.layer}{times}"] if node.layer is not None else []
+    texts += [
+        _shape_text("in", node.input_shape),
+        _shape_text("out", node.output_shape),
+        devices_text(devices_of(node)),
+    ]
+    lines = [part for line in texts for part in textwrap.wrap(line, _LONGEST_LINE)]
     title = f"{node.op} {node.role}" if node.role else node.op
     if node.is_collective:
         return Look("ellipse", "communication", (title, *lines))
@@ -61,7 +65,7 @@ def look_of(node: ExecutionNode) -> Look:
 
 
 def lines_of(dag: ExecutionDAG) -> list[tuple[ExecutionEdge, Line]]:
-    """Each edge of `dag` with its line. From a router to experts, which ones get a token is the router's choice."""
+    """Each edge of `dag` with its line; `chosen` from a router or to experts."""
     ops: dict[str, OpName] = {node.id: node.op for node in dag.nodes}
     return [
         (edge, "order" if edge.type == "order" else "chosen" if _is_chosen(ops, edge) else "data") for edge in dag.edges
@@ -79,10 +83,10 @@ def _shape_text(way: str, shape: tuple[tuple[str, int], ...]) -> str:
 MOST_NODES = 3000
 _MARGIN, _HEADING, _LANE_HEAD = 12, 30, 30
 _TITLE_HEIGHT, _LINE_HEIGHT, _TITLE_PX, _LINE_PX, _PAD = 16, 13, 7.3, 5.9, 8
-# Left of the nodes of a lane is room for lines that go past some.
+# The gutter left of a lane's nodes is for lines that pass them.
 _GUTTER, _LANE_GAP, _ROW_GAP = 26, 10, 24
 _SLANT = 14
-# An ellipse is so much taller than its text, and has then so much of its width for it.
+# An ellipse is taller than its text by this factor, which leaves this part of its width for the text.
 _TALLER = 1.45
 _WIDE_PART = math.sqrt(1 - 1 / _TALLER**2)
 _LINE_STYLE = (
@@ -92,7 +96,7 @@ _LINE_STYLE = (
 
 
 class _Placed(Struct, frozen=True):
-    """A node where it is drawn, across from the first to the last of `lanes`."""
+    """A node at the spot where it is drawn, across from the first to the last of `lanes`."""
 
     node: ExecutionNode
     look: Look
@@ -100,7 +104,7 @@ class _Placed(Struct, frozen=True):
     spot: Spot
 
     def border_y(self, x: float, *, is_top: bool) -> float:
-        """Where a line that comes straight down at `x` meets it, or leaves it."""
+        """The y at which a vertical line at `x` meets the top (or bottom) of its outline."""
         half = self.spot.height / 2
         if self.look.outline == "ellipse":
             half *= math.sqrt(max(0.0, 1 - ((x - self.spot.middle_x) / (self.spot.width / 2)) ** 2))
@@ -108,7 +112,7 @@ class _Placed(Struct, frozen=True):
 
 
 class _Lanes(Struct):
-    """The lanes of a phase; `ends` are where the next node of each may begin, `above` the last node of each."""
+    """The lanes of a phase; `ends`: where the next node of each may begin, `above`: the last node of each."""
 
     devices: Sequence[tuple[str, ...]]
     width: float
@@ -121,7 +125,7 @@ class _Lanes(Struct):
         return _MARGIN + _GUTTER + lane * (self.width + _GUTTER + _PAD + _LANE_GAP)
 
     def middle(self, lane: int) -> float:
-        """Half way across the nodes of `lane`."""
+        """The horizontal middle of the nodes of `lane`."""
         return self.left(lane) + self.width / 2
 
     @property
@@ -131,7 +135,7 @@ class _Lanes(Struct):
 
 
 def execution_svg(dags: Sequence[ExecutionDAG], title: str) -> str:
-    """The picture of `dags`, one below another; dashed where a router chooses, dotted where an edge only orders.
+    """The picture of `dags`, one below the other; dashed where a router chooses, dotted where an edge only orders.
 
     Raises InputError: there are more than `MOST_NODES` nodes.
     """
@@ -158,21 +162,21 @@ def _draw_phase(picture: ET.Element, dag: ExecutionDAG, top: float) -> _Lanes:
     devices = _alike(dag.nodes)
     lane_of = {device: number for number, names in enumerate(devices) for device in names}
     across = {node.id: tuple(sorted({lane_of[name] for name in devices_of(node)})) for node in dag.nodes}
-    # A node across lanes has room enough between its first and its last.
+    # A node across several lanes may use their whole width.
     width = max(_least_width(looks[name]) / (on[-1] - on[0] + 1) for name, on in across.items())
     lanes = _Lanes(devices, width, [top + _LANE_HEAD + _HEADING] * len(devices))
     edges: defaultdict[str, list[tuple[str, Line]]] = defaultdict(list)
     for edge, line in lines_of(dag):
         edges[edge.target].append((edge.source, line))
     paths, boxes = ET.Element("g"), ET.Element("g")
-    found: dict[str, _Placed] = {}
+    placed_nodes: dict[str, _Placed] = {}
     for node in dag.nodes:
-        before = [(found[source], line) for source, line in edges[node.id]]
-        placed = _place(node, looks[node.id], across[node.id], [one for one, _ in before], lanes)
-        for one, line in before:
-            ET.SubElement(paths, "path", {"class": line, "d": _path(one, placed, lanes)})
+        before = [(placed_nodes[source], line) for source, line in edges[node.id]]
+        placed = _place(node, looks[node.id], across[node.id], [source for source, _ in before], lanes)
+        for earlier, line in before:
+            ET.SubElement(paths, "path", {"class": line, "d": _path(earlier, placed, lanes)})
         lanes.above.update(dict.fromkeys(range(placed.lanes[0], placed.lanes[-1] + 1), node.id))
-        found[node.id] = placed
+        placed_nodes[node.id] = placed
         _draw_node(boxes, placed)
     _text(picture, f"{dag.phase}: {len(dag.nodes):,} nodes, {len(dag.edges):,} edges", _MARGIN, top + 18, "h")
     for number, names in enumerate(devices):
@@ -186,7 +190,7 @@ def _draw_phase(picture: ET.Element, dag: ExecutionDAG, top: float) -> _Lanes:
 
 
 def _alike(nodes: Iterable[ExecutionNode]) -> list[tuple[str, ...]]:
-    """The GPUs by lane: those that run the very same nodes share one."""
+    """The GPUs of each lane: those that run the same nodes share one."""
     runs: defaultdict[str, set[tuple[str, ...]]] = defaultdict(set)
     for node in nodes:
         for device in devices_of(node):
@@ -208,9 +212,9 @@ def _text_height(look: Look) -> float:
 
 
 def _place(node: ExecutionNode, look: Look, on: tuple[int, ...], before: Sequence[_Placed], lanes: _Lanes) -> _Placed:
-    """Place a node below all that is above it on its lanes, and below what it waits for."""
+    """Place a node below everything on its lanes so far and below what it waits for."""
     span = slice(on[0], on[-1] + 1)
-    y = max([*lanes.ends[span], *(one.spot.bottom + _ROW_GAP for one in before)])
+    y = max([*lanes.ends[span], *(source.spot.bottom + _ROW_GAP for source in before)])
     height = _text_height(look) * (_TALLER if look.outline == "ellipse" else 1) + _PAD
     left = lanes.left(on[0])
     spot = Spot(left, y, lanes.left(on[-1]) + lanes.width - left, height)
@@ -219,8 +223,8 @@ def _place(node: ExecutionNode, look: Look, on: tuple[int, ...], before: Sequenc
 
 
 def _path(source: _Placed, target: _Placed, lanes: _Lanes) -> str:
-    """The line between two nodes with its arrow head: straight down, or beside what lies between."""
-    lane = next((one for one in target.lanes if one in source.lanes), target.lanes[0])
+    """The line between two nodes with its arrow head: straight down, or beside the nodes between."""
+    lane = next((shared for shared in target.lanes if shared in source.lanes), target.lanes[0])
     x = lanes.middle(lane)
     from_x = x if lane in source.lanes else lanes.middle(source.lanes[0])
     start, end = source.border_y(from_x, is_top=False), target.border_y(x, is_top=True)

@@ -1,7 +1,7 @@
-"""Why an estimate is what it is: the largest costs, what binds, and what would help.
+"""Explains an estimate: the largest costs, what binds, and what would help.
 
-Nothing is guessed: each remedy is the phase timed again by the same clock, with a part twice as fast or one operation
-at no cost. It changes no plan and proposes none.
+Nothing is guessed: each remedy is the phase timed again by the same clock, with one resource twice as fast or one
+operation at no cost. It neither changes nor proposes plans.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .setting import Setting
 from .stage_shape import Piece
 
 COSTS_SHOWN = 5
-# What saves less is no help.
+# Remedies that save less are left out.
 _LEAST_SAVED_PCT = 1.0
 # A resource with a smaller share of the path is not worth timing the phase again for: it could save half of that.
 _LEAST_SHARE_PCT = 3.0
@@ -47,7 +47,7 @@ _FASTER: dict[Resource, str] = {
 
 
 class _Cost(Struct):
-    """What an operation costs on the path in all, by resource, and on how many layers."""
+    """The total cost of an operation on the critical path, by resource, and on how many layers."""
 
     name: str
     what: str
@@ -73,7 +73,7 @@ def explain(
 
 
 def explain_phase(timer: PhaseTimer, time: PhaseTime) -> PhaseExplanation:
-    """What one phase spends its time on, and by how much it would be shorter with one thing changed."""
+    """What one phase spends its time on, and how much time single changes would save."""
     costs, resources = _costs(time), _resources(time)
     largest = sorted(costs, key=lambda cost: -cost.total)[:COSTS_SHOWN]
     exposed, hidden = _communication_seconds(time)
@@ -99,7 +99,7 @@ def _pieces(time: PhaseTime) -> Iterator[tuple[int, Piece]]:
 
 
 def _base(name: str) -> str:
-    """`moe.dispatch` of `moe.dispatch.send`: the parts of an exchange are one cost."""
+    """`moe.dispatch` for `moe.dispatch.send`: the parts of an exchange are one cost."""
     return ".".join(name.split(".")[:2])
 
 
@@ -122,28 +122,30 @@ def _costs(time: PhaseTime) -> list[_Cost]:
 
 
 def _resources(time: PhaseTime) -> dict[Resource, float]:
-    """Seconds of the critical path by what they wait for."""
-    found: dict[Resource, float] = {}
+    """Seconds of the critical path by the resource that they wait for."""
+    seconds_of: dict[Resource, float] = {}
     for cost in _costs(time):
         for resource, seconds in cost.seconds.items():
-            found[resource] = found.get(resource, 0.0) + seconds
+            seconds_of[resource] = seconds_of.get(resource, 0.0) + seconds
     if time.waiting_seconds > 0.0:
-        found["pipeline"] = time.waiting_seconds
-    return {resource: seconds for resource, seconds in found.items() if seconds > 0.0}
+        seconds_of["pipeline"] = time.waiting_seconds
+    return {resource: seconds for resource, seconds in seconds_of.items() if seconds > 0.0}
 
 
 def _constants(timer: PhaseTimer, time: PhaseTime) -> tuple[ConstantsShare, ...]:
-    """The critical path's time by where the constants come from, largest first; host time by those of the engine."""
-    found: dict[Origin, float] = {}
+    """The critical path's time by the origin of its constants, largest first; host time counts as the engine's."""
+    seconds_of: dict[Origin, float] = {}
     for _, piece in _pieces(time):
         for operation in piece.path.operations:
-            found[operation.origin] = found.get(operation.origin, 0.0) + float(operation.seconds) * piece.count
+            seconds_of[operation.origin] = (
+                seconds_of.get(operation.origin, 0.0) + float(operation.seconds) * piece.count
+            )
     engine = engine_origin(timer.setting)
-    found[engine] = found.get(engine, 0.0) + time.host_seconds
-    whole = sum(found.values())
+    seconds_of[engine] = seconds_of.get(engine, 0.0) + time.host_seconds
+    whole = sum(seconds_of.values())
     return tuple(
-        ConstantsShare(constants=one.kind, of=one.of or None, ms=seconds * 1e3, share_pct=100.0 * seconds / whole)
-        for one, seconds in sorted(found.items(), key=lambda item: -item[1])
+        ConstantsShare(constants=origin.kind, of=origin.of or None, ms=seconds * 1e3, share_pct=100.0 * seconds / whole)
+        for origin, seconds in sorted(seconds_of.items(), key=lambda item: -item[1])
         if seconds > 0.0
     )
 
@@ -171,7 +173,7 @@ def _share(cost: _Cost, whole: float) -> CostShare:
 
 
 def _communication_seconds(time: PhaseTime) -> tuple[float, float]:
-    """Of the passes on the path: seconds in which compute waits for communication, and those in which it does not."""
+    """Seconds of communication, in the passes on the path, that compute waits for, and that are hidden behind it."""
     exposed = links = 0.0
     for _, cell in time.cells:
         compute = sum(piece.busy_seconds(on_links=False) for piece in cell.pieces)
@@ -179,20 +181,20 @@ def _communication_seconds(time: PhaseTime) -> tuple[float, float]:
         links += sum(piece.busy_seconds(on_links=True) for piece in cell.pieces)
     exposed = min(exposed, links)
     hidden = links - exposed
-    # What is left of a rounding error is not hidden.
+    # A remainder from rounding is not hidden communication.
     return exposed, hidden if hidden > _ROUNDING * time.seconds else 0.0
 
 
 def _remedies(
     timer: PhaseTimer, time: PhaseTime, largest: list[_Cost], resources: dict[Resource, float]
 ) -> tuple[Remedy, ...]:
-    """What saves time, the most telling first, each the phase timed again."""
-    found: list[Remedy] = []
+    """What saves time, the largest saving first, each found by timing the phase again."""
+    remedies: list[Remedy] = []
 
     def tried(what: str, changed: PhaseTimer, kind: Literal["change", "removal"] = "change") -> None:
         saved_pct = 100.0 * (1.0 - changed.seconds_again(time) / time.seconds)
         if saved_pct >= _LEAST_SAVED_PCT:
-            found.append(Remedy(what=what, kind=kind, saves_pct=saved_pct))
+            remedies.append(Remedy(what=what, kind=kind, saves_pct=saved_pct))
 
     for resource, what in _FASTER.items():
         if 100.0 * resources.get(resource, 0.0) / time.seconds >= _LEAST_SHARE_PCT:
@@ -203,14 +205,14 @@ def _remedies(
     elif 100.0 * talks / time.seconds >= _LEAST_SHARE_PCT and split_load(time.loads[0]) is not None:
         tried("two-batch overlap", timer.under(_overlapping(timer.setting, chosen=True)))
     for cost in largest:
-        # Removing the host's work is no step that anybody could take.
+        # Nobody can remove the host's work.
         if cost.name != "host":
             tried(cost.what, timer.under(timer.setting, cost.name), "removal")
-    return tuple(sorted(found, key=lambda remedy: -remedy.saves_pct))
+    return tuple(sorted(remedies, key=lambda remedy: -remedy.saves_pct))
 
 
 def overlap_notes(passes: Iterable[tuple[PhaseTimer, PhaseTime]]) -> Iterator[str]:
-    """Of a plan with two-batch overlap: which passes are not halved, and which it makes longer."""
+    """For a plan with two-batch overlap: which passes are not halved, and which it makes longer."""
     for timer, time in passes:
         setting, phase = timer.setting, timer.phase.phase
         if not is_two_batch(setting):
@@ -227,7 +229,7 @@ def overlap_notes(passes: Iterable[tuple[PhaseTimer, PhaseTime]]) -> Iterator[st
 
 
 def _overlapping(setting: Setting, *, chosen: bool) -> Setting:
-    # Operations are the same in both: what was timed still holds.
+    # Operations are the same in both, so cached times still hold.
     overlap = {"overlap": "two_batch" if chosen else "none"}
     return replace(setting, serving=setting.serving.model_copy(update=overlap))
 
@@ -240,7 +242,7 @@ def faster(setting: Setting, resource: Resource) -> Setting:
             name: getattr(constants, name) / 2 for name in ("host_step_ms", "host_sequence_us", "host_prefill_ms")
         }
         entry = setting.engine.entry.model_copy(update={"constants": constants.model_copy(update=halved)})
-        # No kernel knows of the host: what was timed still holds.
+        # Kernels do not depend on the host, so cached times still hold.
         return replace(setting, profile=setting.engine.model_copy(update={"entry": entry}))
     return replace(setting, hardware=_faster(setting.hardware, resource), caches={})
 
@@ -266,15 +268,15 @@ def _faster(facts: HardwareFacts, resource: Resource) -> HardwareFacts:
 
 
 def expert_imbalance(timer: PhaseTimer, time: PhaseTime) -> float | None:
-    """Load of the slowest expert group over the mean, as timed; `None` where nowhere several devices share experts."""
+    """Load of the slowest expert group over the mean, as timed; `None` if no devices share experts."""
     load = time.loads[0]
     halves = halves_of(timer.setting, load)
-    found = [
-        float(expert_load(stage.context(one), kind.spec.moe).imbalance)
+    imbalances = [
+        float(expert_load(stage.context(part), kind.spec.moe).imbalance)
         for stage in timer.stages
         if stage.shape.ep > 1
         for kind in stage.kinds
         if kind.spec.moe is not None
-        for one in halves or (load,)
+        for part in halves or (load,)
     ]
-    return max(found, default=None)
+    return max(imbalances, default=None)

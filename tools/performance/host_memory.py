@@ -1,4 +1,4 @@
-"""Whether memory of the host that keeps the KV cache changes anything of what is planned."""
+"""Whether host memory for the KV cache has an effect on a plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from ..plan.prefixes import SharedPrefixes
 
 
 def without_effect(offload: KVOffload, engine: Engine, prefixes: SharedPrefixes | None) -> str | None:
-    """Why it changes nothing of what is planned on `engine` for prompts that share `prefixes`; `None`: it does."""
+    """Why `offload` has no effect on `engine` for prompts that share `prefixes`; `None` if it has one."""
     if engine.keeps_in_host is None:
         return f"{offload}: how {engine.title} is told of it is not known here"
     if prefixes is None:

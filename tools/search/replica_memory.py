@@ -18,8 +18,8 @@ from ..calibration.forms.elementary import Number
 from ..catalog.architecture import Architecture, LayerSpec
 from ..kept import Cache
 from ..performance.budget import (
+    DeviceStages,
     DeviceTerms,
-    Held,
     StageTerms,
     communication_buffer_bytes,
     holding_part,
@@ -40,7 +40,7 @@ _MOST_BYTES = 2.0**62
 class _Device(Struct, frozen=True):
     """One sort of device: its stages in the phases, what it holds of them, and weight bytes of one layer of a kind."""
 
-    stages: Held
+    stages: DeviceStages
     name: str
     holdings: tuple[Holding, ...]
     layer_weights: dict[int, float]
