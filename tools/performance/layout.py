@@ -1,8 +1,8 @@
-"""A layout under a setting, everything that memory and time are computed from; settings are made of blocks or read out
-of a plan.
+"""A layout with its setting, the input of all memory and time computations; settings are made of blocks or read out of
+a plan.
 
 `make_layout` needs no graph (search compares hundreds of strategies); `layout_from_view` reads what the graph shows,
-not what the strategy block declares. It judges nothing: an illegal strategy has a layout too.
+not what the strategy block declares. Nothing is judged: an illegal strategy has a layout too.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ from .setting import Setting
 
 
 class LoadedLayout(Layout, frozen=True, kw_only=True, dict=True):
-    """A layout and the setting that it serves its load in."""
+    """A layout and the setting in which it serves its load."""
 
     setting: Setting
-    # Whether replicas of one kind differ in nothing but their devices' names (always so where made from a strategy).
+    # Whether replicas of one kind differ only in their devices' names (always so when made from a strategy).
     replicas_alike: bool = False
-    # What other modules work out of it.
+    # Results that other modules compute from it.
     caches: Caches = field(default_factory=Caches)
 
     def with_setting(self, setting: Setting) -> LoadedLayout:
@@ -58,12 +58,12 @@ class LoadedLayout(Layout, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def representatives(self) -> tuple[ReplicaLayout, ...]:
-        """The replicas that memory has to be computed for: the first of those that are alike but for device names."""
+        """The replicas to compute memory for: the first of each group that differs only in device names."""
         return tuple({id(replica): replica for replica in self._alike.values()}.values())
 
     @cached_property
     def _alike(self) -> dict[int, ReplicaLayout]:
-        """For each replica, by identity, the first that differs from it in nothing but the names of its devices."""
+        """For each replica, by identity, the first that differs from it only in device names."""
         first: dict[tuple[object, ...], ReplicaLayout] = {}
         return {
             id(replica): first.setdefault(replica.kind if self.replicas_alike else replica.shape, replica)
@@ -71,23 +71,23 @@ class LoadedLayout(Layout, frozen=True, kw_only=True, dict=True):
         }
 
     def representative(self, replica: ReplicaLayout) -> ReplicaLayout:
-        """The first replica that differs from `replica` in nothing but the names of its devices."""
+        """The first replica that differs from `replica` only in device names."""
         return self._alike[id(replica)]
 
     def requests_of_replica(self, phase: Phase, concurrency: int | None = None) -> int:
-        """Requests of one of the replicas that serve `phase`, which share those in flight evenly, rounded up."""
+        """Requests in flight on each of the replicas that serve `phase`, shared evenly and rounded up."""
         replicas = self.prefill_replicas if phase == "prefill" else self.decode_replicas
         in_flight = self.setting.workload.concurrency if concurrency is None else concurrency
         return math.ceil(in_flight / max(1, len(replicas)))
 
     @cached_property
     def billed_gpus(self) -> int:
-        """Devices of all nodes that it is in: nodes are rented whole."""
+        """Number of GPUs of all its nodes, since nodes are rented whole."""
         return len({device.split(".")[0] for device in self.devices}) * self.setting.hardware.gpus_per_node
 
 
 def stage_maker(setting: Setting) -> StageMaker:
-    """What makes stages in `setting`."""
+    """The maker of stages in `setting`."""
     order = rank_order(setting.serving.engine)
     return StageMaker(setting.architecture, setting.laid_out_relaxations, rank_order=order)
 
@@ -108,7 +108,7 @@ def make_layout(setting: Setting, strategy: Strategy) -> LoadedLayout:
 def layout_from_view(view: PlanView) -> LoadedLayout:
     """The layout that a plan's whole graph shows, in the setting that the plan states.
 
-    Raises InputError: what cannot be read, by name.
+    Raises InputError: a part cannot be read (it names the part).
     """
     whole = view.whole
     return whole.once(layout_from_view, lambda: _read(whole))
@@ -118,7 +118,7 @@ def _read(view: PlanView) -> LoadedLayout:
     setting = read_setting(view)
     layout = read_layout(view, setting.architecture)
     if "vocab_parallel" in view.brought_relaxations:
-        # The engine splits it, drawn or not.
+        # The engine splits it whether the graph shows it or not.
         layout = with_vocabulary(layout, is_split=True)
     return LoadedLayout(layout.replicas, setting=setting)
 
@@ -128,7 +128,7 @@ _KNOWN_RELAXATIONS: frozenset[str] = frozenset(get_args(Relaxation))
 
 
 def usable_share(policy: PolicyBlock, hardware: HardwareFacts) -> float:
-    """The share of a GPU's memory that may be used: the policy's, less where more is to stay free."""
+    """The usable share of a GPU's memory: the policy's, or less where a constraint keeps more free."""
     free = free_bytes(policy.constraints or ()) / hardware.memory_bytes
     return max(1e-9, min(policy.memory_utilization, 1.0 - free))
 
@@ -143,7 +143,7 @@ def make_setting(
 ) -> Setting:
     """The setting of a deployment, with the weight formats that `precision.weights` means for this model.
 
-    What was worked out of one that differs at most in the number of requests and in the limits is shared.
+    It shares cached results with a recent setting that differs only in the number of requests and the limits.
     """
     chosen = policy or PolicyBlock()
     setting = Setting(
@@ -156,50 +156,51 @@ def make_setting(
         memory_utilization=usable_share(chosen, hardware),
         serving=serving or ServingBlock(),
     )
-    found = _RECENT.like(setting, _are_timed_alike)
-    return found if found.workload == workload else found.with_workload(workload)
+    recent = _RECENT.like(setting, _are_timed_alike)
+    return recent if recent.workload == workload else recent.with_workload(workload)
 
 
 # An entry (times of a piece, a run of a load) has some kilobytes.
 _RECENT = Recent[Setting](32, 10_000, lambda setting: entries(setting.caches))
-# What says how much of a load there is and what is wanted of it.
-_OF_A_LOAD = ("concurrency", "objective", *LATENCY_FIELDS, *STATISTIC_FIELDS)
+# Workload fields with the amount of load and the limits.
+_LOAD_FIELDS = ("concurrency", "objective", *LATENCY_FIELDS, *STATISTIC_FIELDS)
 
 
-def _are_timed_alike(one: Setting, other: Setting) -> bool:
-    """Whether all that `caches` hold of one holds of the other; architectures by identity, as layers are."""
-    if one.architecture is not other.architecture or one.hardware != other.hardware:
+def _are_timed_alike(first: Setting, second: Setting) -> bool:
+    """Whether the `caches` of one setting hold for the other; architectures are compared by identity, as layers are."""
+    if first.architecture is not second.architecture or first.hardware != second.hardware:
         return False
     return (
-        one.workload.model_copy(update={name: getattr(other.workload, name) for name in _OF_A_LOAD}) == other.workload
-        and one.precision == other.precision
-        and one.dtypes == other.dtypes
-        and one.relaxations == other.relaxations
-        and one.memory_utilization == other.memory_utilization
-        and one.serving == other.serving
+        first.workload.model_copy(update={name: getattr(second.workload, name) for name in _LOAD_FIELDS})
+        == second.workload
+        and first.precision == second.precision
+        and first.dtypes == second.dtypes
+        and first.relaxations == second.relaxations
+        and first.memory_utilization == second.memory_utilization
+        and first.serving == second.serving
     )
 
 
 def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block:
-    """`raw` as `model`; unknown fields and unreadable optional ones are left out (rule ST001 reports them).
+    """`raw` as `model`, without unknown fields and unreadable optional ones (rule ST001 reports them).
 
     Raises InputError: a required field is missing or unreadable.
     """
-    kept = {name: value for name, value in raw.items() if name in model.model_fields}
-    for _ in range(len(kept) + 1):
+    usable = {name: value for name, value in raw.items() if name in model.model_fields}
+    for _ in range(len(usable) + 1):
         try:
-            return model.model_validate(kept)
+            return model.model_validate(usable)
         except ValidationError as error:
             first = error.errors()[0]
             name = str(first["loc"][0]) if first["loc"] else ""
-            if name not in kept or model.model_fields[name].is_required():
+            if name not in usable or model.model_fields[name].is_required():
                 raise InputError(f"{where}.{name}: {first['msg']}") from None
-            del kept[name]
+            del usable[name]
     raise InputError(f"{where} cannot be read")
 
 
 def facts_of(block: HardwareBlock, part: Accelerator | None = None) -> HardwareFacts:
-    """The facts of a hardware block; `part`: its accelerator, where that was looked up before."""
+    """The facts of a hardware block; `part`: its accelerator, if already looked up."""
     return hardware_facts(
         part or block.accelerator,
         block.nodes,
@@ -210,7 +211,7 @@ def facts_of(block: HardwareBlock, part: Accelerator | None = None) -> HardwareF
 
 
 def read_setting(view: PlanView) -> Setting:
-    """Model, hardware, workload, precision and policy of a plan. Raises InputError: what cannot be read, by name."""
+    """The setting that a plan states. Raises InputError: a part cannot be read (it names the part)."""
     if view.architecture is None:
         raise InputError(view.architecture_error or "model.config cannot be read")
     hardware = facts_of(read_block(HardwareBlock, view.hardware, "hardware"))

@@ -1,7 +1,7 @@
 """Memory of every device in four terms (weights, KV cache, activations, communication buffers) against what is usable.
 
-Usable is the accelerator's memory times `memory_utilization`; the runtime's own context lives in the rest. It reserves
-nothing that it cannot name. Rules R9 to R11 and ME001. What an engine makes of the same share is in `capacity.py`.
+Usable is the accelerator's memory times `memory_utilization`; the runtime's context lives in the rest. Only named terms
+are reserved. Rules R9 to R11 and ME001. `capacity.py` has the cache that an engine makes of the same share.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .layout import LoadedLayout
 from .request_memory import all_layers, bytes_per_token, request_bytes
 from .setting import Setting
 
-# More requests in flight on one replica than any engine schedules: where the search for the most that fit ends.
+# More requests in flight on one replica than any engine schedules; `max_concurrency` stops there.
 _MOST_REQUESTS = 1 << 20
 
 
@@ -25,7 +25,7 @@ def usable_bytes(layout: LoadedLayout) -> int:
 
 
 def device_memory(layout: LoadedLayout) -> MemoryEstimate:
-    """Memory of every device of `layout` at its workload's concurrency, and the most requests that would fit."""
+    """Memory of every device of `layout` at its workload's concurrency, and the most requests that fit."""
     setting = layout.setting
     concurrency = setting.workload.concurrency
     usable = usable_bytes(layout)
@@ -71,7 +71,7 @@ def _device(setting: Setting, device: str, term: DeviceTerms, requests: int, usa
 
 
 def _replicated_bytes(layout: LoadedLayout) -> int:
-    """004 §4.2's bound: the most cache that a device would hold were none of it cut by tensor parallelism."""
+    """004 §4.2's bound: the most cache bytes of a device if tensor parallelism cut none of it."""
     setting, worst = layout.setting, 0.0
     for replica in layout.representatives:
         phase = replica.decode or replica.prefill
@@ -85,7 +85,7 @@ def _replicated_bytes(layout: LoadedLayout) -> int:
 
 
 def shortfall_bytes(layout: LoadedLayout, concurrency: int | None = None) -> int:
-    """By how much the fullest device exceeds what is usable (negative: what it has to spare)."""
+    """Bytes by which the fullest device exceeds what is usable (negative: what it has to spare)."""
     wanted = layout.setting.workload.concurrency if concurrency is None else concurrency
     usable = usable_bytes(layout)
     return max(
@@ -101,7 +101,7 @@ def fits(layout: LoadedLayout, concurrency: int | None = None) -> bool:
 
 
 def max_concurrency(layout: LoadedLayout) -> int:
-    """The most requests in flight over the whole deployment that fit into memory; 0 where not even one does."""
+    """The most requests in flight over the whole deployment that fit into memory; 0 if not even one does."""
     if not fits(layout, 1):
         return 0
     replicas = max(1, len(layout.decode_replicas))
@@ -115,17 +115,19 @@ def max_concurrency(layout: LoadedLayout) -> int:
 
 
 def where_shared_once(layout: LoadedLayout) -> str | None:
-    """How many requests would fit were what prompts share held once by each scheduler: rule ME001 counts it for each.
+    """How many requests would fit if each scheduler held the shared prompt once; rule ME001 counts it per request.
 
-    `None` where no such beginning is stated, or lengths are not alike.
+    `None` if no shared system prompt is stated, lengths differ, or no more would fit.
     """
     setting = layout.setting
     prefixes, load = setting.workload.prefixes, setting.workload
     if prefixes is None or prefixes.system_tokens is None or setting.spread is not None:
         return None
     shared = prefixes.system_tokens * (prefixes.system_prompts or 1)
-    own = load.model_copy(update={"input_tokens": max(1, load.input_tokens - prefixes.system_tokens), "prefixes": None})
-    alone = layout.with_setting(setting.with_workload(own))
+    unshared = load.model_copy(
+        update={"input_tokens": max(1, load.input_tokens - prefixes.system_tokens), "prefixes": None}
+    )
+    alone = layout.with_setting(setting.with_workload(unshared))
     schedulers = len(layout.decode_replicas) * layout.phase("decode").attention_groups
     most = max_concurrency(alone) - schedulers * math.ceil(shared / alone.setting.request_tokens)
     if most <= max_concurrency(layout):

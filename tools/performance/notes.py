@@ -1,4 +1,4 @@
-"""What a reader of an estimate should know beside the figures: assumptions that carry weight, and what R12 asks for."""
+"""Notes of an estimate: assumptions that carry weight, and what R12 asks for."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .transfer import handoff_seconds
 
 
 def estimate_notes(layout: LoadedLayout, transfer_seconds: float, imbalance: float | None) -> tuple[str, ...]:
-    """The notes of an estimate, most telling first; `imbalance` is that of experts in a decode step."""
+    """The notes of an estimate, most important first; `imbalance` is that of experts in a decode step."""
     return (
         *_formats(layout),
-        *_brought(layout),
+        *_in_force(layout),
         *_vocabulary(layout),
         *_experts(layout, imbalance),
         *_transfer(layout, transfer_seconds),
@@ -35,7 +35,7 @@ def estimate_notes(layout: LoadedLayout, transfer_seconds: float, imbalance: flo
 
 
 def _formats(layout: LoadedLayout) -> Iterator[str]:
-    """Number formats that the accelerator has no units for, where it has others as wide."""
+    """Number formats for which the accelerator has no units but others of the same width."""
     precision, part = layout.setting.precision, layout.setting.hardware.accelerator
     there = precision.on(part)
     named = [name.replace("_", " ") for name, wanted in precision if getattr(there, name) != wanted]
@@ -46,8 +46,8 @@ def _formats(layout: LoadedLayout) -> Iterator[str]:
         )
 
 
-def _brought(layout: LoadedLayout) -> Iterator[str]:
-    """R15: what the named engine does by itself is in force, whether the plan's policy names it or not."""
+def _in_force(layout: LoadedLayout) -> Iterator[str]:
+    """R15: relaxations that the engine always applies are in force, whether the plan's policy names them or not."""
     engine = layout.setting.serving.engine
     for name, reason in engine_relaxations(engine, layout.setting.architecture).items():
         yield f"{name} is in force with {engine}: {reason}"
@@ -143,7 +143,7 @@ def _host_memory(layout: LoadedLayout) -> Iterator[str]:
 
 
 def _spread(layout: LoadedLayout, index: int) -> tuple[object, ...]:
-    """How the stages of a replica lie over the domains."""
+    """How the stages of a replica are spread over domains."""
     replica, hardware = layout.replicas[index], layout.setting.hardware
     return tuple(
         (phase.phase, *spread_of(stage.devices, hardware)) for phase in replica.phases for stage in phase.stages

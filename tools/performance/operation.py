@@ -1,6 +1,6 @@
-"""One primitive operator of a layer with its shapes, its cost and its time; the material of the execution DAG.
+"""One primitive operator of a layer with its shapes, cost and time, and the longest path through operators.
 
-Folded timing and the unfolded DAG are both made from the same operations, so they cannot disagree.
+Folded timing and the unfolded DAG are made from the same operations, so they cannot disagree.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Kind = Literal["compute", "memory", "communication"]
 Resource = Literal["compute", "memory", "link", "network", "host", "pipeline"]
 # The operator of the plan that an operation belongs to.
 Owner = Literal["embedding", "attention", "ffn", "moe", "shared", "head", "pipeline", "stage"]
-# On which devices: the first row one instance per device, the others one instance per group of devices.
+# On which devices it runs: values of the first row have an instance per device, the others one per device group.
 Where = Literal[
     "attention", "ffn", "stage", "embedding", "head",
     "tp", "sp", "kv_sp", "ffn_tp", "ffn_all", "stage_all", "tokens", "vocabulary", "expert_tp",
@@ -49,10 +49,10 @@ Shape: TypeAlias = "tuple[tuple[str, Number], ...]"
 
 
 class TokenLoad(Struct, frozen=True):
-    """Tokens of one pass: `sequences` of each attention-DP group, new tokens of each, those cached before them.
+    """Tokens of one pass: `sequences` of each attention-DP group, new and (`context`) cached tokens of each sequence.
 
-    `groups` attention-DP groups are at work. `sequences`, and `groups` with it, may be an array: so many loads are
-    timed at once. `beside_prompts`: the pass carries prompts too, which are not counted here.
+    `groups` attention-DP groups are at work. `sequences`, and `groups` with it, may be an array, to time many loads at
+    once. `beside_prompts`: the pass also carries prompts, which are not counted here.
     """
 
     sequences: Number
@@ -63,7 +63,7 @@ class TokenLoad(Struct, frozen=True):
 
     @property
     def key(self) -> object:
-        """What tells this load from others."""
+        """Equal for equal loads, and hashable for arrays too."""
         if is_plain(self.sequences):
             return self
         groups = self.groups if is_plain(self.groups) else self.groups.tobytes()
@@ -83,13 +83,13 @@ class TokenLoad(Struct, frozen=True):
 class Operation(NamedTuple):
     """One operator of a layer on one device (or one collective of its group).
 
-    `inputs` names the operations of the same program that it reads (empty: what the layer got), `after` those that it
+    `inputs` names the operations of the same program that it reads (empty: the layer's input), `after` those that it
     only waits for. Times are seconds, sizes bytes; `sent_bytes` is what each rank sends. A collective that
     `spans_domains` uses the network. `origin`: where the constants of its time come from.
-    `of_sequences`: it moves the state of each sequence, however many tokens of it a pass has.
+    `of_sequences`: it moves the state of each sequence, however many tokens a pass has.
     """
 
-    # A tuple: thousands are made and changed for one estimate, each several times as fast as a dataclass.
+    # A tuple, several times as fast as a dataclass: an estimate makes and changes thousands.
     name: str
     op: OpName
     owner: Owner
@@ -111,21 +111,21 @@ class Operation(NamedTuple):
 
     @property
     def resource(self) -> Resource:
-        """What it keeps busy."""
+        """The resource that it keeps busy."""
         if self.kind == "communication":
             return "network" if self.spans_domains else "link"
         return self.kind
 
 
 def is_core(operation: Operation) -> bool:
-    """Whether it is of the attention core: its time depends on what is cached, or on how many sequences there are."""
+    """Whether it belongs to the attention core: its time depends on cached tokens or on the number of sequences."""
     return operation.op == "Attention" or operation.of_sequences
 
 
 class Path(Struct, frozen=True):
     """The longest path through a program: its operations in order, and their seconds.
 
-    Of arrays only the seconds: which path is the longest differs from element to element.
+    For arrays only the seconds, since the longest path differs from element to element.
     """
 
     operations: tuple[Operation, ...]
@@ -137,7 +137,7 @@ class Path(Struct, frozen=True):
 
 
 def longest_path(operations: Sequence[Operation]) -> Path:
-    """The critical path of `operations`, which stand in an order that respects `inputs` and `after`."""
+    """The critical path of `operations`, given in an order that respects `inputs` and `after`."""
     if not all(is_plain(operation.seconds) for operation in operations):
         return Path((), _longest_seconds(operations))
     finish: dict[str, float] = {}
@@ -163,11 +163,11 @@ def longest_path(operations: Sequence[Operation]) -> Path:
 
 
 def seconds_on_path(operations: Sequence[Operation], is_meant: Callable[[Operation], bool]) -> Number:
-    """Seconds of the operations that are meant and lie on the critical path; of arrays that of each element."""
+    """Seconds on the critical path of the operations for which `is_meant`; elementwise for arrays."""
     finish: dict[str, Number] = {}
     meant: dict[str, Number] = {}
     last: Number = 0.0
-    found: Number = 0.0
+    seconds: Number = 0.0
     for operation in operations:
         start: Number = 0.0
         before: Number = 0.0
@@ -177,8 +177,8 @@ def seconds_on_path(operations: Sequence[Operation], is_meant: Callable[[Operati
         finish[operation.name] = end = start + operation.seconds
         meant[operation.name] = before + operation.seconds if is_meant(operation) else before
         later = end > last
-        last, found = pick(later, end, last), pick(later, meant[operation.name], found)
-    return found
+        last, seconds = pick(later, end, last), pick(later, meant[operation.name], seconds)
+    return seconds
 
 
 def _longest_seconds(operations: Sequence[Operation]) -> Number:

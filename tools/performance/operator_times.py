@@ -1,8 +1,8 @@
 """Seconds of whole layers, operator by operator: for searches, whose stages share most of their operators.
 
-A layer's operators run one after the other (each begins with what the one before it ends with), so that their longest
-paths add up to the layer's. Each operator is timed on a shape that shows nothing but what it depends on. It writes no
-operations: what the timeline of a plan shows is made by `timing`.
+A layer's operators run one after the other, each on the output of the one before, so their longest paths add up to the
+layer's. Each operator is timed on a shape reduced to what it depends on. No operations are returned: the timeline of a
+plan is made by `timing`.
 """
 
 from __future__ import annotations
@@ -27,42 +27,44 @@ _Write = Callable[[ProgramWriter, LayerSpec, OperatorSet | None], None]
 
 
 class OperatorTimes:
-    """Seconds of the layers of stages that are timed by `timer`; operators are kept on the setting."""
+    """Seconds of the layers of the stage of `timer`; operators are cached on the setting."""
 
     def __init__(self, timer: StageTimer) -> None:
         self.timer = timer
         setting, shape = timer.setting, timer.shape
         self._attention, self._ffn, self._moe = shape.of_attention(), shape.of_ffn(), shape.of_moe()
-        # The same stage, seen as its embedding and its head see it.
+        # The same stage, reduced to what its embedding and head depend on.
         self._ends = StageTimer(setting, timer.phase, timer.stage, shape=shape.of_vocabulary())
-        self._numbers = {id(one): shape_number(setting, one) for one in (self._attention, self._ffn, self._moe)}
+        self._numbers = {id(part): shape_number(setting, part) for part in (self._attention, self._ffn, self._moe)}
 
     def layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
         """Seconds of one layer under `load`."""
         return self.attention(spec, following, load) + self._rest_of(spec, following, replace(load, context=0))
 
     def attention(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
-        """Seconds of a layer's attention: its core, on which every path lies, exchanged in one without a cache."""
+        """Seconds of a layer's attention: without a cache, plus the extra time of its core, which is on every path."""
         if spec.attention is None:
             return 0.0
         if spec.ffn is not None or spec.moe is not None:
             following = None
         bare = replace(load, context=0)
         kind = id(spec), following, self._numbers[id(self._attention)]
-        whole = self._kept(
+        whole = self._cached(
             ("attention of", *kind, bare.key),
             lambda: self._path(self._attention, bare, spec, following, _write_attention),
         )
         if load.context == 0:
             return whole
-        return whole + self._kept(("core of", *kind, load.key), lambda: self._core(spec, load) - self._core(spec, bare))
+        return whole + self._cached(
+            ("core of", *kind, load.key), lambda: self._core(spec, load) - self._core(spec, bare)
+        )
 
     def _rest_of(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Number:
         shape = self._ffn
         if spec.moe is not None:
             shape, following = self._moe, None
         key = ("rest of", id(spec), following, self._numbers[id(shape)], load.key)
-        return self._kept(key, lambda: self._path(shape, load, spec, following, write_behind_attention))
+        return self._cached(key, lambda: self._path(shape, load, spec, following, write_behind_attention))
 
     def embedding(self, load: TokenLoad) -> Number:
         """Seconds of the embedding under `load`."""
@@ -72,8 +74,8 @@ class OperatorTimes:
         """Seconds of final norm and LM head under `load`."""
         return self._ends.head(load).seconds
 
-    def _kept(self, key: tuple[object, ...], made: Callable[[], Number]) -> Number:
-        return _SECONDS.get(self.timer.setting.caches, key, made)
+    def _cached(self, key: tuple[object, ...], compute: Callable[[], Number]) -> Number:
+        return _SECONDS.get(self.timer.setting.caches, key, compute)
 
     def _writer(self, shape: StageShape, load: TokenLoad) -> ProgramWriter:
         return ProgramWriter(ProgramContext(self.timer.setting, shape, load, self.timer.clock, self.timer.links))

@@ -15,7 +15,7 @@ from msgspec import Struct, field
 from ..plan.blocks import Block
 from .overlap_halves import BEFORE, HalvedLayer, Run
 
-# A repetition is taken for the one before it when no time in it has moved by more than this share of its length.
+# A repetition equals an earlier one when none of its times differs by more than this share of its length.
 _SAME_SHARE = 1e-11
 _LONGEST_CYCLE = 4
 
@@ -23,13 +23,13 @@ Turn = tuple[int, list[tuple[int, int]]]
 
 
 class Turns(Struct):
-    """Deals out the beats of both halves in turn; each item of a turn is a place in the stage and a run there."""
+    """Deals out the beats of both halves in turn; each item of a turn is (place in the stage, run there)."""
 
     _pending: tuple[list[tuple[int, int]], list[tuple[int, int]]] = field(default_factory=lambda: ([], []))
     _joins: bool = True
 
     def enter(self, place: int, layer: HalvedLayer) -> Iterator[Turn]:
-        """The turns that are complete once the layer at `place` is known; its last beat may go on in the next one."""
+        """The turns that the layer at `place` completes; its last beat may continue in the next layer."""
         for number, pair in enumerate(zip_longest(*(half.beats for half in layer.halves), fillvalue=())):
             if number > 0 or not self._joins:
                 yield from self.close()
@@ -38,7 +38,7 @@ class Turns(Struct):
         self._joins = not any(half.ends_on_links for half in layer.halves)
 
     def close(self) -> Iterator[Turn]:
-        """The turns that are left."""
+        """The turns of all pending beats."""
         first, second = self._pending
         self._pending = [], []
         if first:
@@ -55,7 +55,7 @@ class Overlapped(Struct, frozen=True):
 
 
 class _Jump(Struct):
-    """Repetitions that were not run one by one: `cycles` more of the `events` that begin at `start`."""
+    """Skipped repetitions: `cycles` more of the `events` that begin at `start`."""
 
     start: int
     events: int
@@ -77,7 +77,7 @@ class _Schedule(Struct):
     previous: dict[int, int] = field(default_factory=dict[int, int])
 
     def run(self, turn: Turn) -> None:
-        """One turn of one half."""
+        """Run one turn of one half."""
         half, items = turn
         for place, number in items:
             run = self.layers[place].halves[half].runs[number]
@@ -101,18 +101,18 @@ class _Schedule(Struct):
                     yield self.made[earlier, half, end]
 
     def state(self, since: int) -> list[float]:
-        """When each event from `since` on ended, seen from the end of the compute stream; its end comes last."""
+        """When each event from `since` on ended, relative to the end of the compute stream, which comes last."""
         base = self.finish[self.last[0]] if self.last[0] >= 0 else 0.0
         link = self.finish[self.last[1]] - base if self.last[1] >= 0 else 0.0
         return [*(end - base for end in self.finish[since:]), link, base]
 
     def jump(self, start: int, cycles: int, seconds: float) -> None:
-        """Let the events from `start` on repeat `cycles` times, `seconds` in all."""
+        """Skip `cycles` repetitions of the events from `start` on, which take `seconds` in all."""
         self.jumps.append(_Jump(start, len(self.finish) - start, cycles))
         self.finish = [end + seconds for end in self.finish]
 
     def path(self) -> Iterator[tuple[int, int, int]]:
-        """The critical path backwards, repetitions that were jumped over included."""
+        """The critical path backwards, skipped repetitions included."""
         event = max(range(len(self.finish)), key=self.finish.__getitem__, default=-1)
         jumps = list(self.jumps)
         while event >= 0:
@@ -129,15 +129,15 @@ class _Schedule(Struct):
 def overlap_layers(
     kinds: Sequence[HalvedLayer], sequence: Sequence[int], blocks: Sequence[Block], *, fold: bool = True
 ) -> Overlapped:
-    """The layers of a stage, `sequence` naming the kind of each; `blocks` say which stretches repeat.
+    """Times the layers of a stage; `sequence` has the kind of each, `blocks` the stretches that repeat.
 
-    With `fold` the repetitions of a block are run until one is like an earlier one, which the others then are too.
+    With `fold` the repetitions of a block are run until one equals an earlier one; the others then need no run.
     """
     layers = [kinds[number] for number in sequence]
     schedule, turns = _Schedule(layers), Turns()
     earlier: int | None = None
     for block in blocks:
-        rows = [list(range(at, at + block.period)) for at in range(block.first, block.last + 1, block.period)]
+        rows = [list(range(first, first + block.period)) for first in range(block.first, block.last + 1, block.period)]
         states: list[tuple[int, list[float]]] = []
         row = 0
         while row < len(rows):
@@ -161,16 +161,16 @@ def overlap_layers(
     return Overlapped(max(schedule.finish, default=0.0), on_path)
 
 
-def _fold(schedule: _Schedule, states: list[tuple[int, list[float]]], left: int) -> int:
-    """How many of the `left` repetitions need not be run because the last one is like one shortly before it."""
+def _fold(schedule: _Schedule, states: list[tuple[int, list[float]]], remaining: int) -> int:
+    """How many of the `remaining` repetitions are skipped because the last one equals one shortly before it."""
     _, now = states[-1]
     for cycle in range(1, min(_LONGEST_CYCLE, len(states) - 1) + 1):
         _, then = states[-1 - cycle]
         length = now[-1] - then[-1]
-        if len(then) != len(now) or length <= 0.0 or left < cycle:
+        if len(then) != len(now) or length <= 0.0 or remaining < cycle:
             continue
         if all(abs(a - b) <= _SAME_SHARE * length for a, b in zip(now[:-1], then[:-1], strict=True)):
-            cycles = left // cycle
+            cycles = remaining // cycle
             schedule.jump(states[-cycle][0], cycles, cycles * length)
             return cycles * cycle
     return 0

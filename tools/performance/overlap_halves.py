@@ -1,7 +1,7 @@
-"""The two halves of a batch that overlap: what each runs in a layer, and what communication beside it costs it.
+"""The two halves of a batch that overlap: what each runs in a layer, and what simultaneous communication costs it.
 
-A half runs the same operations as the whole batch, timed at its own tokens. Here they are cut where the half must wait
-for a collective; who runs when is the business of `overlap.py`.
+A half runs the same operations as the whole batch, timed at its own number of tokens. Here they are cut where the half
+must wait for a collective; `overlap.py` schedules them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .setting import Setting
 # links (arXiv 2412.19437, section 3.2.2; also the default of DeepEP's normal kernels). Decode keeps none for them, but
 # posts and collects the copies of an exchange in kernels (deepseek-ai/DeepEP, README of v1.2.1: low-latency kernels).
 COMMUNICATION_MULTIPROCESSORS = 20
-# A wait for what the layer before left.
+# A wait for the end of the layer before.
 BEFORE = -1
 
 
@@ -32,7 +32,7 @@ def is_two_batch(setting: Setting) -> bool:
 
 
 def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
-    """The two halves of a pass: its sequences, else the new tokens of its one sequence; `None`: nothing to halve."""
+    """The two halves of a pass, by sequences, else by new tokens of its only one; `None` if it cannot be halved."""
     if load.sequences > 1:
         second = load.sequences // 2
         return replace(load, sequences=load.sequences - second), replace(load, sequences=second)
@@ -44,7 +44,7 @@ def split_load(load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
 
 
 def overlaps_from_tokens(setting: Setting, phase: Phase) -> int:
-    """Tokens of a rank from which on the engine halves a pass; a plan that names none means all passes."""
+    """Tokens per rank from which on the engine halves a pass; 0 (every pass) if the plan names no engine."""
     serving = setting.serving
     if serving.engine is None:
         return 0
@@ -53,7 +53,7 @@ def overlaps_from_tokens(setting: Setting, phase: Phase) -> int:
 
 
 def halves_of(setting: Setting, load: TokenLoad) -> tuple[TokenLoad, TokenLoad] | None:
-    """The halves of a pass that overlap; `None` where the plan or the engine does not halve it."""
+    """The overlapping halves of a pass; `None` if the plan or the engine does not halve it."""
     phase: Phase = "prefill" if load.new_tokens > 1 else "decode"
     if not is_two_batch(setting) or load.sequences * load.new_tokens < overlaps_from_tokens(setting, phase):
         return None
@@ -61,11 +61,11 @@ def halves_of(setting: Setting, load: TokenLoad) -> tuple[TokenLoad, TokenLoad] 
 
 
 class Contention(Struct, frozen=True):
-    """What communication beside computation costs the kernels of a pass.
+    """What simultaneous communication costs the kernels of a pass.
 
-    `share` of the multiprocessors is kept for collectives: kernels are timed with what is left of the arithmetic and
-    with the whole memory, which fewer multiprocessors keep busy too. Where `unpacks`, an exchange of experts has
-    kernels of its own on the compute stream. The choice follows the phase, not the faster collective: a faster link
+    `share` of the multiprocessors is reserved for collectives: kernels get the rest of the arithmetic, and the whole
+    memory bandwidth, which fewer multiprocessors also saturate. If `unpacks`, an exchange of experts has its own
+    kernels on the compute stream. The choice depends on the phase, not on which collective is faster: a faster link
     must not change it.
     """
 
@@ -74,17 +74,17 @@ class Contention(Struct, frozen=True):
     roofline: Roofline
 
     def applied(self, operations: Sequence[Operation]) -> Sequence[Operation]:
-        """`operations` of one half, whose kernels were timed beside collectives, with the kernels of exchanges."""
+        """`operations` of one half, timed beside collectives, with the kernels of expert exchanges added."""
         return tuple(self._unpacked(operations)) if self.unpacks else operations
 
     def _unpacked(self, operations: Sequence[Operation]) -> Iterator[Operation]:
-        """Each exchange with the kernels that post and collect its copies: only the way between them can be hidden.
+        """Wrap each exchange in the kernels that post and collect its copies: only the transfer between can be hidden.
 
-        What is sent is read and written once on either side. They are communication, though not on the links.
+        They read and write what is sent once on either side, and count as communication, though not on the links.
         """
         renamed: dict[str, str] = {}
-        for one in operations:
-            operation = one._replace(inputs=tuple(renamed.get(name, name) for name in one.inputs))
+        for original in operations:
+            operation = original._replace(inputs=tuple(renamed.get(name, name) for name in original.inputs))
             if operation.op != "AllToAll" or operation.owner != "moe" or operation.seconds <= 0.0:
                 yield operation
                 continue
@@ -103,15 +103,15 @@ class Contention(Struct, frozen=True):
 
 
 def contention(setting: Setting, load: TokenLoad) -> Contention:
-    """How communication and computation get in each other's way in a pass of `load`."""
+    """How communication and computation slow each other in a pass of `load`."""
     is_prefill = load.new_tokens > 1
-    held = setting.hardware.accelerator.multiprocessors or ASSUMED_MULTIPROCESSORS
-    share = min(0.5, COMMUNICATION_MULTIPROCESSORS / held) if is_prefill else 0.0
+    multiprocessors = setting.hardware.accelerator.multiprocessors or ASSUMED_MULTIPROCESSORS
+    share = min(0.5, COMMUNICATION_MULTIPROCESSORS / multiprocessors) if is_prefill else 0.0
     return Contention(share, unpacks=not is_prefill, roofline=setting.clock.roofline)
 
 
 class Run(Struct, frozen=True):
-    """Operations of one half that follow one another on one resource. `waits`: runs of the half in the same layer."""
+    """Consecutive operations of one half on one resource. `waits`: runs of the same half and layer, or `BEFORE`."""
 
     operations: tuple[Operation, ...]
     seconds: float
@@ -120,7 +120,7 @@ class Run(Struct, frozen=True):
 
 
 class HalfLayer(Struct, frozen=True):
-    """One layer of one half. A beat is what it runs before it waits for a collective; `ends` are its last runs."""
+    """One layer of one half. A beat is the runs up to a wait for a collective; `ends` are its last runs."""
 
     runs: tuple[Run, ...]
     beats: tuple[tuple[int, ...], ...]
@@ -133,7 +133,7 @@ class HalfLayer(Struct, frozen=True):
 
     @property
     def ends_on_links(self) -> bool:
-        """Whether what follows has a collective to wait for."""
+        """Whether the next layer has a collective to wait for."""
         return any(self.runs[end].on_links for end in self.ends)
 
 
@@ -149,7 +149,7 @@ def collectives_of(operations: Iterable[Operation]) -> frozenset[str]:
 
 
 def halve_layer(first: Sequence[Operation], second: Sequence[Operation], contention: Contention) -> HalvedLayer:
-    """A layer from the operations of its halves; exchanges of experts cost the compute stream what they do there."""
+    """A layer from the operations of its halves, with the compute-stream kernels of expert exchanges."""
     links = collectives_of((*first, *second))
     if not links:
         return HalvedLayer((_half_layer(first, links), _half_layer(second, links)))
@@ -181,12 +181,12 @@ def _half_layer(operations: Sequence[Operation], links: frozenset[str]) -> HalfL
         number = len(runs) - 1
         runs[number].append(operation)
         run_of[operation.name] = number
-        # On the compute stream the order says the rest.
+        # On the compute stream the order of runs implies the other waits.
         waits[number] |= {n for n in needs if n != number and (is_link or n == BEFORE or on_links[n])}
         is_open = is_open and operation.name not in sent
-    made = tuple(
+    timed_runs = tuple(
         Run(tuple(run), sum(float(o.seconds) for o in run), on_link, tuple(sorted(wait)))
         for run, on_link, wait in zip(runs, on_links, waits, strict=True)
     )
     ends = {run_of[operation.name] for operation in operations if operation.name not in read}
-    return HalfLayer(made, tuple(tuple(beat) for beat in beats), tuple(sorted(ends)))
+    return HalfLayer(timed_runs, tuple(tuple(beat) for beat in beats), tuple(sorted(ends)))

@@ -1,9 +1,9 @@
-"""The simulated run of a plan's own load: every figure of a plan that users see is one of this run.
+"""The simulated run of a plan's load, the source of every figure of a plan that users see.
 
-Without a stated rate as many users as the plan's concurrency each send the next request when the last is answered, ten
-requests a user, as the engines' benchmarks do: their start at the same time counts. With one, requests come at random.
-Each request has its own lengths where the workload says how they spread (`plan/load`). Where prompts share beginnings
-(`plan/prefixes`), replicas are simulated together, and a run has no more requests for there being more of them.
+Without a stated rate there are as many users as the plan's concurrency, who start together and each send ten requests,
+the next when the last is answered, as the engines' benchmarks do. With one, requests come at random. Lengths differ
+by request where the workload says how they spread (`plan/load`). Where prompts share beginnings (`plan/prefixes`),
+replicas are simulated together, and their number does not lengthen the run.
 """
 
 from __future__ import annotations
@@ -24,29 +24,28 @@ from .serving.inputs import MOST_REQUESTS
 from .serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes, closed_loop
 from .serving_estimate import serve
 
-# More users than this on a replica only wait in its line, which is added instead of simulated.
+# Users beyond this on a replica only wait in line, which is added instead of simulated.
 MOST_USERS = 4096
-# Prompts of a replica are cut into no more passes than this in all, unless every user is to have one request.
+# The most passes that a replica's prompts are cut into, unless that leaves less than one request per user.
 _MOST_PASSES = 20_000
-# An open run lasts this many times as long as a request, the first of which fill the server up and count for nothing.
+# An open run lasts this many times as long as a request; this first share fills the server and does not count.
 _LIVES, _WARMUP_SHARE = 10, 0.4
 _FEWEST_OPEN, _MOST_OPEN = 500, 10_000
-# Requests that are not alike, or come in bursts: so many on each replica at least, that their 99th percentile is not
-# one of a few.
+# At least so many requests per replica when they differ or come in bursts, so that the 99th percentile has enough data.
 _FEWEST_UNLIKE = 1500
-# How often a run is made longer, since its requests took longer than those of the last, or (by this factor) since it
-# does not show whether they pile up.
+# How often a run is made longer: because its requests took longer than expected, or (by this factor) because it does
+# not show whether they pile up.
 _LONGER, _FACTOR = 2, 4
-# Requests of replicas that are simulated together at a rate, and of users who wait for their answers.
+# The most requests when replicas are simulated together: at a rate, and of users who wait for their answers.
 _MOST_OPEN_TOGETHER, _MOST_TOGETHER = 5_000, 20_000
-# What keeps up with a rate and not with so much more stands before a queue that grows: the wait goes as 1 / (1 - load).
+# A plan that keeps up with a rate but not with this much more is close to a growing queue: waits go as 1 / (1 - load).
 RATE_RESERVE = 0.05
-# What answers less of what comes than this is too slow, without a longer run.
+# A plan that answers a smaller share of requests than this is too slow; no longer run is needed.
 _FAR_BEHIND = 0.75
 
 
 class PlannedRun(Struct, frozen=True):
-    """What the users of a plan see under its load, and what the load is."""
+    """What the users of a plan see under its load, a description of the load, and its number of requests."""
 
     times: ServingTimes
     load: str
@@ -54,7 +53,7 @@ class PlannedRun(Struct, frozen=True):
 
 
 def planned_run(layout: LoadedLayout) -> PlannedRun:
-    """The run of the load that the workload of `layout` states; simulated once.
+    """The run of the load that the workload of `layout` states, simulated once.
 
     Raises InputError: a fact that the arithmetic needs is not known, or the load cannot be served at all.
     """
@@ -62,7 +61,7 @@ def planned_run(layout: LoadedLayout) -> PlannedRun:
 
 
 def keeps_reserve(layout: LoadedLayout, run: PlannedRun) -> bool:
-    """Whether `layout`, whose run is given, keeps up with `RATE_RESERVE` more than its rate; so it does without one.
+    """Whether `layout` keeps up with `RATE_RESERVE` more than its rate; `True` without a rate. `run` is its run.
 
     Raises InputError: as `planned_run`.
     """
@@ -77,14 +76,14 @@ _TIMES = Cache[str, ServingTimes]("what the user of a single request sees")
 
 
 def _planned(layout: LoadedLayout) -> PlannedRun:
-    # Chunks of which there are too many are refused before they are simulated.
+    # Refuses too many chunks before they are simulated.
     prefill_loads(layout.setting, 1)
     rate = layout.setting.workload.request_rate
     return _users(layout) if rate is None else _open(layout, rate)
 
 
 def run_alone(layout: LoadedLayout) -> ServingTimes:
-    """What the user of a single request of mean lengths sees who has `layout` to himself.
+    """What the user of a single request of mean lengths sees with `layout` to themselves.
 
     Raises InputError: a fact that the arithmetic needs is not known, or the request cannot be served at all.
     """
@@ -92,7 +91,7 @@ def run_alone(layout: LoadedLayout) -> ServingTimes:
 
 
 def lengths_of(layout: LoadedLayout) -> Lengths:
-    """The lengths of the requests of the plan, at most what the model can attend to."""
+    """The lengths of the plan's requests, at most what the model can attend to."""
     setting = layout.setting
     lengths = replace(_mean_lengths(layout), prefixes=layout.setting.workload.prefixes)
     if not setting.are_unlike:
@@ -106,7 +105,7 @@ def _mean_lengths(layout: LoadedLayout) -> Lengths:
 
 
 def prefix_cache_of(layout: LoadedLayout, times: ServingTimes) -> PrefixCacheEstimate | None:
-    """What the run says of prefix caches, and by what; `None` where nothing is computed of them."""
+    """The prefix-cache figures of the run and their source; `None` if none were simulated."""
     prefixes, engine = layout.setting.workload.prefixes, layout.setting.engine.facts
     if prefixes is None or times.prefix_hit_share is None or times.cache_filled_share is None:
         return None
@@ -123,7 +122,7 @@ def prefix_cache_of(layout: LoadedLayout, times: ServingTimes) -> PrefixCacheEst
 
 
 def _host_memory_of(layout: LoadedLayout, times: ServingTimes) -> HostMemoryEstimate | None:
-    """What memory of the host is worth, by the run without it."""
+    """What host memory for the cache saves, by comparison with a run without it; `None` if not in use."""
     setting, gb_s = layout.setting, host_gb_s(layout.setting)
     offload = setting.serving.kv_offload
     if offload is None or gb_s is None:
@@ -158,7 +157,7 @@ def _users(layout: LoadedLayout) -> PlannedRun:
 
 
 def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
-    # Of replicas that are alike one is simulated; those of apart phases all are.
+    # Of like replicas one is simulated, but all of a disaggregated plan.
     are_together = layout.is_disaggregated or layout.setting.workload.prefixes is not None
     replicas = 1 if are_together else max(1, len(layout.decode_replicas))
     whole = closed_loop(users, replicas)
@@ -166,25 +165,25 @@ def _closed(layout: LoadedLayout, users: int) -> ClosedLoop:
     if layout.setting.are_unlike:
         each = max(each, math.ceil(_FEWEST_UNLIKE * replicas / users))
     turns = lengths_of(layout).turns
-    # Whole conversations.
+    # Only whole conversations.
     each = turns * max(1, min(each, _most_requests(layout) // users) // turns)
     return replace(whole, requests=each * users, think_s=think_seconds(layout.setting.workload))
 
 
 def _most_requests(layout: LoadedLayout) -> int:
-    """Requests whose prompts make as many passes as are simulated."""
+    """The most requests whose prompts fit into the passes that are simulated."""
     passes = math.ceil(layout.setting.prompt_tokens / layout.setting.prefill_chunk_tokens)
     return _MOST_PASSES * max(1, len(layout.decode_replicas)) // passes
 
 
 def _with_line(times: ServingTimes, others: int, output_tokens: int) -> ServingTimes:
-    """The times where `others` wait in line besides: requests in flight over the rate is the time of one (Little)."""
+    """`times` with the wait of `others` more requests in line: requests in flight over the rate (Little's law)."""
     wait = others * output_tokens / times.output_tokens_per_s
     return replace(times, ttft=times.ttft.shifted(wait), end_to_end=times.end_to_end.shifted(wait))
 
 
 def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
-    """A run that lasts several times as long as a request does in it, and until it shows whether requests pile up."""
+    """Simulate a rate for several times the duration of a request, and until it shows whether requests pile up."""
     lengths = lengths_of(layout)
     burstiness = burstiness_of(layout.setting.workload)
     are_unlike = layout.setting.are_unlike or burstiness != 1.0
@@ -198,7 +197,7 @@ def _open(layout: LoadedLayout, rate_per_s: float) -> PlannedRun:
     think_s = think_seconds(layout.setting.workload)
 
     def served(count: int, lives: int) -> ServingTimes:
-        # Filling a server up takes no longer where a run is long for the sake of its percentiles.
+        # Filling a server up takes no longer when a run is long only for its percentiles.
         filling = min(count, max(_FEWEST_OPEN, lives)) if are_unlike else count
         warmup = round(_WARMUP_SHARE * filling)
         return serve(layout, OpenLoop(rate_per_s, count, 1, warmup, burstiness, think_s), lengths)

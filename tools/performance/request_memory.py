@@ -1,11 +1,11 @@
 """Memory that requests take: their KV cache, per token of the whole model and per request on one device, and the
 activations of a pass.
 
-Cut by KV heads while tp <= `cache_shards`, repeated beyond (MLA and MQA: never cut by TP); sequence parallelism cuts
-along tokens; windows cap the tokens kept; linear layers keep a constant state. Rulings R9 to R11.
+The cache is cut by KV heads while tp <= `cache_shards`, repeated beyond (MLA and MQA: never cut by TP); sequence
+parallelism cuts along tokens; windows cap the tokens cached; linear layers keep a constant state. Rulings R9 to R11.
 
-Nothing is kept across layers in inference, so the peak is that of the widest operator: the residual stream twice, plus
-what the operator holds at once (query, key and value; gate and up; the copies that experts receive).
+No activation outlives its layer in inference, so the peak is that of the widest operator: the residual stream twice,
+plus what the operator needs at once (query, key and value; gate and up; the copies that experts receive).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .setting import Setting
 
 
 def heads_share(parts: int, shards: int) -> float:
-    """Share of a cache of `shards` heads that one of `parts` tensor ranks keeps: whole heads, at least one."""
+    """Share of a cache of `shards` heads on one of `parts` tensor ranks: whole heads, at least one."""
     return math.ceil(shards / parts) / shards if parts > 1 else 1.0
 
 
@@ -43,12 +43,12 @@ def request_bytes(setting: Setting, layers: tuple[int, int], tokens: int, tp: in
     """Cache bytes of one request of `tokens` in `layers` (inclusive) on one device of a tp x token_parts group."""
 
     def in_all_layers() -> float:
-        found = (
+        parts = (
             run.count * layer_request_bytes(setting, run.spec.attention, tokens, tp, token_parts)
             for run in setting.runs(*layers)
             if run.spec.attention is not None
         )
-        return float(sum(found))
+        return float(sum(parts))
 
     return _REQUEST_BYTES.get(setting.caches, (layers, tokens, tp, token_parts), in_all_layers)
 
@@ -59,9 +59,9 @@ def all_layers(setting: Setting) -> tuple[int, int]:
 
 
 def bytes_per_token(setting: Setting) -> int:
-    """What one more token adds over all layers, before parallelism, where a request of the workload ends.
+    """Cache bytes that one more token adds over all layers, before parallelism, at the end of a request.
 
-    Layers whose window such a request already fills, and linear layers, add nothing.
+    Linear layers, and layers whose window such a request already fills, add nothing.
     """
     tokens = setting.request_tokens
     return round(
@@ -80,7 +80,7 @@ LOGIT_BYTES = 4
 def pass_tokens(setting: Setting, phase: PhaseLayout, requests: Number) -> Number:
     """Tokens of one pass in one attention group that serves `requests`: a prefill chunk, or one each in decode.
 
-    A scheduler of an engine that is named takes no more than its own budget, which SGLang divides among groups.
+    If the plan names an engine, its scheduler's token budget is the limit, which SGLang divides among groups.
     """
     if phase.phase == "decode":
         return requests
@@ -91,13 +91,13 @@ def pass_tokens(setting: Setting, phase: PhaseLayout, requests: Number) -> Numbe
 
 
 def activation_bytes_per_token(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> float:
-    """Peak of one device of `stage` for each token of an attention group's pass, logits not counted, in bytes."""
+    """Peak activation bytes on a device of `stage` per token of an attention group's pass, without logits."""
     widest = max((widest_bytes(setting, phase, stage, run.spec) for run in setting.runs(*stage.layers)), default=0.0)
     return 2 * setting.architecture.hidden_size * setting.activation_bytes + widest
 
 
 def widest_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec: LayerSpec) -> float:
-    """Bytes per token that the widest operator of a layer holds beside the residual stream."""
+    """Bytes per token that the widest operator of a layer needs beside the residual stream."""
     degrees, hidden = phase.degrees, setting.architecture.hidden_size
     candidates = [0.0]
     if spec.attention is not None:
@@ -122,7 +122,7 @@ def widest_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, spec:
 
 
 def logits_bytes(setting: Setting, phase: PhaseLayout, stage: StageLayout, requests: Number) -> Number:
-    """fp32 logits of the last positions that one pass finishes, on a device with the LM head."""
+    """Bytes of fp32 logits for the sequences that one pass finishes, on a device with the LM head."""
     if not stage.head_devices:
         return 0.0
     finished = requests

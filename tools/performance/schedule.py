@@ -1,8 +1,8 @@
 """From stage passes to the time of a phase (pipelining of prefill chunks, microbatches of decode, their bubbles), and a
 replica's share of the load.
 
-The parts of a phase are what its devices do on average over the stages: compute, memory, communication; the bubble is
-the time in which a stage waits for the others. One stage has no bubble. Host time between passes counts as compute.
+The parts of a phase are averages over its stages: compute, memory, communication, and the bubble in which a stage waits
+for the others. One stage has no bubble. Host time between passes counts as compute.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from .setting import Setting
 from .stage_shape import KINDS, Piece, kind_seconds, pieces_seconds
 from .timing import StageTimer
 
-# More passes than this for one prompt is a chunk size that no engine would run.
+# A chunk size that gives one prompt more passes than this is refused: no engine would run it.
 _MOST_CHUNKS = 2048
 
 
 class Pass(Struct, frozen=True):
-    """One pass through one stage: its pieces, and its wait for the host (of some engines in the first stage only)."""
+    """One pass through one stage: its pieces, and its wait for the host (in some engines only in the first stage)."""
 
     pieces: tuple[Piece, ...]
     host_seconds: Number
@@ -42,15 +42,15 @@ class Pass(Struct, frozen=True):
         return pieces_seconds(self.pieces) + self.host_seconds
 
     def kind_seconds(self, kind: Kind) -> float:
-        """Seconds of one kind; host time is of the kind compute."""
+        """Seconds of one kind; host time counts as compute."""
         return kind_seconds(self.pieces, kind) + (float(self.host_seconds) if kind == "compute" else 0.0)
 
 
 class PhaseTime(Struct, frozen=True):
     """Time of one phase in seconds: in all, by kind, and the passes on the critical path.
 
-    `waiting_seconds` end the path where a step waits for the other microbatches. `loads` (of each chunk, or of each
-    of `microbatches`) are what was timed.
+    `waiting_seconds` end the path where a step waits for the other microbatches. `loads` are the timed loads: one for
+    each chunk, or one that stands for each of `microbatches`.
     """
 
     phase: Phase
@@ -83,16 +83,15 @@ class PhaseTime(Struct, frozen=True):
             compute_ms=self.kinds["compute"] * 1e3,
             memory_ms=self.kinds["memory"] * 1e3,
             communication_ms=self.kinds["communication"] * 1e3,
-            # What is left of a rounding error is no bubble.
+            # A remainder from rounding is not a bubble.
             bubble_ms=bubble * 1e3 if bubble > 1e-9 * self.seconds else 0.0,
         )
 
 
 def host_seconds(setting: Setting, load: TokenLoad, devices_s: Number) -> Number:
-    """Scheduling, sampling and output handling that a pass of `devices_s` does not hide, as fitted to end-to-end
-    results of the engine.
+    """Seconds of scheduling, sampling and output handling that a pass of `devices_s` does not hide.
 
-    Each attention group has a scheduler of its own.
+    Fitted to end-to-end results of the engine. Each attention group has its own scheduler.
     """
     constants = setting.engine.entry.constants
     prefill_s = constants.host_prefill_ms * 1e-3 if load.new_tokens > 1 else 0.0
@@ -101,12 +100,12 @@ def host_seconds(setting: Setting, load: TokenLoad, devices_s: Number) -> Number
 
 
 def passes_of_host(setting: Setting, stages: int) -> int:
-    """In how many of the stages a pass waits for the host: in all, or in the first alone."""
+    """In how many of the `stages` a pass waits for the host: all, or only the first."""
     return stages if setting.engine.entry.scheduler.host_per_stage and not setting.hides_host else 1
 
 
 def microbatches(setting: Setting, stages: int) -> int:
-    """Batches that go round the stages at once: those of the plan, else as many as there are stages."""
+    """Batches that go round the stages at once: the plan's number, else as many as there are stages."""
     return setting.serving.microbatches or stages
 
 
@@ -119,8 +118,8 @@ class PhaseTimer:
         self.stages = stages or tuple(StageTimer(setting, phase, stage) for stage in phase.stages)
 
     def under(self, setting: Setting, free: str | None = None) -> PhaseTimer:
-        """A timer of the same devices under `setting`, where the operation named `free` costs nothing."""
-        stages = (StageTimer(setting, one.phase, one.stage, shape=one.shape, free=free) for one in self.stages)
+        """A timer of the same devices under `setting`, with the operation named `free` at no cost."""
+        stages = (StageTimer(setting, timer.phase, timer.stage, shape=timer.shape, free=free) for timer in self.stages)
         return PhaseTimer(setting, self.phase, tuple(stages))
 
     def stage_pass(self, index: int, load: TokenLoad, *, with_head: bool = True) -> Pass:
@@ -152,8 +151,8 @@ class PhaseTimer:
     def decode(self, load: TokenLoad, microbatches: int) -> PhaseTime:
         """One decode step in which `microbatches` batches of `load` go round the stages.
 
-        A batch's next token needs its last one, so a step takes the sum of the stages, or longer where the slowest
-        stage is kept busy by the batches. A single batch gains nothing from stages.
+        A batch's next token needs its last one, so a step takes the sum of the stages, or longer where the batches keep
+        the slowest stage busy. A single batch gains nothing from stages.
         """
         count = len(self.stages)
         passes = [self.stage_pass(stage, load) for stage in range(count)]
@@ -167,41 +166,41 @@ class PhaseTimer:
         return PhaseTime("decode", seconds, kinds, cells, waiting, (load,), microbatches)
 
     def decode_seconds(self, load: TokenLoad, microbatches: Number) -> Number:
-        """Seconds of `decode` alone, of one load or of an array of loads."""
+        """Only the seconds of `decode`, for one load or an array of loads."""
         return step_seconds(pass_seconds(self, load), microbatches)
 
     def prefill_seconds(self, loads: Sequence[TokenLoad]) -> float:
-        """Seconds of `prefill`."""
+        """Only the seconds of `prefill`."""
         passes = [pass_seconds(self, load, with_head=load is loads[-1]) for load in loads]
         rows = list(zip(*passes, strict=True))
         return sum(rows[stage][chunk] for stage, chunk in _critical_cells(rows))
 
     def seconds_again(self, time: PhaseTime) -> float:
-        """Seconds of what `time` measured, timed by this timer."""
+        """Seconds of the passes of `time` under this timer."""
         if time.phase == "prefill":
             return self.prefill_seconds(time.loads)
         return float(self.decode_seconds(time.loads[0], time.microbatches))
 
 
 def pass_seconds(timer: PhaseTimer, load: TokenLoad, *, with_head: bool = True) -> list[Number]:
-    """Seconds of a pass of `load` in each stage; like ones are timed once."""
+    """Seconds of a pass of `load` in each stage; like stages are timed once."""
     known: dict[object, Number] = {}
-    found: list[Number] = []
+    seconds: list[Number] = []
     for index, stage in enumerate(timer.stages):
         following = timer.stages[index + 1] if index + 1 < len(timer.stages) else None
         same = (index == 0, id(stage), id(following))
         if same not in known:
-            # The first and the last of stages are like no other; most often they are all that there are.
+            # The first and the last stage are like no other, and few pipelines have more.
             alike = (index == 0, stage.likeness(following)) if len(timer.stages) > 3 else same
             if alike not in known:
                 known[alike] = timer.stage_pass(index, load, with_head=with_head).seconds
             known[same] = known[alike]
-        found.append(known[same])
-    return found
+        seconds.append(known[same])
+    return seconds
 
 
 def step_seconds(stages: Sequence[Number], microbatches: Number) -> Number:
-    """Seconds in which each of `microbatches` batches has been through all stages once, given seconds in each stage."""
+    """Seconds until each of `microbatches` batches has passed all stages once; `stages` has the seconds of each."""
     return larger(sum(stages), microbatches * reduce(larger, stages))
 
 
@@ -250,7 +249,7 @@ def _steps(phase: str, cells: Sequence[tuple[int, Pass]]) -> tuple[PathStep, ...
 
 
 def prefill_loads(setting: Setting, groups: int) -> tuple[TokenLoad, ...]:
-    """The chunks of one prompt on each of `groups` attention groups, but for what a prefix cache may have of it.
+    """The chunks of one prompt on each of `groups` attention groups, without what a prefix cache may have of it.
 
     Raises InputError: the chunk is so small that a prompt takes thousands of passes.
     """
@@ -267,9 +266,9 @@ def prefill_loads(setting: Setting, groups: int) -> tuple[TokenLoad, ...]:
 
 
 class PromptShare(Struct, frozen=True):
-    """How a replica takes its share of prompts: `groups` at work, prompts in a pass of each, passes in a row.
+    """How a replica takes its share of prompts: `groups` at work, prompts per pass of each, passes in a row.
 
-    `passes` are those of all groups.
+    `passes` counts those of all groups.
     """
 
     groups: Number
@@ -279,12 +278,12 @@ class PromptShare(Struct, frozen=True):
 
 
 def prompts_of_pass(setting: Setting, groups: int) -> int:
-    """Whole prompts that the token budget of a pass holds on one of `groups` attention groups, and one at least."""
+    """Whole prompts that fit the token budget of a pass on one of `groups` attention groups, at least one."""
     return max(1, setting.token_budget(groups) // setting.prompt_tokens)
 
 
 def prompt_share(most: int, attention_groups: Number, requests: Number) -> PromptShare:
-    """The share of a replica with `requests` (or of an array), with at most so many prompts in a pass of a group."""
+    """The share of a replica with `requests` (or an array), with at most `most` prompts in a pass of a group."""
     groups = smaller(attention_groups, requests)
     per_group = -(-requests // groups)
     together = smaller(per_group, most)
@@ -293,28 +292,27 @@ def prompt_share(most: int, attention_groups: Number, requests: Number) -> Promp
 
 
 def dealt_out(sequences: Number, microbatches: Number, together: Number) -> tuple[Number, Number]:
-    """How many of the `sequences` of a scheduler are in a microbatch, and how many microbatches that makes.
+    """How many of a scheduler's `sequences` are in a microbatch, and the resulting number of microbatches.
 
-    The one with the fewest takes the next prompts, as many `together` as a pass holds. They stay together: they are
-    answered at the same time, and so their users send the next ones.
+    The microbatch with the fewest takes the next prompts, up to `together`, which fit in a pass. They stay together:
+    they are answered at the same time, so their users also send the next ones together.
     """
-    met = larger(-(-sequences // microbatches), smaller(sequences, together))
-    return met, -(-sequences // met)
+    per_batch = larger(-(-sequences // microbatches), smaller(sequences, together))
+    return per_batch, -(-sequences // per_batch)
 
 
 def decode_load(layout: LoadedLayout, timer: PhaseTimer, requests: int) -> tuple[TokenLoad, int]:
-    """The load of one microbatch of a decode step with `requests` on the replica, and how many microbatches there are.
+    """The load of one microbatch of a decode step with `requests` on the replica, and the number of microbatches.
 
-    Attention groups share the requests, and as many microbatches as there are stages go round by default. Where phases
-    are apart, prompts come to a replica that decodes one by one. Contexts are at the mean length of a request while it
-    is decoded.
+    Attention groups share the requests; by default there are as many microbatches as stages. In disaggregated plans
+    prompts reach a decode replica one by one. Contexts have the mean length of a request over its decode steps.
     """
     setting = layout.setting
     groups = min(timer.phase.attention_groups, requests)
     together = 1 if layout.is_disaggregated else prompts_of_pass(setting, timer.phase.attention_groups)
     batch = math.ceil(requests / groups)
-    met, among = dealt_out(batch, microbatches(setting, len(timer.stages)), together)
-    return TokenLoad(met, 1, setting.mean_decode_context, groups), int(among)
+    sequences, among = dealt_out(batch, microbatches(setting, len(timer.stages)), together)
+    return TokenLoad(sequences, 1, setting.mean_decode_context, groups), int(among)
 
 
 def decode_time(layout: LoadedLayout, timer: PhaseTimer, requests: int) -> PhaseTime:

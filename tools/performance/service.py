@@ -1,12 +1,12 @@
-"""The screen of a search, in closed form: what a request waits for on average, and from the seconds of prompts and
-steps to what users see.
+"""Latency and throughput in closed form, for the screening of a search: mean waits of a request, and from seconds of
+prompts and steps to what users see.
 
-Written once for one deployment and for arrays of them: a search gives a column for each figure. Colocated replicas
-alternate between prompts and decode steps; requests in flight over the time of one in the system are the rate.
+Works for one deployment or for arrays of them, with a column for each figure. Colocated replicas alternate between
+prompts and decode steps; the rate is requests in flight over the time of one in the system.
 
-Between two of its own requests a user meets the prompt of every other user once. Those that share its pass come before
-its first token. Of the others it depends on how requests fall together: here all are gaps between later tokens, so
-that a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
+From one request to the next, a user waits for the prompt of every other user once. Prompts in the same pass come before
+the first token. When the others come depends on how requests coincide; here all are gaps between later tokens, so that
+a faster accelerator never lengthens a wait. The simulation (`planned_run`) tells them apart.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from .setting import Setting
 
 
 class Prompts(Struct, frozen=True):
-    """Seconds of the pass that a prompt is in, and of all prompts of a replica's requests.
+    """Seconds of the pass with one prompt, and of all prompts of a replica's requests.
 
-    `together` where its attention groups take theirs side by side, `apart` where each holds up all others.
+    `together`: its attention groups take theirs side by side; `apart`: each holds up all others.
     """
 
     one: Number
@@ -29,32 +29,32 @@ class Prompts(Struct, frozen=True):
 
 
 class Waits(Struct, frozen=True):
-    """Mean seconds per request: before its first token, and per later token because of others' prompts."""
+    """Mean seconds of waiting per request: before its first token, and per later token because of others' prompts."""
 
     first_token: Number
     per_token: Number
 
 
 def closed_loop_waits(prompts: Prompts, decode_step: Number, steps: int, requests: Number, held_steps: Number) -> Waits:
-    """The waits of one of `requests` on a replica that serves both phases. Seconds.
+    """The waits of one of `requests` on a replica that serves both phases.
 
-    `decode_step` is one of `steps`. A prompt meets a step that runs, half of it on average, and is held back for
-    `held_steps` of them (`held_back`).
+    `decode_step` is the seconds of one of `steps`. A prompt waits half a running step on average, and is held back for
+    `held_steps` more (`held_back`).
     """
     others = pick(requests > 1, larger(0.0, stalled_seconds(prompts, decode_step * steps) - prompts.one), 0.0)
     if steps <= 0:
-        # Nothing but prompts: each waits for all others.
+        # Only prompts: each waits for all others.
         return Waits(others, 0.0)
     return Waits(pick(requests > 1, decode_step * (0.5 + held_steps), 0.0), others / steps)
 
 
 def stalled_seconds(prompts: Prompts, decoding: Number) -> Number:
-    """Seconds in which a replica has prompts in its steps while each of its requests decodes for `decoding` seconds.
+    """Seconds S in which a replica has prompts in its steps while each request decodes for D = `decoding` seconds.
 
-    Attention groups meet in every MoE layer, so that a step lasts as long for all as for the one with a prompt. Of g
-    groups each has one for the share A / (S + D) of the time, so that g A / S = 1 + (g - 1) A / (S + D) of them have
-    one at once on average: S^2 + S (D - A) = g A D. Prompts that are apart cost less each than those together, B in
-    all in place of g A. S is A where nothing decodes, and goes to B where prompts are rare.
+    Attention groups meet in every MoE layer, so a step lasts as long for all as for the group with a prompt. Each of g
+    groups has one for the share A / (S + D) of the time (A: `prompts.together`), so on average g A / S =
+    1 + (g - 1) A / (S + D) of them have one at once: S^2 + S (D - A) = g A D. Prompts one by one cost less than
+    together: B (`prompts.apart`) in all instead of g A. S is A if nothing decodes and approaches B if prompts are rare.
     """
     spare = decoding - prompts.together
     stalled = 0.5 * ((spare * spare + 4.0 * larger(prompts.together, prompts.apart) * decoding) ** 0.5 - spare)
@@ -64,16 +64,16 @@ def stalled_seconds(prompts: Prompts, decoding: Number) -> Number:
 def hold_up_others(setting: Setting, groups: int) -> bool:
     """Whether a prompt of one of `groups` attention groups holds up the decode of the others.
 
-    It does unless the engine holds it back until they prefill as well.
+    Not if the engine holds it back until the others prefill as well.
     """
     return groups > 1 and setting.engine.entry.scheduler.group_wait_steps == 0
 
 
 def held_back(setting: Setting, groups: int, requests: Number, steps: int) -> Number:
-    """Steps that a prompt is held back until every attention group of a replica has one, on average.
+    """Mean steps that a prompt is held back until every attention group of a replica has one.
 
-    Each group gets its share of `requests` prompts in `steps` steps, which is also how long the last of them takes to
-    have one; the engine waits no longer than it is set to, and not at all where a group has nothing to decode.
+    A group gets a prompt every `steps * groups / requests` steps, which is also how long the last group takes to get
+    one; the engine waits no longer than its setting, and not at all if a group has nothing to decode.
     """
     most = setting.engine.entry.scheduler.group_wait_steps
     if groups == 1 or most == 0:
@@ -82,16 +82,16 @@ def held_back(setting: Setting, groups: int, requests: Number, steps: int) -> Nu
 
 
 def prefill_queue(all_prompts: Number, alone: Number) -> Number:
-    """The wait before prefill replicas of their own, where they are the slower side. Seconds.
+    """Seconds of wait before separate prefill replicas; 0 unless they are the slower side.
 
-    `all_prompts` is what one prefill replica takes for its share of all requests, `alone` one request's whole way when
-    it waits for nothing: requests in flight over the rate is the time in the system (Little's law).
+    `all_prompts` is the seconds of one prefill replica for its share of all requests, `alone` one request's seconds
+    without waits: requests in flight over the rate is the time in the system (Little's law).
     """
     return larger(0.0, all_prompts - alone)
 
 
 def client_seconds(setting: Setting) -> float:
-    """What the client waits beside the engine: HTTP, tokeniser, and the engine's interval of delivery is not in it."""
+    """Seconds that a client waits beside the engine: HTTP and tokeniser, not the engine's delivery interval."""
     constants = setting.engine.entry.constants
     return constants.client_ms * 1e-3 + constants.client_token_us * 1e-6 * setting.prompt_tokens
 
@@ -99,9 +99,9 @@ def client_seconds(setting: Setting) -> float:
 class PhaseSeconds(Struct, frozen=True):
     """Seconds of a deployment at its load.
 
-    `prompts` are the pass of one as it meets the deployment and those of a prefill replica's whole share, `step` is one
-    decode step of a replica with its share, `transfer` the way of a prompt's cache, `client` what the client adds.
-    A prompt is held back for `held_steps` steps until other attention groups have one.
+    `prompts` has the pass of one prompt and those of a prefill replica's whole share, `step` is one decode step of a
+    replica with its share, `transfer` the transfer of a prompt's cache, `client` what the client adds. A prompt is held
+    back for `held_steps` steps until other attention groups have one.
     """
 
     prompts: Prompts
@@ -112,7 +112,7 @@ class PhaseSeconds(Struct, frozen=True):
 
 
 class Shares(Struct, frozen=True):
-    """Requests in flight in all, on each replica that decodes, and as many of these as it runs at once."""
+    """Requests in flight in all, on each replica that decodes, and running at once on it."""
 
     concurrency: Number
     decode_requests: Number
@@ -120,7 +120,7 @@ class Shares(Struct, frozen=True):
 
 
 class Service(Struct, frozen=True):
-    """Mean seconds to the first token and per later one, and output tokens per second in all."""
+    """Mean seconds to the first token and per later token, and total output tokens per second."""
 
     ttft: Number
     tpot: Number
@@ -132,7 +132,7 @@ class Service(Struct, frozen=True):
 
 
 def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int) -> Service:
-    """Replicas that serve both phases: what they do not run at once waits in line before its prompt."""
+    """Service of replicas for both phases: requests that they do not run at once wait in line before prefill."""
     steps = output_tokens - 1
     waits = closed_loop_waits(seconds.prompts, seconds.step, steps, shares.running, seconds.held_steps)
     ttft = seconds.prompts.one + seconds.transfer + waits.first_token + seconds.client
@@ -142,14 +142,14 @@ def colocated_service(seconds: PhaseSeconds, shares: Shares, output_tokens: int)
 
 
 def disaggregated_service(seconds: PhaseSeconds, concurrency: Number, output_tokens: int) -> Service:
-    """Replicas of one phase each: a line forms before prefill where it is the slower side."""
+    """Service of replicas for one phase each: a line forms before prefill if that is the slower side."""
     first = seconds.prompts.one + seconds.transfer + seconds.client
     wait = prefill_queue(seconds.prompts.together, first + (output_tokens - 1) * seconds.step)
     return _service(first + wait, seconds.step, concurrency, output_tokens)
 
 
 def _service(ttft: Number, tpot: Number, concurrency: Number, output_tokens: int) -> Service:
-    """Requests in flight over the time of one in the system are the rate (Little); no token is later than the first."""
+    """The rate is requests in flight over the time of one in the system (Little's law); TPOT is 0 with one token."""
     steps = output_tokens - 1
     rate = concurrency * output_tokens / (ttft + steps * tpot)
     return Service(ttft, tpot if steps else 0.0 * tpot, rate)

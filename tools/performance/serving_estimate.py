@@ -1,8 +1,8 @@
-"""Latency and throughput of a layout under a load: the serving simulation run on the layout's own step times.
+"""Latency and throughput of a layout under a load: the serving simulation with the layout's step times.
 
-Replicas that serve both phases are alike and share the requests evenly, so one of them is simulated, with all its
-attention groups, whose steps are common; all of them where prompts share beginnings, which some caches have and others
-have not. Requests wait where the engine's scheduler or the KV cache makes them wait.
+Replicas that serve both phases are alike and share the requests evenly, so one of them is simulated with all its
+attention groups, whose steps are common. Where prompts share beginnings all are, since their caches differ. Requests
+wait where the engine's scheduler or the KV cache makes them wait.
 """
 
 from __future__ import annotations
@@ -27,10 +27,9 @@ from .serving.step_table import StepTable
 from .step_times import Range, step_table
 from .transfer import counted_handoff_seconds, kv_transfer_seconds
 
-# Of more batches of attention groups than this some groups stand for others: so many and their requests are simulated
-# in some 20 ms.
+# The most batches of attention groups that are simulated (in some 20 ms); beyond it some groups stand for others.
 _MOST_BATCHES = 8
-# A plan that wants more batches than this (and than it has stages) is run with so many.
+# The most microbatches that are simulated, unless there are more stages.
 _MOST_MICROBATCHES = 32
 
 
@@ -46,7 +45,7 @@ class Server(Struct, frozen=True):
 def server_of(
     layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
 ) -> Server:
-    """What one replica of `layout` is to the simulator under this load."""
+    """The simulator's view of one replica of `layout` under this load."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
@@ -54,7 +53,7 @@ def server_of(
     policy, reach = _policy(layout, arrivals, lengths, copies * groups)
     steps = late_steps(setting.engine.entry.constants, streams_at_intervals)
     table = step_table(setting, prefill, decode, reach, groups=groups)
-    # Each of those simulated stands for as many that do the same at the same time.
+    # Each simulated group stands for `alike` that do the same at the same time.
     batches = _batches(decode)
     most = max(1, _MOST_BATCHES // batches)
     alike = max(1, groups // most) if groups % most == 0 else 1
@@ -83,7 +82,7 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
     )
     cache = max(request, cache_tokens(layout))
     if isinstance(arrivals, StaticBatch):
-        # It ran as it is stated; nothing of it waits for cache.
+        # A stated batch runs whole; none of it waits for cache.
         cache = max(cache, request * running)
     policy = Policy(
         token_budget=max(budget, running + 1),
@@ -103,7 +102,7 @@ def _policy(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, copies: 
 
 
 def _budget(layout: LoadedLayout, phase: Phase, lengths: Lengths, running: int) -> int:
-    """Tokens of a step of one scheduler of the replicas that serve `phase`, with so many requests running."""
+    """Token budget of a step of one scheduler of the replicas that serve `phase`, with `running` requests."""
     setting = layout.setting
     budget = setting.token_budget(layout.phase(phase).attention_groups)
     is_whole = setting.engine.entry.scheduler.mode == "whole"
@@ -111,7 +110,7 @@ def _budget(layout: LoadedLayout, phase: Phase, lengths: Lengths, running: int) 
 
 
 def _batches(timer: PhaseTimer) -> int:
-    """Batches that go round the stages, but not so many that it makes no difference."""
+    """Batches that go round the stages, capped where more make no difference."""
     stages = len(timer.stages)
     return min(microbatches(timer.setting, stages), max(_MOST_MICROBATCHES, stages))
 
@@ -121,12 +120,12 @@ def serve(
 ) -> ServingTimes:
     """What users of `layout` see under `arrivals` of requests of `lengths`.
 
-    `streams_at_intervals`: the server was set to deliver tokens some steps at a time, as benchmarks of throughput do.
+    `streams_at_intervals`: the server delivers tokens some steps at a time, as in benchmarks of throughput.
     Raises InputError: a fact that the arithmetic needs is not known.
     """
 
     def served() -> ServingTimes:
-        return _served(layout, arrivals, lengths, streams_at_intervals)
+        return _simulated(layout, arrivals, lengths, streams_at_intervals)
 
     setting = layout.setting
     if setting.profile is not None or len(layout.devices) > _MOST_KEPT_DEVICES:
@@ -135,12 +134,12 @@ def serve(
     return _SERVED.get(setting.caches, (layout.replicas, arrivals, lengths, streams_at_intervals, of_setting), served)
 
 
-# A layout of more devices takes long to compare, and much memory to keep.
+# Layouts of more devices are not cached: slow to compare and large.
 _MOST_KEPT_DEVICES = 256
 _SERVED = Cache[tuple[object, ...], ServingTimes]("what users see by layout, arrivals and lengths")
 
 
-def _served(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, streams_at_intervals: bool) -> ServingTimes:
+def _simulated(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, streams_at_intervals: bool) -> ServingTimes:
     if layout.is_disaggregated:
         late = late_steps(layout.setting.engine.entry.constants, streams_at_intervals)
         return _serve_apart(layout, arrivals, lengths, late)
@@ -149,7 +148,7 @@ def _served(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, streams_
 
 
 def late_steps(constants: EngineConstants, streams_at_intervals: bool) -> float:
-    """Steps between the first token's step and its delivery."""
+    """Steps from the first token's step to its delivery."""
     return constants.interval_token_steps if streams_at_intervals else constants.first_token_steps
 
 
@@ -160,18 +159,18 @@ def run(server: Server, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
 
 
 def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, late: float) -> ServingTimes:
-    """Prefill and decode on replicas of their own: prompts wait for a prefill server, then move to a decode server."""
+    """Simulate prefill and decode on separate replicas: prompts wait for a prefill server, then for a decode server."""
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
-    # Each batch of a pipeline is a server that takes a whole pass through all stages, and has its part of the cache.
+    # Each batch of a pipeline is a server whose pass goes through all stages, with its part of the cache.
     senders = max(1, len(layout.prefill_replicas)) * prefill.phase.attention_groups * len(prefill.stages)
     batches = _batches(decode)
     receivers = max(1, len(layout.decode_replicas)) * decode.phase.attention_groups * batches
     policy, reach = _policy(layout, arrivals, lengths, receivers // batches)
-    # What prefill is given at once is bounded by its budget alone.
+    # Only its token budget bounds a prefill batch.
     budget = max(_budget(layout, "prefill", lengths, reach.sequences), lengths.longest_input)
-    # Of more servers than are simulated an even part stands for all; those that are left over stay idle.
+    # Where there are too many servers, every `copies` of them are simulated as one; the remainder stays idle.
     copies = math.ceil(max(senders, receivers) / MOST_SERVERS)
     first = replace(
         policy,
@@ -189,10 +188,10 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
     )
     decode_table = step_table(setting, decode, decode, reach)
     if batches > len(decode.stages):
-        # Of more batches than stages each waits for its turn.
+        # With more batches than stages, each waits for its turn.
         decode_table = decode_table.slowed(max(1.0, batches * decode_table.slowest_share))
     if batches > 1:
-        # One host serves them all.
+        # One host serves all batches.
         fixed_s, per_sequence_s = decode_table.hidden_fixed_s, decode_table.hidden_per_sequence_s
         decode_table = replace(
             decode_table, hidden_fixed_s=batches * fixed_s, hidden_per_sequence_s=batches * per_sequence_s
@@ -205,7 +204,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
             decode_policy=second,
             prefill_servers=max(1, senders // copies),
             decode_servers=max(1, receivers // copies),
-            **_moved(layout, lengths),
+            **_transfer_columns(layout, lengths),
             copies=copies,
             prefill_passes=len(prefill.stages),
         ),
@@ -215,8 +214,8 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
     return shown_late(times, late, lengths)
 
 
-def _moved(layout: LoadedLayout, lengths: Lengths) -> dict[str, float]:
-    """Seconds in which the cache of a prompt is moved: of all alike, or where they are not by their tokens."""
+def _transfer_columns(layout: LoadedLayout, lengths: Lengths) -> dict[str, float]:
+    """Seconds to move the cache of a prompt: constant if all are alike, else per token."""
     moved_s, handoff_s = kv_transfer_seconds(layout), counted_handoff_seconds(layout.setting)
     if lengths.stated is None:
         return {"transfer_s": moved_s + handoff_s}
@@ -224,8 +223,8 @@ def _moved(layout: LoadedLayout, lengths: Lengths) -> dict[str, float]:
 
 
 def shown_late(times: ServingTimes, first_token_steps: float, lengths: Lengths) -> ServingTimes:
-    """The times with a first token that is shown some steps late."""
+    """`times` with the first token shown `first_token_steps` steps late."""
     late = first_token_steps * times.tpot.mean
-    # A first token that is shown late leaves less time between it and the last one.
+    # A later first token leaves less time until the last.
     hurry = min(late / max(1, lengths.output_tokens - 1), 0.9 * times.tpot.mean)
     return replace(times, ttft=times.ttft.shifted(late), tpot=times.tpot.shifted(-hurry))

@@ -1,8 +1,8 @@
 """Everything about a deployment that no strategy decides: model, hardware, load, number formats, policy.
 
-A `Setting` is made once and shared by all the layouts that are compared under it, so the sums over layers and tensors
-that every layout needs are kept on it. It knows nothing of degrees or devices. Read out of a plan, a fault that makes
-the arithmetic impossible is an `InputError` that names it; what a rule can judge is left out.
+All layouts that are compared share one `Setting`, so it caches the sums over layers and tensors that they need. It has
+no degrees and no devices. When it is read out of a plan, a fault that makes the arithmetic impossible is an
+`InputError` that names it; faults that rules judge are skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from ..plan.quantiles import Joint, Spread
 from .clock import Clock
 from .host_memory import without_effect
 
-# Tokens of one prefill pass where the plan says nothing: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
+# Tokens of one prefill pass if the plan states none: vLLM's and SGLang's usual budget (`max_num_batched_tokens`,
 # `chunked_prefill_size`) on large accelerators.
 DEFAULT_PREFILL_CHUNK_TOKENS = 8192
 
@@ -43,7 +43,7 @@ class LayerRun(Struct, frozen=True):
 
 
 class TensorBytes(Struct, frozen=True):
-    """Bytes of an operator's tensors by the way that tensor parallelism cuts them."""
+    """Bytes of an operator's tensors by how tensor parallelism cuts them."""
 
     sharded: float
     kv_heads: float
@@ -72,51 +72,53 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     memory_utilization: float = 0.90
     serving: ServingBlock = field(default_factory=ServingBlock)
     usd_per_gpu_hour: float | None = None
-    # Whether the server was asked to hide its host behind the GPU; `None`: what the engine does by default.
+    # Whether the server overlaps host work with the GPU; `None`: the engine's default.
     asks_to_hide_host: bool | None = None
-    # A profile of one's own in place of the one that ships for the engine.
+    # Replaces the shipped profile of the engine.
     profile: EngineProfile | None = None
-    # A calibration of one's own, laid over what ships.
+    # The user's calibration, which overrides what ships.
     calibration: CustomCalibration | None = None
-    # What other modules work out of it: none of it depends on the load.
+    # Results that other modules compute from it; none depends on the load.
     caches: Caches = field(default_factory=Caches)
 
     @cached_property
     def engine(self) -> EngineProfile:
-        """The profile of the engine that the plan names, or of the one that is assumed."""
+        """The profile of the engine that the plan names, or of the assumed one."""
         if self.profile is not None:
             return self.profile
         accelerator = self.hardware.accelerator
         engine, version = self.serving.engine, self.serving.engine_version
-        own = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
-        return own or engine_profile(engine, version, accelerator)
+        custom = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
+        return custom or engine_profile(engine, version, accelerator)
 
     @cached_property
     def laid_out_relaxations(self) -> frozenset[str]:
-        """The relaxations that a layout makes use of: those of the policy, and what the engine does (rules.md R15)."""
+        """The relaxations that a layout uses: the policy's, and those the engine always applies (rules.md R15)."""
         return self.relaxations.union(engine_relaxations(self.serving.engine, self.architecture))
 
     @cached_property
     def chooses_always(self) -> bool:
-        """Whether sparse attention runs sparse on short prompts too, in the engine that the plan names."""
+        """Whether the plan's engine runs sparse attention sparse even on short prompts."""
         name = engine_name(self.serving.engine)
         return name is not None and ENGINES[name].chooses_always(self.serving.engine_version)
 
     @cached_property
     def hides_host(self) -> bool:
-        """Whether the host prepares a step, and answers the one before, while the GPU works."""
+        """Whether the host prepares the next step and handles the last one's output while the GPU works."""
         facts, asked = self.engine.facts, self.asks_to_hide_host
         if asked is None and self.serving.flags is not None:
-            asked = next((facts.host_flags[one] for one in self.serving.flags.words if one in facts.host_flags), None)
+            asked = next(
+                (facts.host_flags[flag] for flag in self.serving.flags.words if flag in facts.host_flags), None
+            )
         return facts.hides_host(self.serving.engine_version) if asked is None else asked
 
     @cached_property
     def clock(self) -> Clock:
-        """What times kernels and collectives here."""
+        """The clock of kernels and collectives in this setting."""
         return Clock(self.hardware, self.engine, self.calibration)
 
     def clock_with(self, compute_share: float) -> Clock:
-        """The clock of kernels that have `compute_share` of the arithmetic to themselves."""
+        """The clock of kernels that get `compute_share` of the arithmetic."""
         if compute_share == 1.0:
             return self.clock
         return _CLOCKS.get(
@@ -124,17 +126,17 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
         )
 
     def with_profile(self, profile: EngineProfile) -> Setting:
-        """The same setting with another engine profile; nothing that was timed is shared."""
+        """The same setting with another engine profile; no cached times are shared."""
         return replace(self, profile=profile, caches={})
 
     def with_calibration(self, calibration: CustomCalibration | None) -> Setting:
-        """The same setting with a calibration of one's own; nothing that was timed is shared."""
+        """The same setting with the user's calibration; no cached times are shared."""
         return self if calibration is None else replace(self, calibration=calibration, caches={})
 
     def with_workload(self, workload: WorkloadBlock, serving: ServingBlock | None = None) -> Setting:
-        """The same setting under another load; what was already computed is shared (none of it depends on the load).
+        """The same setting under another load; caches are shared, since none depends on the load.
 
-        `serving`: with the batch that this has for the load; nothing else of it may differ.
+        `serving` may differ only in the batch for the load.
         """
         return replace(self, workload=workload, serving=serving or self.serving)
 
@@ -145,46 +147,46 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def activation_bytes(self) -> float:
-        """Bytes of one activation element between operators: two at least, since the residual stream stays 16-bit."""
+        """Bytes of one activation element between operators: at least 2, since the residual stream stays 16-bit."""
         return max(2.0, element_bytes(self.precision.activations))
 
     @property
     def prefill_chunk_tokens(self) -> int:
-        """Tokens of one prefill pass: the plan's, else the stated default."""
+        """Tokens of one prefill pass: the plan's, else `DEFAULT_PREFILL_CHUNK_TOKENS`."""
         return self.serving.prefill_chunk_tokens or DEFAULT_PREFILL_CHUNK_TOKENS
 
     @property
     def keeps_in_host(self) -> bool:
-        """Whether memory of the host is stated for the KV cache, and changes what users see."""
+        """Whether the plan states host memory for the KV cache and it has an effect."""
         offload = self.serving.kv_offload
         return offload is not None and without_effect(offload, self.engine.facts, self.workload.prefixes) is None
 
     @cached_property
     def release(self) -> Release | None:
-        """The release that the plan's engine, or the one assumed, is of."""
+        """The release of the plan's engine, or of the assumed one."""
         version = None if self.serving.engine is None else self.serving.engine_version
         return self.engine.facts.release(version)
 
     @cached_property
     def memory_use(self) -> MemoryUse:
-        """What the plan's engine, or the one assumed, keeps of a GPU."""
+        """The memory of a GPU that the plan's engine, or the assumed one, reserves for itself."""
         part = self.hardware.accelerator
         return self.engine.facts.memory_use(self.release, accelerator_class(part), part.memory_bytes_to_processes())
 
     def batch_of(self, use: MemoryUse) -> Batch:
-        """The largest batch: the plan's of one scheduler, else the engine's own of a server."""
+        """The largest batch: the plan's for one scheduler, else the engine's default for a server."""
         least = self.request_tokens if use.takes_whole_prompts else 0
         tokens = self.serving.prefill_chunk_tokens or max(least, use.batch.tokens)
         return Batch(tokens, self.serving.max_batch or use.batch.sequences)
 
     def token_budget(self, groups: int) -> int:
-        """Tokens that a step of one scheduler takes at most, of a server with `groups` attention groups."""
+        """The most tokens in a step of one scheduler, on a server with `groups` attention groups."""
         stated = self.serving.prefill_chunk_tokens
         return stated or self.engine.facts.of_group(self.batch_of(self.memory_use).tokens, groups)
 
     @property
     def max_sequences(self) -> int:
-        """Requests that one scheduler runs at once at most."""
+        """The most requests that one scheduler runs at once."""
         return self.batch_of(self.memory_use).sequences
 
     @property
@@ -201,21 +203,21 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def spread(self) -> Spread | None:
-        """How the lengths of requests spread; `None` where all are alike."""
+        """How the lengths of requests spread; `None` if all are alike."""
         return spread_of(self.workload)
 
     @property
     def are_unlike(self) -> bool:
-        """Whether requests of a run differ in length; one that is too rare to be among them makes no difference.
+        """Whether requests of a run differ in length (beyond some too rare to be drawn).
 
-        A replay is of requests that share prefixes, and takes the lengths of each, alike or not.
+        Always true of a spread with shared prefixes: a replay takes the lengths of each request, alike or not.
         """
         spread, shares_prefixes = self.spread, self.workload.prefixes is not None
         is_one_pair = isinstance(spread, Joint) and len(set(spread.pairs)) == 1
         return spread is not None and (shares_prefixes or not is_one_pair)
 
     def longest_tokens(self, phase: Phase) -> int | None:
-        """Tokens of the longest prompt, or in decode of the longest request; `None` where all are alike (rule ME001).
+        """Tokens of the longest prompt, or in decode of the longest request; `None` if all are alike (rule ME001).
 
         At most what the model can attend to.
         """
@@ -232,12 +234,12 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
 
     def weight_bytes(self, tensor_class: TensorClass) -> float:
         """Bytes of one weight of `tensor_class`, block scales included."""
-        own = self.architecture.native_dtypes
-        int4_group = self.architecture.scale_block if "int4" in (own.linear, own.expert) else None
+        native = self.architecture.native_dtypes
+        int4_group = self.architecture.scale_block if "int4" in (native.linear, native.expert) else None
         return weight_bytes_per_element(self.dtypes.of(tensor_class), int4_group)
 
     def runs(self, first: int, last: int) -> tuple[LayerRun, ...]:
-        """How many layers of each kind lie in `first`…`last` (inclusive), in the order of first appearance."""
+        """The layers `first`…`last` (inclusive), counted by kind, in order of first appearance."""
         return _RUNS.get(self.caches, (first, last), lambda: tuple(self._layer_runs(first, last)))
 
     def _layer_runs(self, first: int, last: int) -> Iterator[LayerRun]:
@@ -246,7 +248,7 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
         return (LayerRun(layers[kind], count) for kind, count in counts.items())
 
     def tensor_bytes(self, tensors: tuple[WeightTensor, ...]) -> TensorBytes:
-        """Bytes of `tensors` by split, each in its own number format; kept per tuple (by identity)."""
+        """Bytes of `tensors` by split, each in its own number format; cached by the tuple's identity."""
         return _TENSOR_BYTES.get(self.caches, id(tensors), lambda: self._sums(tensors))
 
     def _sums(self, tensors: tuple[WeightTensor, ...]) -> TensorBytes:

@@ -1,7 +1,7 @@
-"""What the time of a stage depends on (degrees, experts per device, how its groups lie over the links), and its like
-layers as one piece each.
+"""What the time of a stage depends on (degrees, experts per device, how its groups lie over the links), and pieces that
+stand for its like layers.
 
-Two stages of equal shape take equal time for equal layers, wherever they are; so shapes are compared by value.
+Stages of equal shape take equal time for equal layers, wherever they are, so shapes are compared by value.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ OperatorSet = Literal["attention", "ffn", "stage"]
 
 
 class StageShape(Struct, frozen=True):
-    """Degrees and groups of one stage. Groups are the widest-spread ones of their kind."""
+    """Degrees and groups of one stage. Each group is the most widely spread of its kind."""
 
     tp: int
     sp: int
@@ -58,7 +58,7 @@ class StageShape(Struct, frozen=True):
     ffn_to_stage: Group | None
 
     def of_attention(self) -> StageShape:
-        """What attention's time depends on; all else as on one device, so that like operators are found to be alike."""
+        """What the time of attention depends on; all else as on one device, so that like operators compare equal."""
         return replace(
             _ALONE, tp=self.tp, sp=self.sp, kv_sp=self.kv_sp, ulysses=self.ulysses,
             tp_group=self.tp_group, sp_group=self.sp_group, kv_sp_group=self.kv_sp_group,
@@ -81,7 +81,7 @@ class StageShape(Struct, frozen=True):
         )  # fmt: skip
 
     def of_vocabulary(self) -> StageShape:
-        """What the time of embedding and LM head depends on; all else as on one device."""
+        """What the time of the embedding and LM head depends on; all else as on one device."""
         if self.vocab_shards == 1:
             return _ALONE
         return replace(
@@ -90,14 +90,14 @@ class StageShape(Struct, frozen=True):
 
     @property
     def vocabulary_spans_groups(self) -> bool:
-        """Whether embedding and LM head are cut over several attention groups, whose tokens are then gathered."""
+        """Whether embedding and LM head are cut over several attention groups, so that their tokens are gathered."""
         return self.vocab_group.ranks > self.token_group.ranks
 
-    def wider(self, own: OperatorSet, following: OperatorSet | None) -> Group | None:
-        """The group that an operator's closing collective must span because the next one uses more devices (DE004)."""
-        if own == "attention":
+    def wider(self, current: OperatorSet, following: OperatorSet | None) -> Group | None:
+        """The group that an operator's closing collective must span if the next one uses other devices too (DE004)."""
+        if current == "attention":
             return {"ffn": self.attention_to_ffn, "stage": self.attention_to_stage}.get(following or "")
-        if own == "ffn":
+        if current == "ffn":
             return {"attention": self.ffn_to_attention, "stage": self.ffn_to_stage}.get(following or "")
         return None
 
@@ -124,10 +124,10 @@ def tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...
 def sequence_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
     """Attention's sequence groups (prefill SP, or the KV split of decode): same tensor rank, same attention group."""
     tp = phase.degrees.tp
-    found: list[tuple[str, ...]] = []
+    groups: list[tuple[str, ...]] = []
     for group in _chunks(stage.attention_devices, tp * phase.token_parts):
-        found.extend(tuple(group[rank::tp]) for rank in range(min(tp, len(group))))
-    return found
+        groups.extend(tuple(group[rank::tp]) for rank in range(min(tp, len(group))))
+    return groups
 
 
 def ffn_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
@@ -136,12 +136,12 @@ def ffn_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str,
 
 
 def token_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
-    """The devices of the stage that hold the same tokens between operators: one group per attention-DP group."""
+    """The devices that hold the same tokens between operators: one group per attention-DP group."""
     return _chunks(stage.devices, -(-len(stage.devices) // phase.attention_groups))
 
 
 def vocabulary_groups(stage: StageLayout) -> list[tuple[str, ...]]:
-    """The devices that share the parts of one embedding or LM head."""
+    """The devices that share one embedding or LM head."""
     return _chunks(stage.devices, stage.vocab_shards)
 
 
@@ -150,10 +150,10 @@ def expert_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[s
     return _chunks(stage.devices, phase.degrees.tp_expert or 1)
 
 
-def union_devices(own: Sequence[str], following: Sequence[str], stage: StageLayout) -> tuple[str, ...] | None:
-    """Both, in the stage's order, where the second has devices that the first has not; else `None`."""
-    both = {*own, *following}
-    return None if len(both) == len(set(own)) else tuple(device for device in stage.devices if device in both)
+def union_devices(current: Sequence[str], following: Sequence[str], stage: StageLayout) -> tuple[str, ...] | None:
+    """Both in the stage's order; `None` if `following` has no devices beyond `current`."""
+    both = {*current, *following}
+    return None if len(both) == len(set(current)) else tuple(device for device in stage.devices if device in both)
 
 
 def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> StageShape:
@@ -161,11 +161,11 @@ def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> Sta
     degrees, hardware = phase.degrees, setting.hardware
 
     def widest(groups: Iterable[tuple[str, ...]]) -> Group:
-        found = [group_of(group, hardware) for group in groups if group]
-        return max(found, key=lambda group: (group.ranks, group.domains, group.over_host), default=Group(1))
+        candidates = [group_of(group, hardware) for group in groups if group]
+        return max(candidates, key=lambda group: (group.ranks, group.domains, group.over_host), default=Group(1))
 
-    def union(own: Sequence[str], following: Sequence[str]) -> Group | None:
-        devices = union_devices(own, following, stage) if own and following else None
+    def union(current: Sequence[str], following: Sequence[str]) -> Group | None:
+        devices = union_devices(current, following, stage) if current and following else None
         return None if devices is None else group_of(devices, hardware)
 
     sequence = widest(sequence_groups(phase, stage)) if phase.token_parts > 1 else Group(1)
@@ -207,7 +207,7 @@ KINDS: tuple[Kind, ...] = ("compute", "memory", "communication")
 
 
 class LayerKind(Struct, frozen=True):
-    """Layers of a stage that take equal time: alike, and followed by what needs the same closing collective."""
+    """Layers of a stage that take equal time: of equal spec, and with the same closing collective."""
 
     spec: LayerSpec
     following: OperatorSet | None
@@ -218,7 +218,7 @@ class LayerKind(Struct, frozen=True):
 class Piece(Struct, frozen=True):
     """A part of a stage's pass: its operations, their longest path, and how often it runs in a row.
 
-    `layers` is how many layers it stands for; where halves overlap, `path` is what of all of them is on the path.
+    `layers` is how many layers it stands for; where halves overlap, `path` has the parts of all on the critical path.
     """
 
     name: str
@@ -233,18 +233,20 @@ class Piece(Struct, frozen=True):
         return self.path.seconds * self.count
 
     def busy_seconds(self, *, on_links: bool) -> float:
-        """Seconds for which all repetitions keep the links, or the compute stream, at work."""
+        """Seconds in which all repetitions keep the links, or the compute stream, busy."""
         busy = sum(float(o.seconds) for o in self.operations if (o.op in COLLECTIVES) is on_links)
         return busy * (self.layers or self.count)
 
 
 def on_path(overlapped: Overlapped, number: int, half: int, kind: LayerKind, layer: HalvedLayer) -> Piece:
-    """What of one half of one kind of layer lies on the critical path, with the seconds of all its times there."""
-    found: list[Operation] = []
+    """The part of one half of one kind of layer on the critical path, with the seconds of all its occurrences."""
+    operations: list[Operation] = []
     for place, run in enumerate(layer.halves[half].runs):
         times = overlapped.on_path.get((number, half, place), 0)
-        found.extend(operation._replace(seconds=operation.seconds * times) for operation in run.operations if times)
-    path = Path(tuple(found), sum(o.seconds for o in found))
+        operations.extend(
+            operation._replace(seconds=operation.seconds * times) for operation in run.operations if times
+        )
+    path = Path(tuple(operations), sum(o.seconds for o in operations))
     return Piece(f"l{kind.first}.half{half}", layer.halves[half].operations, path, 1, kind.count)
 
 

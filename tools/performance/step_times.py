@@ -1,7 +1,7 @@
-"""The columns of a serving simulation, read off the timed programs of a layout: one replica, its groups by themselves.
+"""The columns of a serving simulation, taken from the timed programs of one replica's phases.
 
-A step of the simulator costs what the passes of `schedule.py` cost: the same operations, timed by the same clock, taken
-apart into what counts tokens, what counts sequences and what counts cached tokens.
+A step of the simulator costs what the passes of `schedule.py` cost: the same operations, timed by the same clock, split
+into what depends on tokens, on sequences and on cached tokens.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ _TOKENS = (
     12288, 16384, 24576, 32768,
 )  # fmt: skip
 _SEQUENCES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096)
-# From so many loads on an array is quicker than one after the other; loading NumPy takes as long as some hundred.
+# From this many loads on an array is quicker than one by one, and worth loading NumPy, which takes as long as hundreds.
 _WORTH_AN_ARRAY, _WORTH_LOADING = 4, 200
 _CHUNKS = (16, 64, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768)
 
 
 class Range(Struct, frozen=True):
-    """How far the columns must reach, in tokens and sequences of a step, of a chunk, of a prompt, of a request."""
+    """How far the columns must reach: tokens and sequences of a step, tokens of a chunk, a prompt and a request."""
 
     tokens: int
     sequences: int
@@ -45,22 +45,22 @@ class Range(Struct, frozen=True):
 
 
 def _grid(points: Sequence[int], most: int) -> list[int]:
-    """The points up to the first that is `most` or more; two at least."""
-    found = [point for point in points if point < most]
-    rest = points[len(found) : len(found) + 1]
-    return (found + list(rest)) if len(found) + len(rest) >= 2 else list(points[:2])
+    """The points up to the first that is at least `most`; at least two."""
+    below = [point for point in points if point < most]
+    rest = points[len(below) : len(below) + 1]
+    return (below + list(rest)) if len(below) + len(rest) >= 2 else list(points[:2])
 
 
-def _is_met(operation: Operation) -> bool:
-    """What attention groups do together: the routed experts.
+def _is_joint(operation: Operation) -> bool:
+    """Whether attention groups run it together: the routed experts.
 
-    The way to them and back takes as long as the group with the most tokens needs to send and to get back its own.
+    Not the exchange with them, which takes as long as the group with the most tokens needs for its tokens.
     """
     return operation.owner == "moe" and operation.op == "Expert"
 
 
 def _seconds_of(piece: Piece, is_meant: Callable[[Operation], bool]) -> Number:
-    """Seconds on the path of the operations that are meant."""
+    """Seconds on the path of the operations for which `is_meant`."""
     if is_plain(piece.path.seconds):
         return sum(operation.seconds for operation in piece.path.operations if is_meant(operation))
     return seconds_on_path(piece.operations, is_meant)
@@ -76,29 +76,29 @@ class StepTimes:
         self.window = _window(setting)
         likes = _like_stages(timer.stages)
         self._likes = tuple(likes.values())
-        # What tells these times from those of another phase of the same setting.
+        # Equal for phases of one setting with equal times.
         self.likeness = self.groups, tuple((key, like.count) for key, like in likes.items())
 
     def linear(self, tokens: Sequence[int]) -> list[float]:
-        """Everything but attention cores and the head for `tokens` of each attention group."""
+        """Seconds without attention cores and head, for each count of `tokens` per attention group."""
         return [whole for whole, _ in self._passes(tokens, self.groups)]
 
     def linear_alone(self, tokens: Sequence[int]) -> list[float]:
-        """`linear` without what the groups do together."""
+        """`linear` without what the groups run together."""
         return [whole - met for whole, met in self._passes(tokens, self.groups)]
 
     def met(self, tokens: Sequence[int]) -> list[float]:
-        """What the groups do together for `tokens` of all of them, spread evenly over as many as have any."""
+        """Seconds of what the groups run together, for each total of `tokens`, spread evenly over the groups."""
         groups = [min(self.groups, count) for count in tokens]
         shares = [math.ceil(count / among) for count, among in zip(tokens, groups, strict=True)]
         few = sum(among < self.groups for among in groups)
-        found = [*self._passes(shares[:few], groups[:few]), *self._passes(shares[few:], self.groups)]
-        return [met for _, met in found]
+        passes = [*self._passes(shares[:few], groups[:few]), *self._passes(shares[few:], self.groups)]
+        return [met for _, met in passes]
 
     def _passes(self, tokens: Sequence[int], groups: Sequence[int] | int) -> list[tuple[float, float]]:
-        """`_pass` of each of `tokens`, one of each sequence, with as many groups at work: all timed at once."""
+        """`_pass` for each count of `tokens` (one per sequence) with `groups` at work, timed at once as an array."""
         each = [groups] * len(tokens) if isinstance(groups, int) else groups
-        # Which half waits for which differs from load to load.
+        # Not as an array under two-batch overlap, where waits between the halves differ from load to load.
         worth = _WORTH_AN_ARRAY if "numpy" in sys.modules else _WORTH_LOADING
         if len(tokens) < worth or is_two_batch(self.setting):
             passes = (self._pass(TokenLoad(count, 1, 0, among)) for count, among in zip(tokens, each, strict=True))
@@ -111,18 +111,18 @@ class StepTimes:
         return list(zip((whole + 0.0 * sequences).tolist(), (met + 0.0 * sequences).tolist(), strict=True))
 
     def _pass(self, load: TokenLoad) -> tuple[Number, Number]:
-        """Seconds of a batch through the stages, cores and head left out, and those of the groups together."""
+        """Seconds of a batch through the stages without cores and head, and of what groups run together in it."""
         seconds: Number = 0.0
         met: Number = 0.0
         for like in self._likes:
             for piece in like.stage.pass_pieces(load, like.following, with_head=False):
                 seconds = seconds + (piece.seconds - _seconds_of(piece, is_core) * piece.count) * like.count
                 if self.groups > 1:
-                    met = met + _seconds_of(piece, _is_met) * piece.count * like.count
+                    met = met + _seconds_of(piece, _is_joint) * piece.count * like.count
         return seconds, met
 
     def head(self, rows: int) -> float:
-        """Final norm, logits and their gathering for `rows`."""
+        """Seconds of final norm, logits and their gathering for `rows`."""
         last = self.stages[-1]
         return float(last.head(TokenLoad(rows, 1, 0, self.groups)).seconds) if last.stage.head_devices else 0.0
 
@@ -134,7 +134,7 @@ class StepTimes:
         return float(max(stages) / sum(stages))
 
     def attention(self, load: TokenLoad, *, windowed: bool) -> float:
-        """Attention cores of all layers of one sort: those with the model's window, or all others."""
+        """Seconds of the attention cores of all layers with the model's window, or of all others."""
         return sum(
             float(like.stage.core_seconds(kind.spec.attention, load)) * (kind.count * like.count)
             for like in self._likes
@@ -146,7 +146,7 @@ class StepTimes:
         return self.window > 0 and spec.window_tokens == self.window
 
     def decode_columns(self, grid: Sequence[int], reach: Range, *, beside_prompts: bool) -> tuple[list[float], ...]:
-        """Attention of a decode step: fixed seconds, and seconds per cached token outside and inside a window."""
+        """Attention of a decode step: fixed seconds, and seconds per cached token without and with a window."""
         near = max(1, reach.prompt // 2)
         far = max(near + 64, reach.request)
         fixed, rates = self._read_columns(grid, (near, far), windowed=False, beside_prompts=beside_prompts)
@@ -155,17 +155,17 @@ class StepTimes:
         most = max(1, min(self.window, far))
         inside = max(1, most // 2), max(most // 2 + 1, most)
         more, window_rates = self._read_columns(grid, inside, windowed=True, beside_prompts=beside_prompts)
-        return [one + two for one, two in zip(fixed, more, strict=True)], rates, window_rates
+        return [base + extra for base, extra in zip(fixed, more, strict=True)], rates, window_rates
 
     def _read_columns(
         self, grid: Sequence[int], contexts: tuple[int, int], *, windowed: bool, beside_prompts: bool
     ) -> tuple[list[float], list[float]]:
-        """Fixed seconds and seconds per cached token of a decode step, from two contexts in tokens."""
+        """Fixed seconds and seconds per cached token of a decode step, from two context lengths in tokens."""
         (near, far), fixed, rates = contexts, list[float](), list[float]()
         for count in grid:
             low, high = (
-                self.attention(TokenLoad(count, 1, one, self.groups, beside_prompts), windowed=windowed)
-                for one in contexts
+                self.attention(TokenLoad(count, 1, context, self.groups, beside_prompts), windowed=windowed)
+                for context in contexts
             )
             rate = max(0.0, (high - low) / (count * (far - near)))
             fixed.append(max(0.0, low - rate * count * near))
@@ -173,11 +173,11 @@ class StepTimes:
         return fixed, rates
 
     def chunk(self, tokens: int, prefix: int, *, windowed: bool) -> float:
-        """Attention cores of one chunk of a prompt behind `prefix` tokens."""
+        """Seconds of the attention cores of one chunk of a prompt behind `prefix` tokens."""
         return self.attention(TokenLoad(1, tokens, prefix, self.groups), windowed=windowed)
 
     def prefill_columns(self, grid: Sequence[int], prefix: int) -> tuple[list[float], ...]:
-        """Fixed seconds and seconds per pair of a chunk, without a prefix and behind one of `prefix` tokens."""
+        """Fixed seconds and seconds per pair of a chunk, from chunks without a prefix and behind `prefix` tokens."""
         fixed, rates = list[float](), list[float]()
         for count in grid:
             whole = self.chunk(count, 0, windowed=False)
@@ -193,7 +193,7 @@ _Column = Callable[[StepTimes, Sequence[int]], list[float]]
 
 
 class _LikeStages(Struct, frozen=True):
-    """A stage with the one that it sends to, and how many stages of the pipeline take as long as it does."""
+    """A stage, the stage that it sends to, and how many stages of the pipeline take as long."""
 
     stage: StageTimer
     following: StageTimer | None
@@ -201,17 +201,17 @@ class _LikeStages(Struct, frozen=True):
 
 
 def _like_stages(stages: Sequence[StageTimer]) -> dict[object, _LikeStages]:
-    """The stages of a pipeline, those once that have like layers and send over like links."""
-    found: dict[object, _LikeStages] = {}
+    """The stages of a pipeline, with like layers and links as one entry."""
+    by_key: dict[object, _LikeStages] = {}
     for stage, following in zip(stages, (*stages[1:], None), strict=True):
         key = stage.likeness(following)
-        known = found.get(key)
-        found[key] = _LikeStages(stage, following, 1 if known is None else known.count + 1)
-    return found
+        known = by_key.get(key)
+        by_key[key] = _LikeStages(stage, following, 1 if known is None else known.count + 1)
+    return by_key
 
 
 def _window(setting: Setting) -> int:
-    """The window of most layers that have one; 0 where none has."""
+    """The window in tokens of most layers that have one; 0 if none has."""
     counts: dict[int, int] = {}
     for layer in setting.architecture.layers:
         attention: AttentionSpec | None = layer.attention
@@ -225,8 +225,8 @@ def step_table(
 ) -> StepTable:
     """The table of a replica that prefills with `prefill` and decodes with `decode` (often the same degrees).
 
-    Where `groups` of it are simulated in step, what they do together has a column of its own; one group stands for all
-    of them, each with as much to do.
+    If `groups` attention groups are simulated in step, what they run together has its own column; with `groups` 1 one
+    group stands for all, each with as much to do.
     """
     steps, prompts = StepTimes(setting, decode), StepTimes(setting, prefill)
     if prompts.likeness == steps.likeness:
@@ -255,8 +255,8 @@ def step_table(
     window = steps.window
     window_pairs: list[float] = []
     if window:
-        # Inside a window a prefix adds no more than the window: what a chunk costs is a matter of its length alone.
-        fixed = [one + prompts.chunk(count, 0, windowed=True) for one, count in zip(fixed, chunks, strict=True)]
+        # In windowed layers a prefix adds at most the window, so a chunk's cost depends on its length alone.
+        fixed = [seconds + prompts.chunk(count, 0, windowed=True) for seconds, count in zip(fixed, chunks, strict=True)]
         window_pairs = [0.0] * len(chunks)
     constants = setting.engine.entry.constants
     return StepTable(
@@ -283,7 +283,7 @@ def step_table(
 
 
 def host_columns(constants: EngineConstants, times: int, *, hides_host: bool) -> dict[str, float]:
-    """The host columns of a table whose passes the host prepares so many times on their way through the stages."""
+    """The host columns of a table whose passes wait for the host in `times` of the stages."""
     kind = "hidden" if hides_host else "host"
     return {
         f"{kind}_fixed_s": times * constants.host_step_ms * 1e-3,
@@ -293,5 +293,5 @@ def host_columns(constants: EngineConstants, times: int, *, hides_host: bool) ->
 
 
 def _rising(times: list[float]) -> list[float]:
-    """`times` with small dips levelled: a larger step is never planned as the faster one."""
+    """`times` with small dips levelled, so that a larger step is never faster."""
     return list(accumulate(times, max))

@@ -1,6 +1,7 @@
 """Time of the stages of a phase: like layers are timed once, by the longest path through their operations.
 
-The pieces of the folded execution DAG: embedding, each kind of layer, head, and the transfer to the next stage.
+A pass consists of the pieces of the folded execution DAG: embedding, each kind of layer, head, transfer to the next
+stage.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ from .stage_shape import LayerKind, OperatorSet, Piece, StageShape, exchange_cor
 
 
 class StageTimer:
-    """Times the passes of one stage; `free` names an operation that is taken to cost nothing.
+    """Times the passes of one stage; `free` names an operation that costs nothing.
 
-    `compute_share` of the arithmetic is there for kernels: collectives beside them may hold the rest.
+    Kernels get `compute_share` of the arithmetic; collectives beside them may take the rest.
     """
 
     def __init__(
@@ -55,18 +56,18 @@ class StageTimer:
         self.clock, self.links = setting.clock_with(compute_share), Links(setting.hardware, setting.clock)
 
     def context(self, load: TokenLoad) -> ProgramContext:
-        """What programs of a pass of `load` are written from."""
+        """The input for writing the programs of a pass of `load`."""
         return ProgramContext(self.setting, self.shape, load, self.clock, self.links)
 
     @cached_property
     def layer_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
-        """Each layer with where the next operator runs, where that changes its closing collective."""
+        """Each layer with the devices of the next operator, if they change its closing collective."""
         layers = self.setting.architecture.layers[self.stage.layers[0] : self.stage.layers[1] + 1]
         return self._in_order(layers, "stage" if self.stage.head_devices else None)
 
     @cached_property
     def whole_sequence(self) -> tuple[tuple[LayerSpec, OperatorSet | None], ...]:
-        """`layer_sequence` of the whole model, were it on this stage."""
+        """`layer_sequence` as if the whole model were on this stage."""
         return self._in_order(self.setting.architecture.layers, "stage")
 
     def _in_order(
@@ -86,22 +87,22 @@ class StageTimer:
 
     @cached_property
     def kinds(self) -> tuple[LayerKind, ...]:
-        """Kinds of layers of the stage with how many of each, in order of first appearance."""
-        found: dict[tuple[int, OperatorSet | None], LayerKind] = {}
+        """The kinds of layers of the stage with their counts, in order of first appearance."""
+        by_key: dict[tuple[int, OperatorSet | None], LayerKind] = {}
         for place, (spec, following) in enumerate(self.layer_sequence):
             key = (id(spec), following)
-            known = found.get(key)
+            known = by_key.get(key)
             if known is None:
-                found[key] = LayerKind(spec, following, self.stage.layers[0] + place, 1)
+                by_key[key] = LayerKind(spec, following, self.stage.layers[0] + place, 1)
             else:
-                found[key] = LayerKind(spec, following, known.first, known.count + 1)
-        return tuple(found.values())
+                by_key[key] = LayerKind(spec, following, known.first, known.count + 1)
+        return tuple(by_key.values())
 
     def layer(self, spec: LayerSpec, following: OperatorSet | None, load: TokenLoad) -> Piece:
         """One layer under `load`.
 
-        Of a layer only the attention core depends on what is cached: it is exchanged in the layer without a cache.
-        Every path leads through it, so the longest path stays what it is.
+        Only the attention core of a layer depends on what is cached, so it is replaced in the layer without a cache.
+        Every path leads through it, so the longest path stays the same.
         """
         return self._without(self._layer(spec, following, load))
 
@@ -126,7 +127,7 @@ class StageTimer:
         return writer
 
     def _attention_written(self, spec: AttentionSpec, inner: OperatorSet | None, load: TokenLoad) -> ProgramWriter:
-        """The attention of a layer: kinds of layers that differ in what follows it have it in common."""
+        """The attention of a layer, shared by kinds of layers that differ only in what follows it."""
         inner = inner if self.shape.wider("attention", inner) is not None else None
         key = spec, inner, self.shape_number, load.key
         return _ATTENTION.get(
@@ -139,7 +140,7 @@ class StageTimer:
         return writer
 
     def core_seconds(self, spec: AttentionSpec, load: TokenLoad) -> Number:
-        """Seconds of the attention core alone, as `layer` has it; of a recurrent one with its states' way."""
+        """Seconds of the attention core alone, as in `layer`; for a recurrent one with the exchange of its state."""
         if spec.is_recurrent:
             written = self._attention_written(spec, None, replace(load, context=0))
             return sum(operation.seconds for operation in written.operations if is_core(operation))
@@ -154,23 +155,23 @@ class StageTimer:
         return self._end("head", (self.shape_number,), write_head, load)
 
     def send(self, load: TokenLoad, following: StageTimer, path: Path | None = None) -> Piece:
-        """The hidden states on their way to the next stage: a slice per device, gathered again where they arrive.
+        """The transfer of hidden states to the next stage: a slice per device, gathered where they arrive.
 
-        `path`: over this one, whatever devices `following` has.
+        `path` overrides the path between the devices of the stages.
         """
-        slices, group, own = self.way_to(following)
-        write = partial(write_send, slices=slices, group=group, path=path or own)
-        return self._end("send", (path or own, slices, group), write, load)
+        slices, group, shared_path = self.way_to(following)
+        write = partial(write_send, slices=slices, group=group, path=path or shared_path)
+        return self._end("send", (path or shared_path, slices, group), write, load)
 
     def _end(self, name: str, of: tuple[object, ...], write: Callable[[ProgramWriter], None], load: TokenLoad) -> Piece:
-        """What is before or behind the layers, kept by what it depends on beside the load."""
+        """A piece before or behind the layers; `of` is what it depends on beside the load."""
         bare = replace(load, context=0)
         return self._without(self._piece((name, bare.key, *of), name, lambda: self._written(write, bare)))
 
     def way_to(self, following: StageTimer) -> tuple[int, Group, Path]:
-        """How hidden states go there: in slices, to be gathered by a group, over which path."""
+        """How hidden states are sent to `following`: number of slices, the gathering group, the path."""
         path = path_of((*self.stage.devices, *following.stage.devices), self.setting.hardware)
-        slices = max(1, min(-(-one.stage.width // one.phase.attention_groups) for one in (self, following)))
+        slices = max(1, min(-(-timer.stage.width // timer.phase.attention_groups) for timer in (self, following)))
         return slices, following.shape.token_group, path
 
     @cached_property
@@ -178,13 +179,13 @@ class StageTimer:
         return tuple((id(spec), following) for spec, following in self.layer_sequence)
 
     def likeness(self, following: StageTimer | None) -> object:
-        """What tells its passes, sent on to `following`, from those of stages that take another time."""
+        """Equal for stages whose passes, sent on to `following`, take equal time."""
         way = None if following is None else self.way_to(following)
         ends = bool(self.stage.embedding_devices), bool(self.stage.head_devices)
         return self.shape_number, self.layer_key, ends, way
 
     def _without(self, piece: Piece) -> Piece:
-        """`piece` with the operation that is free at no cost."""
+        """`piece` with the operation named `free` at no cost."""
         if self.free is None or all(operation.name != self.free for operation in piece.operations):
             return piece
         operations = tuple(o._replace(seconds=0.0) if o.name == self.free else o for o in piece.operations)
@@ -210,9 +211,9 @@ class StageTimer:
         )
 
     def overlapped_pieces(self, load: TokenLoad) -> tuple[Piece, ...]:
-        """The layers as two halves in turn, by kind and half: what of each lies on the critical path.
+        """The layers run as two halves in turn: the part of each kind and half on the critical path.
 
-        Empty where the plan does not choose two-batch overlap, or the engine does not halve such a pass.
+        Empty if the plan does not choose two-batch overlap, or the engine does not halve such a pass.
         """
         halved = self.halved_layers(load)
         if halved is None:
@@ -227,7 +228,7 @@ class StageTimer:
                 yield on_path(overlapped, number, half, kind, halved[number])
 
     def halved_layers(self, load: TokenLoad) -> tuple[HalvedLayer, ...] | None:
-        """Each kind of layer as the two halves of `load` run it; `None` where they do not."""
+        """Each kind of layer as the two halves of `load` run it; `None` if the load is not halved."""
         halves = halves_of(self.setting, load)
         if halves is None:
             return None
@@ -246,7 +247,7 @@ class StageTimer:
             )
         first, second = beside.of_kind(kind, halves)
         if not collectives_of((*first, *second)):
-            # Where nothing is sent nothing is kept for it.
+            # Without collectives no multiprocessors are reserved for them.
             first, second = self.of_kind(kind, halves)
         return halve_layer(first, second, clash)
 
@@ -255,7 +256,7 @@ class StageTimer:
         return [self.layer(kind.spec, kind.following, load).operations for load in loads]
 
     def layers_seconds(self, load: TokenLoad) -> float:
-        """Seconds of all layers of the stage, as two halves in turn where the plan chooses that."""
+        """Seconds of all layers of the stage, as two halves in turn where they overlap."""
         halved = self.halved_layers(load)
         if halved is None:
             return float(pieces_seconds(self.layer_pieces(load)))
@@ -286,8 +287,8 @@ _HALVED = Cache[tuple[object, ...], HalvedLayer]("a layer in halves by kind, wha
 
 
 def shape_number(setting: Setting, shape: StageShape, compute_share: float = 1.0) -> int:
-    """The number of `shape` among those of the setting: shapes are compared by value once, then by it."""
-    # Of a count that threads share, so that no two shapes have one number.
+    """The number of `shape` in the setting: shapes are compared by value once, later by this number."""
+    # From a counter that threads share, so that no two shapes have the same number.
     return _SHAPES.table(setting.caches).setdefault((shape, compute_share), next(_NUMBERS))
 
 

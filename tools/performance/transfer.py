@@ -11,20 +11,20 @@ from .setting import Setting
 
 
 def cache_ends(phase: PhaseLayout) -> int:
-    """Devices that send or receive the cache of one request: one attention group of each stage."""
+    """The number of devices that send or receive the cache of one request: one attention group of each stage."""
     return sum(max(1, len(stage.attention_devices) // phase.attention_groups) for stage in phase.stages)
 
 
 def handoff_seconds(setting: Setting) -> float | None:
-    """Seconds in which an engine hands a request from prefill to decode, beside the way of its cache, as measured.
+    """Measured seconds for an engine to hand a request from prefill to decode, without the transfer of its cache.
 
-    `None` of an engine that nothing was measured of.
+    `None` if not measured for the engine.
     """
     return setting.engine.facts.handoff_s
 
 
 def counted_handoff_seconds(setting: Setting) -> float:
-    """`handoff_seconds` as times count it: what is not known as nothing."""
+    """`handoff_seconds` as times count it: 0 if not known."""
     return handoff_seconds(setting) or 0.0
 
 
@@ -32,8 +32,7 @@ def kv_transfer_seconds(layout: LoadedLayout) -> float:
     """Seconds that the cache of one prompt takes from prefill to decode; 0 where one replica serves both phases.
 
     Every link carries its share of the cache once; where tensor ranks repeat it (MLA, more ranks than KV heads), the
-    copies are made on the receiving side. Nothing is hidden behind prefill: engines that stream layer by layer do
-    better.
+    copies are made on the receiving side. Nothing is hidden behind prefill; engines that stream by layer do better.
     """
     if not layout.is_disaggregated:
         return 0.0
@@ -45,18 +44,18 @@ def kv_transfer_seconds(layout: LoadedLayout) -> float:
 
 
 def send_seconds(setting: Setting, ends: int, path: Path) -> float:
-    """Seconds in which `ends` links bring the cache of one prompt across."""
+    """Seconds in which `ends` links transfer the cache of one prompt."""
     total = request_bytes(setting, all_layers(setting), setting.prompt_tokens)
     return float(Links(setting.hardware, setting.clock).send(total / ends, path).seconds)
 
 
 def copy_seconds(setting: Setting, decode: PhaseLayout) -> float:
-    """Seconds in which the tensor ranks of a decode replica copy what they repeat of the cache of one prompt."""
+    """Seconds in which the tensor ranks of a decode replica copy the parts of a prompt's cache that they repeat."""
     return sum(stage_copy_seconds(setting, decode, stage, stage.layers) for stage in decode.stages)
 
 
 def stage_copy_seconds(setting: Setting, decode: PhaseLayout, stage: StageLayout, layers: tuple[int, int]) -> float:
-    """What a stage of a decode replica takes of that, had it `layers` (inclusive)."""
+    """`copy_seconds` of one stage of a decode replica, if it had `layers` (inclusive)."""
     repeated = _repeated_bytes(setting, layers, setting.prompt_tokens, decode)
     if repeated <= 0.0:
         return 0.0
@@ -66,7 +65,7 @@ def stage_copy_seconds(setting: Setting, decode: PhaseLayout, stage: StageLayout
 
 
 def _repeated_bytes(setting: Setting, layers: tuple[int, int], tokens: int, decode: PhaseLayout) -> float:
-    """Cache bytes of one request on one device of a decode stage in layers of which several devices keep the same."""
+    """Cache bytes of one request on one device of a decode stage, in layers whose cache several devices repeat."""
     tp, token_parts = decode.degrees.tp, decode.token_parts
     total = 0.0
     for run in setting.runs(*layers):
@@ -77,7 +76,7 @@ def _repeated_bytes(setting: Setting, layers: tuple[int, int], tokens: int, deco
 
 
 def _is_repeated(attention: AttentionSpec, tp: int, token_parts: int) -> bool:
-    """Whether there are more tensor ranks than heads of the cache, or more devices than parts of a constant state."""
+    """Whether there are more tensor ranks than cache heads, or more devices than parts of a constant state."""
     if attention.cache_elements_per_token and heads_share(tp, attention.cache_shards) * tp > 1.0 + 1e-9:
         return True
     return bool(attention.state_elements) and heads_share(tp, attention.state_shards) * tp * token_parts > 1.0 + 1e-9

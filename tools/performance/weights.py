@@ -1,8 +1,8 @@
-"""Weight memory of one device: the union of the tensor slices that its phases hold there.
+"""Weight memory of one device: the union of the tensor slices of its phases.
 
-A slice of a sharded tensor is the interval [rank/degree, (rank+1)/degree) of it. A device that serves prefill and
-decode holds the union of its two intervals: nested slices (tp 8 inside tp 4, same place) cost the larger one, disjoint
-ones their sum. KV projections are cut by head and repeat beyond one head per device; replicated tensors are whole.
+A slice of a sharded tensor is its interval [rank/degree, (rank+1)/degree). A device that serves prefill and decode
+holds the union of both: nested slices (tp 8 inside tp 4, same place) cost the larger, disjoint ones their sum. KV
+projections are cut by head and repeat beyond one head per device; replicated tensors are whole.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Slice = tuple[int, int]
 
 
 class Holding(Struct, frozen=True):
-    """What one device holds of one stage: layers, and its slice of each kind of operator."""
+    """The weights of one stage on one device: layers, and the slice of each kind of operator."""
 
     first: int
     last: int
@@ -38,7 +38,7 @@ class Holding(Struct, frozen=True):
 
 
 def stage_holding(phase: PhaseLayout, stage: StageLayout, device: str) -> Holding:
-    """What `device` holds of `stage`."""
+    """The weights of `stage` on `device`."""
     degrees = phase.degrees
     at = stage.places.get(device)
     experts = stage.experts[at] if at is not None and at < len(stage.experts) else NO_EXPERTS
@@ -98,7 +98,7 @@ def _weights_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
 
 
 def layer_bytes(setting: Setting, spec: LayerSpec, active: tuple[Holding, ...]) -> float:
-    """Bytes of one layer of `spec` on a device that holds `active` of it."""
+    """Bytes of one layer of `spec` on a device with the holdings `active`."""
     total = 0.0
     attention = [h.attention for h in active if h.attention is not None]
     if spec.attention is not None and attention:
@@ -120,7 +120,7 @@ def layer_bytes(setting: Setting, spec: LayerSpec, active: tuple[Holding, ...]) 
 
 
 def _expert_count(active: tuple[Holding, ...], experts: int) -> float:
-    """Experts' worth of weights on the device, slices of one expert added up."""
+    """Number of experts whose weights are on the device; slices of an expert count as fractions."""
     slices = {h.expert_slice for h in active if h.experts}
     ids: set[int] = set()
     for holding in active:
@@ -149,7 +149,7 @@ def vocabulary_bytes(setting: Setting, holdings: tuple[Holding, ...]) -> float:
 
 
 def loaded_bytes(setting: Setting) -> float:
-    """Bytes of the weights as they are stored: 16 bits where the engine quantises what it loads, else as they serve."""
+    """Bytes of the weights to load: in the native format if the engine quantises on loading, else as they serve."""
     native = setting.architecture.native_precision
     if not setting.engine.facts.quantises(setting.precision.weights, native):
         return model_bytes(setting)
@@ -157,7 +157,7 @@ def loaded_bytes(setting: Setting) -> float:
 
 
 def model_bytes(setting: Setting) -> float:
-    """Bytes of all weights of the model, each once."""
+    """Bytes of all weights of the model, each counted once."""
     model = setting.architecture
     total = sum(
         setting.tensor_bytes(tensors).total

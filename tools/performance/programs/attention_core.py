@@ -1,5 +1,5 @@
-"""The core of one attention operator as one device runs it, the one operation that depends on what is cached:
-grouped-query, latent, or a recurrence.
+"""The core of one attention operator on one device, the only operation that depends on what is cached: grouped-query,
+latent, or a recurrence.
 
 Prefill and decode are the same call: T new tokens on S cached ones. Scores cost 2 d_qk and values 2 d_v FLOPs for each
 query head and each pair of a query and a key that it sees; keys and values are read once for all queries. Linear and
@@ -35,8 +35,8 @@ def core_work(context: ProgramContext, spec: AttentionSpec) -> Work:
     split = shape.sp * shape.kv_sp
     attended = spec.attends(load.new_tokens, load.context)
     pairs, scored = load.sequences * attended.pairs / split, load.sequences * attended.scored_pairs / split
-    kept_share = heads_share(shape.tp, spec.cache_shards)
-    per_token = spec.cache_elements_per_token * kept_share * setting.kv_element_bytes
+    cached_share = heads_share(shape.tp, spec.cache_shards)
+    per_token = spec.cache_elements_per_token * cached_share * setting.kv_element_bytes
     # All-gather SP reads every key on every rank; Ulysses and a split cache read a part.
     read_parts = shape.kv_sp * (shape.sp if shape.ulysses else 1)
     index = (spec.index_head_dim or 0) * setting.kv_element_bytes if spec.index_heads else 0.0
@@ -47,7 +47,7 @@ def core_work(context: ProgramContext, spec: AttentionSpec) -> Work:
     else:
         state = load.sequences * spec.state_elements * setting.kv_element_bytes / read_parts
         work = attention_core(_kernel(context, spec), pairs, spec.qk_head_dim + spec.v_head_dim, cached + state, moved)
-        # Where no kernel of the kind was measured the roofline has to do.
+        # Use the roofline if no such kernel was measured.
         work = work if spec.has_kernel else replace(work, kernels=())
     if spec.index_heads and spec.index_head_dim:
         keys = load.sequences * (load.context + load.new_tokens) * index / read_parts
@@ -55,23 +55,24 @@ def core_work(context: ProgramContext, spec: AttentionSpec) -> Work:
     return work
 
 
-def _part(context: ProgramContext) -> tuple[Number, float, float]:
-    """Sequences, new tokens and cached tokens of each as one device attends to them.
+def _device_tokens(context: ProgramContext) -> tuple[Number, float, float]:
+    """Sequences, and new and cached tokens of each, that one device attends to.
 
-    Sequence ranks divide the queries, the split cache its tokens.
+    Sequence ranks divide the queries; a split cache divides its tokens.
     """
     load, shape = context.load, context.shape
     sequences, new, cached = 1.0 * load.sequences, load.new_tokens / shape.sp, load.context / shape.kv_sp
     if shape.sp > 1:
-        # Queries of all parts of the prompt: on average they see the other parts' half.
+        # Queries of all parts of the prompt see, on average, half of the other parts.
         cached += (load.new_tokens - new) / 2
     return sequences, new, cached
 
 
-def _chosen(context: ProgramContext, spec: AttentionSpec) -> float:
-    """Cached tokens that each new one chooses on this device; 0 where attention runs dense.
+def _chosen_tokens(context: ProgramContext, spec: AttentionSpec) -> float:
+    """Cached tokens that each new token attends to on this device; 0 if attention runs dense.
 
-    It does where a sequence has no more tokens than may be chosen; sparse kernels take as long as for all of them.
+    It runs dense if a sequence has at most `index_topk` tokens, unless the engine always runs sparse kernels, which
+    then take as long as for `index_topk`.
     """
     load, topk = context.load, spec.index_topk
     is_short = topk is not None and load.context + load.new_tokens <= topk
@@ -81,7 +82,7 @@ def _chosen(context: ProgramContext, spec: AttentionSpec) -> float:
 
 
 def _latent_kernel(context: ProgramContext, spec: AttentionSpec, widths: LatentWidths) -> LatentAttention:
-    sequences, new, cached = _part(context)
+    sequences, new, cached = _device_tokens(context)
     return LatentAttention(
         sequences, new, cached, spec.query_heads / context.shape.tp,
         latent=widths.latent,
@@ -89,13 +90,13 @@ def _latent_kernel(context: ProgramContext, spec: AttentionSpec, widths: LatentW
         nope=widths.nope,
         value=spec.v_head_dim,
         kv=context.setting.precision.kv_cache,
-        chosen=_chosen(context, spec),
+        chosen=_chosen_tokens(context, spec),
     )  # fmt: skip
 
 
 def _kernel(context: ProgramContext, spec: AttentionSpec) -> Attention:
     tp = context.shape.tp
-    sequences, new, cached = _part(context)
+    sequences, new, cached = _device_tokens(context)
     return Attention(
         sequences, new, cached, spec.query_heads / tp,
         kv_heads=spec.kv_heads * heads_share(tp, spec.kv_heads),
@@ -114,9 +115,9 @@ _FLOPS_PER_STATE_ELEMENT = 6.0
 def attention_core(
     kernel: Attention, pairs: Number, head_dims: int, cached_bytes: Number, activation_bytes: Number
 ) -> Work:
-    """Scores and values of the query heads on the device over `pairs` in all; `head_dims` is d_qk + d_v.
+    """Scores and values of the query heads on the device over `pairs` in total; `head_dims` is d_qk + d_v.
 
-    `cached_bytes` are the keys and values read, `activation_bytes` queries read and outputs written.
+    `cached_bytes`: keys and values read; `activation_bytes`: queries read and outputs written.
     """
     flops = 2.0 * pairs * kernel.query_heads * head_dims
     return Work(flops, cached_bytes + activation_bytes, 0.0, "bf16", (kernel,))
@@ -125,7 +126,7 @@ def attention_core(
 def recurrence(
     tokens: Number, sequences: Number, state_elements: float, state_bytes: float, activation_bytes: Number
 ) -> Work:
-    """`tokens` in all over `sequences`, whose states of `state_elements` are read once per pass."""
+    """A recurrence over `tokens` in total of `sequences`, whose states of `state_elements` are read once per pass."""
     flops = _FLOPS_PER_STATE_ELEMENT * tokens * state_elements
     moved = sequences * state_elements * state_bytes + activation_bytes
     return Work(flops, moved, 0.0, "bf16", is_recurrence=True)
@@ -147,7 +148,7 @@ def latent_attention(
 ) -> Work:
     """Scores and values over `pairs`, in the form with fewer FLOPs; `cached_bytes` of latents are read.
 
-    Where tokens choose what they see, only the absorbed form is left.
+    Sparse attention has only the absorbed form.
     """
     flops = absorbed_flops(kernel, pairs)
     if not exceeds(kernel.chosen, 0):

@@ -23,13 +23,13 @@ class AttentionProgram:
         load, shape = self.context.load, self.context.shape
         self.weights = weights_by_role(self.context.setting, spec.tensors, shape.tp, spec.kv_heads)
         self.sequences = load.sequences
-        self.own_seq = math.ceil(load.new_tokens / shape.sp)
-        # Tokens that one device projects, as a share: sequence ranks divide them (balanced, so no rounding in time).
+        self.local_seq = math.ceil(load.new_tokens / shape.sp)
+        # Tokens that one device projects: sequence ranks divide them evenly, so times use the unrounded share.
         self.tokens = load.tokens / shape.sp
         self.kv_share = heads_share(shape.tp, spec.cache_shards)
 
     def write(self, following: OperatorSet | None) -> None:
-        """All operations of the operator; `following` is where the next one runs."""
+        """Write all operations of the operator; `following` is where the next one runs."""
         context, shape = self.context, self.context.shape
         if shape.sp > 1:
             self._split()
@@ -51,24 +51,26 @@ class AttentionProgram:
             close_operator(self.writer, "attention", reduces=shape.tp > 1, following=following, tokens=self.tokens)
 
     def _shape(self, name: str, width: float) -> Shape:
-        return shape_of(self.sequences, self.own_seq, name, width)
+        return shape_of(self.sequences, self.local_seq, name, width)
 
     def _split(self) -> None:
         context = self.context
-        own = self._shape("hidden", context.hidden)
-        self.writer.add(Operation("attention.split", "Split", "attention", "attention", context.hidden_shape, own))
+        local_shape = self._shape("hidden", context.hidden)
+        self.writer.add(
+            Operation("attention.split", "Split", "attention", "attention", context.hidden_shape, local_shape)
+        )
 
     def _linear(
         self, name: str, role: Role, weights: Matrix, known: int, inputs: tuple[str, ...] = (), *, output: bool = False
     ) -> float:
-        """One matmul with `known` features on its input (or, `output`, its output) side; returns the other width."""
+        """Write a matmul with `known` input features (with `output`: output features); returns the other width."""
         context = self.context
         other = weights.elements / known
-        here = self._output_of(inputs[0]) if inputs else self.writer.output_shape
+        source = self._output_of(inputs[0]) if inputs else self.writer.output_shape
         result = self._shape("hidden", known) if output else self._shape(role if role in _LOW_RANK else "qkv", other)
         work = linear(self.tokens, weights, other if output else known, context.element_bytes)
         self.writer.compute(
-            Operation(name, "Linear", "attention", "attention", here, result, role=role, inputs=inputs), work
+            Operation(name, "Linear", "attention", "attention", source, result, role=role, inputs=inputs), work
         )
         return other
 
@@ -76,7 +78,7 @@ class AttentionProgram:
         return next(o.output_shape for o in self.writer.operations if o.name == name)
 
     def _projections(self, norm_name: str) -> tuple[float, tuple[str, ...]]:
-        """The one fused projection where there is no latent, then the cache write; returns the width that goes on."""
+        """Write the fused projection without a latent and the cache write; returns the core's width and inputs."""
         weights, hidden = self.weights, self.context.hidden
         queries, inputs = 0.0, ("attention.cache",)
         if (low := weights.get("q_a")) is not None:
@@ -88,7 +90,7 @@ class AttentionProgram:
         return width + queries, inputs
 
     def _latent_projections(self, norm_name: str, widths: LatentWidths) -> tuple[float, tuple[str, ...]]:
-        """MLA: queries through their low rank, the latent into the cache, its expansion, and the sparse indexer."""
+        """MLA: low-rank queries, the latent into the cache, its expansion, the sparse indexer; returns likewise."""
         hidden, weights = self.context.hidden, self.weights
         width = 0.0
         inputs: list[str] = []
@@ -111,7 +113,7 @@ class AttentionProgram:
         return width, (*inputs, "attention.kv_b")
 
     def _cache(self, source: str, width: float) -> None:
-        """The exchange of keys and values, `width` of what `source` gives, over sequence ranks; then their write."""
+        """Write the exchange over sequence ranks of keys and values, `width` wide from `source`, then the cache write."""
         context, spec, shape = self.context, self.spec, self.context.shape
         here, state_bytes = self._output_of(source), spec.state_element_bytes(context.setting.kv_element_bytes)
         before = here
@@ -165,13 +167,13 @@ class AttentionProgram:
             )
 
     def _gather_tokens(self, following: OperatorSet | None) -> None:
-        """Brings the tokens of all sequence ranks back to every device that goes on with them."""
+        """Gather the tokens of all sequence ranks on every device of the next operator."""
         context = self.context
         wider = context.shape.wider("attention", following)
         where: Where = "sp" if wider is None else union_where("attention", following)
-        own = self._shape("hidden", context.hidden)
+        local_shape = self._shape("hidden", context.hidden)
         self.writer.transfer(
-            Operation("attention.gather", "AllGather", "attention", where, own, context.hidden_shape),
+            Operation("attention.gather", "AllGather", "attention", where, local_shape, context.hidden_shape),
             context.links.all_gather(context.token_bytes, wider or context.shape.sp_group),
         )
 

@@ -1,13 +1,13 @@
-"""How tokens reach their experts and come back (the faster of the engines' two ways), and what the experts of the
-slowest device then compute.
+"""How tokens reach their experts and come back (the faster of the engines' two ways), and the work of the experts on
+the slowest device.
 
-Either copies of tokens are exchanged (dispatch and combine), or every device gets all tokens, computes its own
-experts' part of them, and one sum adds the parts up. Where every device holds every token already (attention without
-data parallelism) the second way needs no dispatch.
+Either copies of tokens are exchanged (dispatch and combine), or every device gets all tokens, computes the part of its
+experts, and one sum adds up the parts. If every device already has every token (attention without data parallelism),
+the second way needs no dispatch.
 
-Experts are touched as by uniform and independent routing, which touches the most. The slowest device sets the pace:
-its load is what the workload states, else the larger of the expected maximum of uniform routing, which rules small
-batches, and the measured skew (`calibration/forms/exchange.py`), which rules large ones.
+The number of experts touched assumes uniform and independent routing, which touches the most. The slowest device sets
+the pace: its load is what the workload states, else the larger of the expected maximum of uniform routing, which
+dominates small batches, and the measured skew (`calibration/forms/exchange.py`), which dominates large ones.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from .writer import ProgramContext, weights_by_role
 
 
 class Delivery(Struct, frozen=True):
-    """The collectives of one way, and the experts' work on what they bring, which is seen by `tokens`.
+    """The collectives of one way, and the experts' work on the `tokens` that the slowest device sees.
 
-    `is_joined`: the last collective sums over all devices of the stage, so partial sums need none of their own.
+    `is_joined`: the last collective sums over all devices of the stage, so partial sums need no separate one.
     """
 
     dispatch: Transfer
@@ -43,7 +43,7 @@ class Delivery(Struct, frozen=True):
 
     @property
     def transfer_seconds(self) -> Number:
-        """All collectives, one after the other."""
+        """Seconds of all collectives, one after the other."""
         return self.dispatch.seconds + self.slices.seconds + self.combine.seconds + self.replicate.seconds
 
 
@@ -55,9 +55,9 @@ def expert_load(context: ProgramContext, spec: MoESpec) -> ExpertLoad:
 
 
 def expert_bank(context: ProgramContext, spec: MoESpec) -> ExpertBank:
-    """The routed experts as one device of the stage holds them.
+    """The routed experts on one device of the stage.
 
-    They may work in a narrower latent space than H (Nemotron 3): its width is what travels.
+    They may work in a latent space narrower than H (Nemotron 3), whose width is then sent.
     """
     tp_expert = context.shape.tp_expert
     weights = weights_by_role(context.setting, spec.expert_tensors, tp_expert)
@@ -67,7 +67,7 @@ def expert_bank(context: ProgramContext, spec: MoESpec) -> ExpertBank:
 
 
 def bank_work(context: ProgramContext, spec: MoESpec, bank: ExpertBank, tokens: Number | None = None) -> Work:
-    """The experts' work on the slowest device, which sees `tokens` (by default those of the whole stage)."""
+    """The experts' work on the slowest device, which sees `tokens` (default: those of the whole stage)."""
     load = expert_load(context, spec)
     if tokens is not None:
         load = replace(load, tokens=tokens)
@@ -75,12 +75,12 @@ def bank_work(context: ProgramContext, spec: MoESpec, bank: ExpertBank, tokens: 
     return expert_work(load, bank, moved)
 
 
-def expert_delivery(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_tokens: Number) -> Delivery:
-    """The faster way for this pass (for each load), collectives and experts counted.
+def expert_delivery(context: ProgramContext, spec: MoESpec, bank: ExpertBank, device_tokens: Number) -> Delivery:
+    """The way with less time for collectives and experts in this pass (chosen for each load).
 
-    A device dispatches `own_tokens`.
+    A device dispatches `device_tokens`.
     """
-    exchange, everywhere = _exchange(context, spec, bank, own_tokens), _everywhere(context, spec, bank)
+    exchange, everywhere = _exchange(context, spec, bank, device_tokens), _everywhere(context, spec, bank)
     seconds = [way.transfer_seconds + context.clock.time(way.experts).seconds for way in (exchange, everywhere)]
     if is_plain(seconds[0]) and is_plain(seconds[1]):
         return exchange if seconds[0] <= seconds[1] else everywhere
@@ -93,12 +93,12 @@ def expert_delivery(context: ProgramContext, spec: MoESpec, bank: ExpertBank, ow
         slices=pick_transfer(exchanged, exchange.slices, everywhere.slices),
         experts=bank_work(context, spec, bank, tokens),
         tokens=tokens,
-        # The exchange ends in no such sum.
+        # Only the other way ends in such a sum.
         is_joined=seconds[0] > seconds[1],
     )
 
 
-def _exchange(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_tokens: Number) -> Delivery:
+def _exchange(context: ProgramContext, spec: MoESpec, bank: ExpertBank, device_tokens: Number) -> Delivery:
     shape, links = context.shape, context.links
     limited = spec.topk_groups if spec.topk_groups < spec.groups else 0
     routes = ExpertRoutes(shape.stage_group, spec.top_k, limited)
@@ -109,8 +109,8 @@ def _exchange(context: ProgramContext, spec: MoESpec, bank: ExpertBank, own_toke
     load = expert_load(context, spec)
     slices, tokens = load.copies * back_bytes, smaller(load.tokens, load.copies)
     return Delivery(
-        dispatch=links.expert_exchange("dispatch", own_tokens, out_bytes, routes),
-        combine=links.expert_exchange("combine", own_tokens, back_bytes, routes),
+        dispatch=links.expert_exchange("dispatch", device_tokens, out_bytes, routes),
+        combine=links.expert_exchange("combine", device_tokens, back_bytes, routes),
         replicate=links.all_gather(context.token_bytes, shape.token_group),
         slices=links.all_reduce(slices, shape.expert_tp_group) if shape.tp_expert > 1 else NO_TRANSFER,
         experts=bank_work(context, spec, bank, tokens),
@@ -136,7 +136,7 @@ def active_experts(experts: int, top_k: int, tokens: Number) -> Number:
 
 
 class ExpertLoad(Struct, frozen=True):
-    """What arrives at the slowest expert group: token copies, experts touched, and how it compares to the mean.
+    """The load of the slowest expert group: token copies, experts touched, and copies over the mean (`imbalance`).
 
     `tokens` are those of the whole stage.
     """
@@ -148,7 +148,7 @@ class ExpertLoad(Struct, frozen=True):
 
 
 class Routing(Struct, frozen=True):
-    """Each token goes to `top_k` of `experts`; `imbalance`: load of the busiest group over the mean, where stated."""
+    """Each token goes to `top_k` of `experts`; `imbalance`: load of the busiest group over the mean, if stated."""
 
     experts: int
     top_k: int
@@ -179,7 +179,7 @@ def slowest_load(tokens: Number, routing: Routing, hosted: int, share: float, gr
 
 
 class ExpertBank(Struct, frozen=True):
-    """The routed experts of a layer on one device: `matrix` is all of one expert, `inner` its width there."""
+    """The routed experts of a layer on one device: `matrix` has all weights of one expert, `inner` is its width."""
 
     matrix: Matrix
     experts: int
@@ -189,7 +189,7 @@ class ExpertBank(Struct, frozen=True):
 
 
 def expert_work(load: ExpertLoad, bank: ExpertBank, copy_bytes: float) -> Work:
-    """Grouped matrix multiplications of `load`; a copy moves `copy_bytes`: in, between the matrices, and out."""
+    """Grouped matrix multiplications of `load`; a token copy moves `copy_bytes`: in, between matrices, and out."""
     matrix = bank.matrix
     read = load.touched * matrix.weight_bytes
     kernel = GroupedGemm(

@@ -1,9 +1,8 @@
-"""The operations of a layer behind its attention (a dense FFN, or a MoE operator), and of the embedding and the LM head
+"""The operations of a layer after its attention (a dense FFN, or a MoE operator), and of the embedding and the LM head
 around all layers.
 
-The shared expert has no edge to the routed fan-out but runs on the same devices: its matmuls stand before the experts
-in the compute stream, and its collective before the combine on the links, so what overlaps is dispatch with the shared
-expert, nothing more.
+The shared expert has no edge to the routed fan-out but runs on the same devices: its matmuls come before the experts in
+the compute stream, its collective before the combine on the links. So only dispatch overlaps with the shared expert.
 """
 
 from __future__ import annotations
@@ -31,14 +30,14 @@ class MoEProgram:
         self.bank = expert_bank(self.context, spec)
         self.copy_width = self.bank.hidden
         self.exchanges = shape.ep > 1
-        # Tokens that a device dispatches: those of its group are on several devices, each sends its share.
-        self.own_tokens: Number = 1.0 * load.all_tokens
+        # Tokens that a device dispatches: a group's tokens are on several devices, of which each sends a share.
+        self.device_tokens: Number = 1.0 * load.all_tokens
         if self.exchanges:
-            self.own_tokens = load.tokens * shape.attention_groups / shape.width
+            self.device_tokens = load.tokens * shape.attention_groups / shape.width
         self.hidden = self.context.hidden_shape
 
     def write(self) -> None:
-        """All operations of the operator; its result is on every device of the stage."""
+        """Write all operations of the operator; its result is on every device of the stage."""
         context, load = self.context, self.context.load
         vectors = self.gates.get(None, NO_MATRIX)
         self.writer.compute(
@@ -46,7 +45,7 @@ class MoEProgram:
             norm(load.tokens, context.hidden, vectors.weight_bytes, context.element_bytes),
         )
         self._route()
-        delivery = expert_delivery(context, self.spec, self.bank, self.own_tokens) if self.exchanges else None
+        delivery = expert_delivery(context, self.spec, self.bank, self.device_tokens) if self.exchanges else None
         if delivery is not None:
             self._exchange("dispatch", delivery.dispatch)
         shape = context.shape
@@ -57,7 +56,7 @@ class MoEProgram:
         self._experts(bank_work(context, self.spec, self.bank) if delivery is None else delivery.experts)
         if delivery is not None:
             if shape.tp_expert > 1:
-                # Slices of each expert, where the collective after this does not sum them as well.
+                # Sums the slices of each expert (no time where the next collective does that).
                 here = self.writer.output_shape
                 slices = Operation("moe.slices", "AllReduce", "moe", "expert_tp", here, here)
                 self.writer.transfer(slices, delivery.slices)
@@ -73,8 +72,8 @@ class MoEProgram:
         scores = shape_of(load.sequences, load.new_tokens, "experts", spec.experts)
         work = linear(1.0 * load.tokens, gate, context.hidden, context.element_bytes)
         self.writer.compute(Operation("moe.router", "Linear", "moe", "stage", self.hidden, scores, role="router"), work)
-        chosen = self._copies(self.own_tokens * spec.top_k)
-        work = routing(self.own_tokens, spec.experts, spec.top_k)
+        chosen = self._copies(self.device_tokens * spec.top_k)
+        work = routing(self.device_tokens, spec.experts, spec.top_k)
         self.writer.compute(Operation("moe.routing", "Routing", "moe", "stage", scores, chosen), work)
 
     def _copies(self, copies: Number) -> Shape:
@@ -84,8 +83,8 @@ class MoEProgram:
         context = self.context
         there = self._copies(expert_load(context, self.spec).copies)
         # New tokens of each sequence that one device owns after the combine.
-        own = ceil(self.own_tokens / context.load.sequences)
-        back = shape_of(context.load.sequences, own, "hidden", context.hidden)
+        owned_tokens = ceil(self.device_tokens / context.load.sequences)
+        back = shape_of(context.load.sequences, owned_tokens, "hidden", context.hidden)
         operation = Operation(
             f"moe.{role}", "AllToAll", "moe", "stage_all", self.writer.output_shape,
             there if role == "dispatch" else back, inputs=(self.writer.operations[-1].name,),
@@ -93,9 +92,9 @@ class MoEProgram:
         self.writer.transfer(operation, transfer)
 
     def _shared(self, before: str, *, joined: Truth) -> tuple[str, ...]:
-        """The shared expert, read from the norm; returns the names written and leaves the routed stream as last.
+        """Write the shared expert, which reads the norm; returns the written names, with `before` as last again.
 
-        `joined`: its partial sums ride along in the collective that adds up the routed experts' results.
+        `joined`: the collective that adds up the routed experts' results also sums its parts.
         """
         if self.spec.shared is None:
             return ()
@@ -107,12 +106,12 @@ class MoEProgram:
 
     def _experts(self, work: Work) -> None:
         load = expert_load(self.context, self.spec)
-        copies = self._copies(load.copies) if self.exchanges else self._copies(self.own_tokens * self.spec.top_k)
+        copies = self._copies(load.copies) if self.exchanges else self._copies(self.device_tokens * self.spec.top_k)
         source = self.writer.last or "moe.routing"
         self.writer.compute(Operation("moe.expert", "Expert", "moe", "stage", copies, copies, inputs=(source,)), work)
 
     def _weigh(self) -> None:
-        """Without an exchange each device weighs and adds its experts' results first, then slices are summed."""
+        """Without an exchange each device first weighs and adds its experts' results, then slices are summed."""
         context, load = self.context, self.context.load
         work = weigh(load.tokens, self.spec.top_k, context.hidden, context.element_bytes)
         operation = Operation("moe.weigh", "Aggregate", "moe", "stage", self.writer.output_shape, self.hidden)
@@ -124,14 +123,14 @@ class MoEProgram:
             )
 
     def _replicate(self, transfer: Transfer) -> None:
-        """Brings each token's result back to every device that holds the token."""
+        """Send each token's result back to every device that has the token."""
         if self.context.shape.token_group.is_trivial:
             return
         operation = Operation("moe.gather", "AllGather", "moe", "tokens", self.writer.output_shape, self.hidden)
         self.writer.transfer(operation, transfer)
 
     def _finish(self, shared: tuple[str, ...]) -> None:
-        """The shared expert's result added to the routed ones'."""
+        """Add the shared expert's result to that of the routed experts."""
         if not shared:
             return
         context, name = self.context, self.writer.operations[-1].name
@@ -143,7 +142,7 @@ class MoEProgram:
 
 
 def write_ffn(writer: ProgramWriter, spec: FFNSpec, following: OperatorSet | None) -> None:
-    """A dense FFN: norm, gate and up, down, and the collectives that its degrees need."""
+    """Write a dense FFN: norm, gate and up, down, and the collectives that its degrees need."""
     context = writer.context
     vectors = weights_by_role(context.setting, spec.tensors, context.shape.tp_ffn).get(None, NO_MATRIX)
     hidden = context.hidden_shape
@@ -155,13 +154,13 @@ def write_ffn(writer: ProgramWriter, spec: FFNSpec, following: OperatorSet | Non
 def write_matrices(
     writer: ProgramWriter, spec: FFNSpec, owner: Owner, following: OperatorSet | None, *, joined: Truth = False
 ) -> None:
-    """The matmuls of a dense FFN or shared expert on normed tokens, and what closes the operator.
+    """Write the matmuls of a dense FFN or shared expert on normed tokens, and the collective that closes it.
 
-    `joined`: a later collective sums its shards as well, so that closing it costs nothing of its own.
+    `joined`: a later collective also sums its shards, so closing it costs nothing.
     """
     context, shape, load = writer.context, writer.context.shape, writer.context.load
     weights = weights_by_role(context.setting, spec.tensors, shape.tp_ffn)
-    # Under attention DP an FFN that runs as TP over several groups sees the tokens of all of them.
+    # Under attention DP an FFN with TP over several groups sees the tokens of all of them.
     gathers = shape.attention_groups > 1 and shape.ffn_groups == 1 and shape.tp_ffn > 1
     tokens, sequences = load.tokens, load.sequences
     if gathers:
@@ -203,12 +202,12 @@ def last_operator(spec: LayerSpec) -> OperatorSet:
 
 
 def after_attention(spec: LayerSpec, following: OperatorSet | None) -> OperatorSet | None:
-    """Where the operator that follows a layer's attention runs; `following` is where that of the next layer does."""
+    """Where the operator after a layer's attention runs; `following` is where the next layer begins."""
     return "ffn" if spec.ffn is not None else "stage" if spec.moe is not None else following
 
 
 def write_behind_attention(writer: ProgramWriter, spec: LayerSpec, following: OperatorSet | None) -> None:
-    """The operations of one layer but for those of its attention."""
+    """Write the operations of one layer that follow its attention."""
     if spec.ffn is not None:
         write_ffn(writer, spec.ffn, following)
     if spec.moe is not None:
@@ -220,14 +219,14 @@ _LOGIT_BYTES = 4
 
 
 def write_embedding(writer: ProgramWriter) -> None:
-    """Token ids to hidden states; split by vocabulary, each device looks up its rows and the sum restores the rest."""
+    """Write the lookup of token ids; if split by vocabulary, each device looks up its rows and a sum completes them."""
     context, load = writer.context, writer.context.load
     ids, hidden = (("batch", load.sequences), ("seq", load.new_tokens)), context.hidden_shape
     row_bytes = context.setting.weight_bytes("vocabulary")
     work = embedding(load.tokens, context.hidden, row_bytes, context.element_bytes)
     writer.compute(Operation("embedding.lookup", "Embedding", "embedding", "embedding", ids, hidden), work)
     if context.shape.vocab_shards > 1:
-        # Cut over several attention groups, each works on the tokens of all.
+        # If cut over several attention groups, each works on the tokens of all.
         tokens = load.all_tokens if context.shape.vocabulary_spans_groups else load.tokens
         writer.transfer(
             Operation("embedding.close", "AllReduce", "embedding", "vocabulary", hidden, hidden),
@@ -236,7 +235,7 @@ def write_embedding(writer: ProgramWriter) -> None:
 
 
 def write_head(writer: ProgramWriter) -> None:
-    """Final norm, the last position of each sequence, its logits, and their gathering where the head is split."""
+    """Write the final norm, the last position of each sequence, its logits, and their gather if the head is split."""
     context, load, setting = writer.context, writer.context.load, writer.context.setting
     architecture, shards = setting.architecture, context.shape.vocab_shards
     if load.new_tokens > 1:
@@ -252,7 +251,7 @@ def write_head(writer: ProgramWriter) -> None:
         before, here = here, shape_of(positions, 1, "hidden", context.hidden)
         gather = context.links.all_gather(context.hidden_bytes(positions), context.shape.vocab_group)
         writer.transfer(Operation("head.tokens", "AllGather", "head", "vocabulary", before, here), gather)
-    # A tied table is read by the head as one H x V matrix too.
+    # The head also reads a tied table as one H x V matrix.
     elements = architecture.hidden_size * architecture.vocab_size / shards
     weight_bytes = elements * setting.weight_bytes("vocabulary")
     vocabulary = architecture.vocab_size / shards

@@ -1,7 +1,7 @@
-"""What one operator costs on one device, and the operators outside of the cores of attention and experts: matmuls, and
-what memory alone binds.
+"""The cost of one operator on one device, for operators other than the cores of attention and experts: matmuls and
+memory-bound operators.
 
-FLOPs count 2 per multiply-add; bytes are those that cross the memory bus, weights included. No time here.
+FLOPs count 2 per multiply-add; bytes are those that cross the memory bus, weights included. There are no times here.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Matrix(Struct, frozen=True):
     blockwise: bool = False
 
     def __add__(self, other: Matrix) -> Matrix:
-        """Both, in the formats of the first that has any elements."""
+        """Both together, in the formats of the first with any elements."""
         first = self if self.elements > 0.0 else other
         return replace(
             first, elements=self.elements + other.elements, weight_bytes=self.weight_bytes + other.weight_bytes
@@ -40,7 +40,7 @@ NO_MATRIX = Matrix(0.0, 0.0, "bf16", "bf16")
 def linear(tokens: Number, matrix: Matrix, inputs: float, element_bytes: float) -> Work:
     """One pass of `tokens`, each of `inputs` features on the device, over `matrix`.
 
-    What goes in and what comes out is moved in `element_bytes` each.
+    Inputs and outputs have `element_bytes` per feature.
     """
     outputs = matrix.elements / inputs
     kernel = Gemm(tokens, outputs, inputs, matrix.stored, matrix.dtype, matrix.blockwise)
@@ -68,7 +68,7 @@ class Work(Struct, frozen=True):
     is_recurrence: bool = False
 
     def __add__(self, other: Work) -> Work:
-        """Both, one after the other; the format of the first."""
+        """Both, one after the other, in the format of the first."""
         return Work(
             self.flops + other.flops,
             self.moved_bytes + other.moved_bytes,
@@ -79,8 +79,8 @@ class Work(Struct, frozen=True):
         )
 
 
-# Of a norm: square, accumulate, scale, multiply by the weight, and the residual's addition; hidden state and residual
-# are read and written once each.
+# A norm squares, accumulates, scales, multiplies by the weight and adds the residual; hidden state and residual are
+# read and written once each.
 _NORM_FLOPS_PER_ELEMENT = 6.0
 _NORM_PASSES = 4.0
 _SCORE_BYTES = 4.0
@@ -110,7 +110,7 @@ def cache_update(tokens: Number, elements_per_token: float, cache_element_bytes:
 def routing(tokens: Number, experts: int, top_k: int) -> Work:
     """The choice of `top_k` experts for each token: reads the scores of `tokens` and writes the choice.
 
-    Laying out a copy of each token for each expert chosen is work of the experts' kernels, whose bytes count it.
+    The experts' kernels count the copy of each token for each chosen expert.
     """
     moved = tokens * (experts + 2.0 * top_k) * _SCORE_BYTES
     return Work(tokens * experts, moved, 0.0, "bf16", (Elementwise(moved, "routing"),))
@@ -123,9 +123,9 @@ def aggregate(tokens: Number, parts: float, hidden: int, element_bytes: float) -
 
 
 def weigh(tokens: Number, top_k: int, hidden: int, element_bytes: float) -> Work:
-    """The weighted sum of the results of `top_k` experts for each token, which MoE kernels end with.
+    """The weighted sum of the results of `top_k` experts for each token, at the end of MoE kernels.
 
-    The results themselves are among the bytes of the experts' kernels.
+    The experts' kernels count the bytes of the results themselves.
     """
     moved = tokens * hidden * element_bytes
     return Work(2.0 * tokens * top_k * hidden, moved, 0.0, "bf16", (Elementwise(moved, "routing"),))

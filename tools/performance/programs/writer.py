@@ -1,5 +1,5 @@
-"""Writes the operations of one program, each timed as it is written; the collective that closes an operator, and what
-goes to the next stage.
+"""Writes and times the operations of one program; also the collective that closes an operator, and the transfer to the
+next stage.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .work import Matrix, Work
 
 
 class ProgramContext(Struct, frozen=True):
-    """Everything that a program of one layer is written from: setting, shape of the stage, tokens of the pass."""
+    """The input for writing a program of one layer: setting, shape of the stage, tokens of the pass, clock, links."""
 
     setting: Setting
     shape: StageShape
@@ -29,7 +29,7 @@ class ProgramContext(Struct, frozen=True):
 
     @property
     def hidden(self) -> int:
-        """H."""
+        """The hidden size H."""
         return self.setting.architecture.hidden_size
 
     @property
@@ -44,31 +44,31 @@ class ProgramContext(Struct, frozen=True):
 
     @property
     def token_bytes(self) -> Number:
-        """Their bytes."""
+        """Bytes of the hidden states of one attention group's tokens."""
         return self.hidden_bytes(self.load.tokens)
 
     def hidden_bytes(self, tokens: Number) -> Number:
-        """Bytes of the hidden states of so many tokens."""
+        """Bytes of the hidden states of `tokens`."""
         return tokens * self.hidden * self.element_bytes
 
 
 class ProgramWriter:
-    """Writes operations one after the other; each reads the one before it unless it says otherwise."""
+    """Writes operations one after the other; each reads the one before it unless it names its inputs."""
 
     def __init__(self, context: ProgramContext, before: str | None = None) -> None:
         self.context = context
         self.operations: list[Operation] = []
         self.last: str | None = before
-        # Of each operation: its own bit, and those of all that come before it, its own included.
-        self._own: dict[str, int] = {}
+        # For each operation: its bit, and the bits of it and all operations that it depends on.
+        self._bits: dict[str, int] = {}
         self._behind: dict[str, int] = {}
         self._last_of: dict[bool, str] = {}
 
     def copy(self) -> ProgramWriter:
-        """A writer that goes on from here, while this one stays as it is."""
+        """An independent writer that continues from the same state."""
         other = ProgramWriter(self.context, self.last)
         other.operations = self.operations.copy()
-        other._own, other._behind, other._last_of = self._own.copy(), self._behind.copy(), self._last_of.copy()
+        other._bits, other._behind, other._last_of = self._bits.copy(), self._behind.copy(), self._last_of.copy()
         return other
 
     def compute(self, operation: Operation, work: Work) -> str:
@@ -87,7 +87,7 @@ class ProgramWriter:
         )  # fmt: skip
 
     def add(self, operation: Operation, **costs: object) -> str:
-        """Add `operation` at these costs; without any it is a view of what is there."""
+        """Add `operation` at these costs; returns its name. Without costs it only views existing data."""
         inputs, after = self._order(operation)
         self.operations.append(operation._replace(inputs=inputs, after=after, **costs))
         self.last = operation.name
@@ -95,26 +95,26 @@ class ProgramWriter:
 
     @property
     def output_shape(self) -> Shape:
-        """What the last operation gave."""
+        """The output shape of the last operation."""
         return self.operations[-1].output_shape
 
     def _order(self, operation: Operation) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What `operation` reads, and what it only waits for."""
+        """The names that `operation` reads, and those that it only waits for."""
         inputs, after = operation.inputs, operation.after
         if not inputs and self.last is not None:
             inputs = (self.last,)
         behind = 0
         for name in inputs:
             behind |= self._behind.get(name, 0)
-        # Kernels of one device run one after the other, and so do transfers on its links: branches do not overlap
-        # with their like.
+        # Kernels of one device run one after the other, and so do transfers on its links: branches overlap only
+        # across the two.
         on_links = operation.op in COLLECTIVES
         previous = self._last_of.get(on_links)
-        if previous is not None and not self._own[previous] & behind:
+        if previous is not None and not self._bits[previous] & behind:
             after = (previous,)
             behind |= self._behind[previous]
-        own = self._own[operation.name] = 1 << len(self.operations)
-        self._behind[operation.name] = behind | own
+        bit = self._bits[operation.name] = 1 << len(self.operations)
+        self._behind[operation.name] = behind | bit
         self._last_of[on_links] = operation.name
         return inputs, after
 
@@ -130,36 +130,36 @@ def close_operator(
 ) -> None:  # fmt: skip
     """Write the collective that closes `owner`, if it needs one.
 
-    `reduces`: its shards hold partial sums. Where the next operator uses devices that this one does not (DE004), the
-    same collective spans both; without partial sums a gather brings the result there. `tokens` are those of a device.
-    `joined`: the sum is part of a later collective (of arrays of loads: of which loads).
+    `reduces`: its shards hold partial sums. If the next operator uses devices that this one does not (DE004), the same
+    collective spans both; without partial sums a gather sends the result there. `tokens` are those of a device.
+    `joined`: the sum is part of a later collective (elementwise for arrays of loads).
     """
     context, shape = writer.context, writer.context.shape
-    own: OperatorSet = "attention" if owner == "attention" else "ffn"
-    wider = shape.wider(own, following)
+    current: OperatorSet = "attention" if owner == "attention" else "ffn"
+    wider = shape.wider(current, following)
     size, here = context.hidden_bytes(tokens), writer.output_shape
     name = f"{owner}.close"
     if reduces:
-        group = wider or (shape.tp_group if own == "attention" else shape.ffn_tp_group)
-        where: Where = union_where(own, following) if wider else "tp" if own == "attention" else "ffn_tp"
+        group = wider or (shape.tp_group if current == "attention" else shape.ffn_tp_group)
+        where: Where = union_where(current, following) if wider else "tp" if current == "attention" else "ffn_tp"
         transfer = pick_transfer(joined, NO_TRANSFER, context.links.all_reduce(size, group))
         writer.transfer(Operation(name, "AllReduce", owner, where, here, here), transfer)
     elif wider is not None:
         writer.transfer(
-            Operation(name, "AllGather", owner, union_where(own, following), here, here),
+            Operation(name, "AllGather", owner, union_where(current, following), here, here),
             context.links.broadcast(size, wider),
         )
 
 
-def union_where(own: OperatorSet, following: OperatorSet | None) -> Where:
-    """The devices of both operators."""
-    if own == "attention":
+def union_where(current: OperatorSet, following: OperatorSet | None) -> Where:
+    """The devices of both operators, as a place."""
+    if current == "attention":
         return "attention+ffn" if following == "ffn" else "attention+stage"
     return "ffn+attention" if following == "attention" else "ffn+stage"
 
 
 def scatter_tokens(writer: ProgramWriter, owner: Owner) -> None:
-    """A ReduceScatter that sums the shards of a TP FFN over attention groups and gives each group its tokens back."""
+    """Write the ReduceScatter that sums a TP FFN's shards over attention groups and returns each group's tokens."""
     context = writer.context
     writer.transfer(
         Operation(f"{owner}.close", "ReduceScatter", owner, "ffn_all", writer.output_shape, context.hidden_shape),
@@ -168,7 +168,7 @@ def scatter_tokens(writer: ProgramWriter, owner: Owner) -> None:
 
 
 def write_send(writer: ProgramWriter, slices: int, group: Group, path: Path) -> None:
-    """A SendRecv of one slice from each device, and the gather of the slices on the other side."""
+    """Write the SendRecv of one slice from each device, and the gather of the slices on the other side."""
     context, load, hidden = writer.context, writer.context.load, writer.context.hidden_shape
     part = shape_of(load.sequences, load.new_tokens, "hidden", context.hidden / slices)
     writer.transfer(
@@ -201,7 +201,7 @@ _ROLES: dict[str, Role] = {
 
 
 def role_of(tensor: WeightTensor) -> Role | None:
-    """The matmul that reads `tensor` (a matrix without a name here projects attention's input); `None`: a vector."""
+    """The matmul that reads `tensor` (`qkv` for a matrix that is not listed); `None` for a vector."""
     if tensor.tensor_class == "norm":
         return None
     return _ROLES.get(tensor.name, "qkv")
@@ -222,23 +222,23 @@ _MATRICES = Cache[tuple[int, int, int], "dict[Role | None, Matrix]"](
 def weights_by_role(
     setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int = 1
 ) -> dict[Role | None, Matrix]:
-    """`tensors` on one of `tp` devices, by role; `None` is what the norm kernel reads. Kept per tuple (by identity)."""
+    """`tensors` on one of `tp` devices, by role; `None` is for the norm kernel. Cached by the tuple's identity."""
     return _MATRICES.get(setting.caches, (id(tensors), tp, kv_heads), lambda: _by_role(setting, tensors, tp, kv_heads))
 
 
 def _by_role(setting: Setting, tensors: tuple[WeightTensor, ...], tp: int, kv_heads: int) -> dict[Role | None, Matrix]:
-    found: dict[Role | None, Matrix] = {}
+    by_role: dict[Role | None, Matrix] = {}
     for tensor in tensors:
         role = role_of(tensor)
         share = share_on_device(tensor, tp, kv_heads)
-        before = found.get(role)
+        before = by_role.get(role)
         elements, size = (before.elements, before.weight_bytes) if before else (0.0, 0.0)
         stored = setting.dtypes.of(tensor.tensor_class)
-        found[role] = Matrix(
+        by_role[role] = Matrix(
             elements + tensor.elements * share,
             size + tensor.elements * share * setting.weight_bytes(tensor.tensor_class),
             stored,
             rate_dtype(stored, setting.precision.activations),
             blockwise=stored == "fp8" and setting.architecture.scale_block is not None,
         )
-    return found
+    return by_role
