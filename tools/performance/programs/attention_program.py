@@ -113,7 +113,7 @@ class AttentionProgram:
         return width, (*inputs, "attention.kv_b")
 
     def _cache(self, source: str, width: float) -> None:
-        """Write the exchange over sequence ranks of keys and values, `width` wide from `source`, then the cache write."""
+        """Write the exchange of keys and values (`width` of `source`) over sequence ranks, and the cache write."""
         context, spec, shape = self.context, self.spec, self.context.shape
         here, state_bytes = self._output_of(source), spec.state_element_bytes(context.setting.kv_element_bytes)
         before = here

@@ -1,6 +1,6 @@
-"""Who gets into the next step of a simulated replica: places in line, room in the cache, chunks of prompts.
+"""Which requests get into the next step of a simulated replica: places in line, room in the cache, chunks of prompts.
 
-What vLLM's `Scheduler.schedule` decides, and where `Rules.mode` says so, what SGLang and TensorRT-LLM do in its place.
+Decides as vLLM's `Scheduler.schedule` does, or, depending on `Rules.mode`, as SGLang or TensorRT-LLM does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .state import Batch, Group, Replica
 
 
 def take_places(replica: Replica) -> None:
-    """Let who has arrived by now wait in the group that has the fewest."""
+    """Put requests that have arrived by now in line, each in the group with the fewest."""
     while replica.pending[0] <= replica.now:
         fewest = replica.groups[0]
         for group in replica.groups:
@@ -28,9 +28,9 @@ def take_places(replica: Replica) -> None:
 
 
 def hold_back(replica: Replica) -> None:
-    """Hold prompts back until every group has one that could start or go on, or has waited long enough.
+    """Hold prompts back until every group has one that could start or continue, or has waited long enough.
 
-    Where a group has nothing to decode nobody is waited for, as if all were asking.
+    If a group has nothing to decode, prompts are not held back, as if all groups were asking.
     """
     rules = replica.rules
     replica.asking = 0
@@ -44,13 +44,13 @@ def hold_back(replica: Replica) -> None:
             request = group.line[group.admitted]
             tokens = replica.inputs[request]
             more = replica.outputs[request] if rules.reserves_output else replica.made[request] + group.running + 1
-            own = tokens + more - group.prefixes.in_use(request, tokens)
-            replica.asking += group.cached + own <= rules.kv_tokens
+            needed = tokens + more - group.prefixes.in_use(request, tokens)
+            replica.asking += group.cached + needed <= rules.kv_tokens
     replica.held = replica.asking < rules.groups and replica.waited + 1 < rules.group_wait
 
 
 def fill_batches(replica: Replica) -> None:
-    """Put the next step of each batch together; one that is settled stays as it is where nobody waits."""
+    """Put the next step of each batch together; a settled batch stays as it is if no request waits."""
     rules = replica.rules
     tokens = chunks = 0
     for group in replica.groups:
@@ -71,7 +71,7 @@ def fill_batches(replica: Replica) -> None:
 
 
 def fewest_first(turn: list[Batch]) -> None:
-    """Put batches in the order of what they run, the fewest first; ties stay as they are."""
+    """Sort batches by running requests, fewest first; ties keep their order."""
     for place in range(1, len(turn)):
         batch = turn[place]
         while place > 0 and turn[place - 1].running > batch.running:
@@ -81,7 +81,7 @@ def fewest_first(turn: list[Batch]) -> None:
 
 
 def make_room(replica: Replica, group: Group, batch: Batch) -> None:
-    """Put the youngest back until the cache can take a token of each that runs: preemption, with recomputation later.
+    """Preempt the youngest requests until the cache has room for a token of each running one; they recompute later.
 
     They do not fit again in this step.
     """
@@ -98,7 +98,7 @@ def make_room(replica: Replica, group: Group, batch: Batch) -> None:
 
 
 def stop_youngest(replica: Replica, group: Group, batch: Batch) -> int:
-    """Take the running request that was let in last out of the batch and of the cache; which it is."""
+    """Remove the running request that was admitted last from the batch and the cache, and return it."""
     while replica.due[batch.entered[-1]] <= batch.tick:
         batch.entered.pop()
     request = batch.entered.pop()
@@ -110,7 +110,7 @@ def stop_youngest(replica: Replica, group: Group, batch: Batch) -> int:
 
 
 def take_out(replica: Replica, group: Group, batch: Batch, request: int, size: int) -> None:
-    """Take a request that has `size` tokens out of the batch and of the cache, which never had the last of them."""
+    """Remove a request of `size` tokens from the batch and the cache, which never has the last of them."""
     window = replica.window
     batch.running -= 1
     group.running -= 1
@@ -122,9 +122,9 @@ def take_out(replica: Replica, group: Group, batch: Batch, request: int, size: i
 
 
 def fill(replica: Replica, group: Group, batch: Batch, waiting: bool) -> None:
-    """Let the batch decode and, as far as budget, slots and cache go, take chunks of prompts in order of turn.
+    """Let the batch decode and take chunks of prompts in line order, as far as budget, slots and cache go.
 
-    Where nobody is `waiting` it has none to take.
+    No chunks are taken unless requests are `waiting`.
     """
     step, rules = replica.step, replica.rules
     room = rules.token_budget if waiting and not replica.held else 0
@@ -152,10 +152,10 @@ def fill(replica: Replica, group: Group, batch: Batch, waiting: bool) -> None:
 
 
 def let_in(replica: Replica, group: Group, room: int) -> bool:
-    """Begin the prompt of who is next; False where nobody waits, or the next one does not fit.
+    """Begin the prompt of the next request; `False` if no request waits, or the next does not fit.
 
-    Whose blocks come from memory of the host waits for them, while others who are in line go on, as vLLM loads them
-    (`WAITING_FOR_REMOTE_KVS`); those of several come one after the other.
+    A request with blocks in host memory waits for them while others in line go on, as in vLLM
+    (`WAITING_FOR_REMOTE_KVS`); several such loads run one after the other.
     """
     if len(group.loading) > 0 and group.ready_s[0] <= replica.now:
         return begin_loaded(replica, group, room)
@@ -166,45 +166,45 @@ def let_in(replica: Replica, group: Group, room: int) -> bool:
 
 
 def begin_loaded(replica: Replica, group: Group, room: int) -> bool:
-    """Begin the prompt whose blocks have come first; False where it is one that is not cut, and too long."""
-    request, found = group.loading[0]
+    """Begin the prompt whose blocks were loaded first; `False` if it may not be cut and is too long."""
+    request, hit_tokens = group.loading[0]
     goal = replica.inputs[request] + replica.made[request]
-    if replica.rules.mode == WHOLE and room < goal - found <= replica.rules.token_budget:
+    if replica.rules.mode == WHOLE and room < goal - hit_tokens <= replica.rules.token_budget:
         return False
     group.loading.pop(0)
     group.ready_s.pop(0)
-    begin(group, request, found, goal)
+    begin(group, request, hit_tokens, goal)
     return True
 
 
-def begin(group: Group, request: int, found: int, goal: int) -> None:
-    """Let the prompt of a request be the one that is cut, behind the tokens that were found."""
+def begin(group: Group, request: int, hit_tokens: int, goal: int) -> None:
+    """Make `request` the prompt in progress, after the `hit_tokens` that a cache had."""
     group.prompt = request
-    group.prefilled = found
+    group.prefilled = hit_tokens
     group.goal = goal
     group.parts = 0
 
 
 def take_next(replica: Replica, group: Group, room: int) -> bool:
-    """Let in who is next in line, to begin or to wait for blocks; False where nobody waits, or it does not fit."""
+    """Admit the next in line, to begin or to wait for blocks; `False` if no request waits, or it does not fit."""
     if group.admitted == len(group.line) or group.running + group.joining + len(group.loading) >= replica.slots:
         return False
     rules = replica.rules
     request = group.line[group.admitted]
     goal = replica.inputs[request] + replica.made[request]
-    found = group.prefixes.found(request, goal, group.cached)
+    hit_tokens = group.prefixes.found(request, goal, group.cached)
     if rules.reserves_output:
         need = replica.inputs[request] + replica.outputs[request]
         growth = 0
     else:
-        # Each that runs makes a token in this step.
+        # Each running request generates a token in this step.
         need = goal + 1
         growth = group.running
     need -= group.prefixes.in_use(request, goal)
     if group.cached + growth + need > rules.kv_tokens:
         return False
-    # One that is recomputed may have outgrown the budget; only that is cut.
-    if rules.mode == WHOLE and room < goal - found <= rules.token_budget:
+    # A recomputed prompt may have outgrown the budget; only such a prompt is cut.
+    if rules.mode == WHOLE and room < goal - hit_tokens <= rules.token_budget:
         return False
     group.admitted += 1
     group.cached += need
@@ -212,8 +212,8 @@ def take_next(replica: Replica, group: Group, room: int) -> bool:
     group.prefixes.take(request, goal)
     if load_s > 0.0:
         begun_s = max(replica.now, group.ready_s[-1]) if len(group.ready_s) > 0 else replica.now
-        group.loading.append((request, found))
+        group.loading.append((request, hit_tokens))
         group.ready_s.append(begun_s + load_s)
     else:
-        begin(group, request, found, goal)
+        begin(group, request, hit_tokens, goal)
     return True

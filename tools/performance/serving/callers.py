@@ -1,4 +1,4 @@
-"""Who comes when in a run that knows each request: the first of every user, and what follows those that are done."""
+"""When requests come in a run that knows each one: the first of every user, and what follows a finished request."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop
 from .records import Requests
 from .talks import Talks
 
-# More conversations than begin on average, so that they do not run out before the run is over.
+# More conversations than begin on average, so that they do not run out before the run ends.
 _SPARE_SHARE, _SPARE = 1.2, 10
 
 # When a request comes (s), and what it follows: a request, or -1 - n for the turn n of a conversation (`Talks.arrive`).
@@ -21,16 +21,16 @@ Coming = tuple[float, int]
 
 
 def whole_conversations(arrivals: Arrivals, lengths: Lengths) -> Arrivals:
-    """The load with as many requests as whole conversations have, where users wait for their answers."""
+    """The load with requests rounded up to whole conversations, if users wait for their answers."""
     if lengths.turns == 1 or not isinstance(arrivals, ClosedLoop | Burst):
         return arrivals
     return replace(arrivals, requests=-(-arrivals.requests // lengths.turns) * lengths.turns)
 
 
 class Callers:
-    """The `count` requests of a run under `arrivals`, of which `drawn` has lengths, pauses and the first to come.
+    """The `count` requests of a run under `arrivals`; `drawn` has lengths, pauses and first arrivals.
 
-    `talks`: their lengths and what they share, as they come; `routing`: how they are dealt to schedulers.
+    `talks`: their lengths and what they share, set as they come; `routing`: how they are dealt to schedulers.
     """
 
     def __init__(self, arrivals: Arrivals, lengths: Lengths, drawn: Requests, block_tokens: int) -> None:
@@ -39,14 +39,14 @@ class Callers:
         self.count = len(drawn.inputs)
         self.talks = Talks(lengths, drawn, block_tokens)
         self.routing: Routing = DEFAULT_ROUTING if lengths.prefixes is None else lengths.prefixes.router
-        self._pauses = self._thought()
+        self._pauses = self._pauses_after()
         self._conversations_left = 0
 
     def first(self) -> Iterator[Coming]:
-        """Those that follow no request of the run; of conversations at a rate more than the run has requests for."""
+        """Arrivals that follow no request of the run; for conversations at a rate, more than the run needs."""
         turns, load = self._turns, self._arrivals
         if isinstance(load, OpenLoop) and turns > 1:
-            # Conversations begin at the rate that makes the stated one of turns; those under way go on.
+            # Conversations begin at the rate that gives the stated rate of turns; earlier ones continue.
             rate_per_s, span_s = load.rate_per_s / turns, self.count / load.rate_per_s
             starts = math.ceil(_SPARE_SHARE * self.count / turns) + _SPARE
             for time in arrivals_at(rate_per_s, starts, burstiness=load.burstiness):
@@ -60,7 +60,7 @@ class Callers:
             yield time, -1
 
     def after(self, request: int, done_s: float) -> Coming | None:
-        """What follows a request that is done: the next turn, or where users wait for answers the next conversation."""
+        """What follows a finished request: the next turn, or, if users wait for answers, the next conversation."""
         time = done_s + self._pauses[request]
         if self.talks.goes_on(request):
             return time, request
@@ -69,8 +69,8 @@ class Callers:
             return time, -1
         return None
 
-    def _thought(self) -> Sequence[float]:
-        """Of each request: the time from its end to the next one of the same user."""
+    def _pauses_after(self) -> Sequence[float]:
+        """For each request, the seconds from its end to the next one of the same user."""
         load, pauses = self._arrivals, self._drawn.pauses
         if isinstance(load, OpenLoop) and self._turns > 1 and load.think_s > 0.0:
             thought = thinking(load.think_s, self.count)

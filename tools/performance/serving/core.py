@@ -1,7 +1,7 @@
 """The discrete-event simulation of one replica: steps of an engine with continuous batching.
 
-Stretches in which only decode runs are taken in one go, to the next event: the time of a step grows by the same amount
-each step. Nothing here checks its input; `simulate.py` does.
+Stretches with only decode are taken in one go up to the next event, since the time of a step grows by the same amount
+each step. Input is checked by `simulate.py`, not here.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .state import Replica
 
 
 def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
-    """Serve `load` and fill in `seen`; stops early only where `most_events` is reached."""
+    """Serve `load` and fill in `seen`; stops early only if `most_events` is reached."""
     replica = Replica(step, rules, load, seen)
     serve(replica)
     return Totals(replica.finished, replica.now, replica.prefill_s, replica.decoding_s, replica.preemptions)
@@ -26,13 +26,13 @@ def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
 def serve(replica: Replica) -> None:
     """Serve all requests of `replica`, step by step.
 
-    Each group has a scheduler and a cache of its own and gets a request when it has the fewest. A group runs in as many
-    batches as a pipeline has at work: each is filled by itself, the one with the fewest requests first, with the next
-    prompts or chunks of them, and goes through all stages in a step. A step lasts as long as its busiest batch, or as
-    the slowest stage takes for all of them. Under `group_wait` prompts are held back until every group has one or that
-    many steps have gone by, unless a group has nothing to decode.
+    Each group has its own scheduler and cache and gets a request when it has the fewest. A group runs as many batches
+    as its pipeline has at work: each is filled separately with the next prompts or chunks, the one with the fewest
+    requests first, and goes through all stages in a step. A step lasts as long as its busiest batch, or as the slowest
+    stage takes for all of them. Under `group_wait` prompts are held back until every group has one or that many steps
+    have passed, unless a group has nothing to decode.
     """
-    # Each turn is a step of the engine, or a stretch of steps that only decode.
+    # Each iteration is a step of the engine, or a stretch of steps that only decode.
     for _ in range(replica.rules.most_events):
         if replica.finished == len(replica.inputs):
             break
@@ -47,7 +47,7 @@ def serve(replica: Replica) -> None:
 
 
 def begin_step(replica: Replica) -> int:
-    """Put the next step together; how many like it nothing that is known interrupts, 0 where nobody is there."""
+    """Put the next step together; returns how many such steps no known event interrupts, 0 if there are no requests."""
     if replica.rules.group_wait > 0:
         hold_back(replica)
     fill_batches(replica)
@@ -58,7 +58,7 @@ def begin_step(replica: Replica) -> int:
 
 
 def end_steps(replica: Replica, steps: int) -> None:
-    """Let so many steps go by, and what they bring about happen."""
+    """Advance by `steps` and apply their effects."""
     advance(replica, steps)
     if replica.chunks > 0:
         give_first_tokens(replica)

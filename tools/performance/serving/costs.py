@@ -1,4 +1,4 @@
-"""The time of a step from its columns, over plain lists: what the simulation asks for at every event.
+"""The time of a step from its columns, over plain lists: used by the simulation at every event.
 
 Written, as `state.py`, in the subset of Python that numba compiles.
 """
@@ -13,7 +13,7 @@ from .step_table import StepTable
 
 
 class StepColumns(NamedTuple):
-    """`StepTable` with the columns filled in that may be left out: grids and seconds."""
+    """`StepTable` with its optional columns filled in: grids and seconds."""
 
     tokens: Sequence[float]
     linear_s: Sequence[float]
@@ -60,7 +60,7 @@ def position(grid: Sequence[float], x: float) -> float:
 
 
 def time_at(column: Sequence[float], place: float) -> float:
-    """The column on the straight line between its points, beyond the end along the last one unless that falls."""
+    """The column interpolated at `place`; beyond the end it continues along the last slope unless that falls."""
     last = len(column) - 1
     if place >= last:
         return column[last] + (place - last) * max(0.0, column[last] - column[last - 1])
@@ -74,13 +74,13 @@ def rate_at(column: Sequence[float], place: float) -> float:
 
 
 def window_pairs(prefix: int, tokens: int, window: int) -> float:
-    """Pairs of a chunk's tokens and those of the last `window` tokens that each sees, itself included."""
+    """Pairs of a chunk's token and one of the last `window` tokens that it sees, itself included."""
     rising = max(0, min(tokens, window - prefix))
     return rising * prefix + 0.5 * rising * (rising + 1.0) + (tokens - rising) * float(window)
 
 
 def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequences: int) -> float:
-    """Seconds of one step but for its attention over cached tokens and over chunks.
+    """Seconds of one step without attention over cached tokens and over chunks.
 
     `decoding` of its `sequences` decode, `rows` yield a token, and `tokens` go through the model.
     """
@@ -94,12 +94,12 @@ def hidden_time(step: StepColumns, sequences: int) -> float:
 
 
 def tokens_time(step: StepColumns, tokens: int) -> float:
-    """Seconds of a pass that only count its tokens, or nothing at all."""
+    """Seconds of a pass that depend only on its tokens, or are constant."""
     return time_at(step.linear_s, position(step.tokens, tokens)) + step.host_fixed_s
 
 
 def decode_time(step: StepColumns, sequences: int) -> float:
-    """Seconds of the attention of `sequences` that decode, but for what each cached token adds."""
+    """Seconds of attention for `sequences` that decode, without what each cached token adds."""
     return time_at(step.decode_base_s, position(step.sequences, sequences)) if sequences > 0 else 0.0
 
 
@@ -109,7 +109,7 @@ def head_time(step: StepColumns, rows: int) -> float:
 
 
 def met_time(step: StepColumns, tokens: int) -> float:
-    """Seconds of a step in which groups work together on the `tokens` of all of them."""
+    """Seconds of a step in which all groups work together on their `tokens` in total."""
     return time_at(step.met_s, position(step.met_tokens, tokens)) if len(step.met_s) > 0 else 0.0
 
 
@@ -119,7 +119,7 @@ def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
     pairs = float(tokens) * prefix + 0.5 * tokens * (tokens + 1.0)
     fixed, rates = step.prefill_fixed_s, step.prefill_per_pair_s
     if place < len(fixed) - 1:
-        # `time_at` and `rate_at` written out: half of what a simulation takes would be their calls.
+        # `time_at` and `rate_at` inlined: their calls would take half the time of a simulation.
         low = int(place)
         part = place - low
         rate = rates[low] + part * (rates[low + 1] - rates[low])

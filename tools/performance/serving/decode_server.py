@@ -1,4 +1,4 @@
-"""A replica that only decodes: requests come to it with their caches, join between two steps, and leave when done."""
+"""A replica that only decodes: requests come with their caches, join between two steps, and leave when done."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from .policy import Policy
 from .records import Requests
 from .state import DONE, NO_EVENT, OUTGROWN
 
-# Of a decode step of so many sequences: seconds of the pass, and of each token of context in full and windowed layers.
+# By number of sequences in a decode step: seconds of the pass, and per token of context in full and in windowed layers.
 Rates = dict[int, tuple[float, float, float]]
 
 
 class DecodeServer:
-    """One replica, advanced by whoever keeps the clock, never past it; times in s.
+    """One replica, advanced by the caller's clock, never past it; times in s.
 
-    A request is let in when its prompt and whole output fit in the cache. Nothing is put back.
+    A request is admitted when its prompt and whole output fit in the cache, so none is preempted.
     """
 
     def __init__(self, step: StepColumns, policy: Policy, requests: Requests, rates: Rates) -> None:
-        """An idle server at time 0 for some of `requests`; servers that are alike share `rates`, empty at first."""
+        """An idle server at time 0 for some of `requests`; like servers share `rates`, empty at first."""
         self._step = step
         self._rates = rates
         self._policy = policy
         self._requests = requests
         self._waiting: deque[int] = deque()
-        # What is due, by decode step: (step, kind, request).
+        # Heap of events by decode step: (step, kind, request).
         self._events: list[tuple[int, int, int]] = []
         self._now = 0.0
         self._tick = 0
@@ -37,20 +37,20 @@ class DecodeServer:
         self._steps = 0
         self._running = self._context = self._windowed = self._growing = self._held = 0
         self._first_s = self._growth_s = 0.0
-        # Requests here, waiting ones included; when something is due if nothing else comes.
+        # Requests here, waiting ones included; the time of the next event if no other request comes.
         self.load = 0
         self.due_s = math.inf
         self.decoding_s = 0.0
-        # Requests that are done, and when. Whoever keeps the clock reads them.
+        # Finished requests and when, for the caller to read and clear.
         self.done: list[tuple[int, float]] = []
 
     @property
     def waiting(self) -> int:
-        """Requests here that were not let in yet."""
+        """Number of requests here that are not admitted yet."""
         return len(self._waiting)
 
     def receive(self, request: int, now: float) -> None:
-        """A request with its first token and its cache is here at `now`; it joins when the step under way is over."""
+        """Take a request with its first token and cache at `now`; it joins when the current step ends."""
         self._waiting.append(request)
         self.load += 1
         if not self._running or self._now == now:
@@ -60,12 +60,12 @@ class DecodeServer:
             self._plan(min(self._steps, steps_to_reach(now - self._now, self._first_s, self._growth_s)))
 
     def advance(self) -> None:
-        """Decode up to `due_s`; then those leave who are done, and those join who fit."""
+        """Decode up to `due_s`; then finished requests leave, and waiting ones that fit join."""
         self._decode(self._steps)
         self._begin()
 
     def _begin(self) -> None:
-        """Let in who fits, and plan the steps until something is due."""
+        """Admit requests that fit, and plan the steps until the next event."""
         while self._waiting and self._fits(self._waiting[0]):
             self._join(self._waiting.popleft())
         if self._running:
@@ -83,7 +83,7 @@ class DecodeServer:
         return self._running < self._policy.max_sequences and self._held + need <= self._policy.kv_tokens
 
     def _price(self) -> None:
-        """Seconds of the next step, and by how much each one after it takes longer."""
+        """Set the seconds of the next step, and by how much each later one takes longer."""
         n = self._running
         if n not in self._rates:
             place, step = position(self._step.sequences, n), self._step
@@ -94,7 +94,7 @@ class DecodeServer:
         self._growth_s = per_token * n + per_window_token * self._growing
 
     def _hide_behind_host(self) -> int:
-        """Let a step last as long as the host works; how many steps until it does by itself."""
+        """Let a step last at least as long as the host works; returns the steps until it does anyway."""
         spare_s = hidden_time(self._step, self._running) - self._first_s
         if spare_s <= 0.0:
             return NO_EVENT
@@ -106,12 +106,12 @@ class DecodeServer:
         return steps * (self._first_s + 0.5 * self._growth_s * (steps - 1))
 
     def _decode(self, steps: int) -> None:
-        took = self._duration(steps)
-        self._now += took
+        elapsed_s = self._duration(steps)
+        self._now += elapsed_s
         self._tick += steps
         self._context += steps * self._running
         self._windowed += steps * self._growing
-        self.decoding_s += took * self._running
+        self.decoding_s += elapsed_s * self._running
         while self._events and self._events[0][0] <= self._tick:
             _, kind, request = heappop(self._events)
             if kind == OUTGROWN:

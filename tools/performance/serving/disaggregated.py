@@ -1,8 +1,8 @@
-"""Prefill and decode on replicas of their own, with the move of the cache between them: every request of a run.
+"""Simulates every request of a run with prefill and decode on separate replicas, and the cache transfer between them.
 
-Prompts wait in one line for the next free prefill replica; where they are routed by what caches have, or in turn, each
-is dealt to one of them as it comes. A decode replica takes whoever its cache has room for. Where the prefill side
-cannot hold what the decode side does not take, reality stops earlier than this.
+Prompts wait in one line for the next free prefill replica; if they are routed by what caches have, or in turn, each is
+dealt to a replica as it comes. A decode replica admits any request that its cache has room for. The prefill side holds
+any number of prompts for the decode side; real deployments stop earlier.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from .state import GivenPrefixes
 from .step_table import StepTable
 from .summary import Outcome, latencies_of, times_of
 
-# What happens at the same time happens in this order: those who come together may share a pass.
+# Simultaneous events take effect in this order, so that requests that come together may share a pass.
 _ARRIVED, _BEGINS, _PREFILLED, _RECEIVED, _DECODED = 0, 1, 2, 3, 4
 MOST_SERVERS = 512
 
@@ -40,9 +40,9 @@ MOST_SERVERS = 512
 class Disaggregated(Struct, frozen=True):
     """`prefill_servers` and `decode_servers` replicas, each kind with its own steps and scheduler.
 
-    Of the prefill policy count the token budget of a pass, `mode` "whole" (no prompt is cut), the prefix cache, client
-    and jitter; of the decode policy slots and cache (prompt and whole output are reserved). Every `prefill_passes` of
-    the prefill servers are the passes of one pipeline, with one cache. A cache is moved whole in `transfer_s` +
+    The prefill policy gives the token budget of a pass, `mode` "whole" (no prompt is cut), the prefix cache, client and
+    jitter; the decode policy gives slots and cache (prompt and whole output are reserved). Every `prefill_passes` of
+    the prefill servers are the passes of one pipeline, with one cache. A whole cache is moved in `transfer_s` +
     `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies` such deployments share the
     load.
 
@@ -61,7 +61,7 @@ class Disaggregated(Struct, frozen=True):
     prefill_passes: int = 1
 
     def __post_init__(self) -> None:
-        """Refuse what is no deployment."""
+        """Refuse figures out of range."""
         for name in ("prefill_servers", "decode_servers", "prefill_passes"):
             if not 1 <= getattr(self, name) <= MOST_SERVERS:
                 raise InputError(f"Disaggregated.{name} is {getattr(self, name)}; it must be from 1 to {MOST_SERVERS}")
@@ -73,8 +73,8 @@ class Disaggregated(Struct, frozen=True):
 def simulate_disaggregated(deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
     """What the users of all replicas see together.
 
-    Raises InputError, which names the field, where the load cannot be served, and for a StaticBatch: one batch that is
-    prefilled and decoded to its end knows no second replica.
+    Raises InputError, which names the field, if the load cannot be served, and for a StaticBatch, which runs on one
+    replica.
     """
     if isinstance(arrivals, StaticBatch):
         raise InputError("StaticBatch: a static batch runs on one replica, not on prefill and decode replicas")
@@ -93,7 +93,7 @@ def _outcome(deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) ->
 
 
 class ApartRun:
-    """The clock: what happens where, in order of time. `hits`, `from_host`: as `TogetherRun` has them, of prefill."""
+    """Runs all events in order of time. `hits` and `from_host` (of prefill) are as in `TogetherRun`."""
 
     def __init__(self, deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> None:
         """No request has come yet."""
@@ -109,8 +109,8 @@ class ApartRun:
         count = callers.count
         self.requests = Requests(callers.talks.inputs, callers.talks.outputs, drawn.cached, (), ())
         self.seen = Seen.blank(count)
-        # Of each request: those who waited for the cache of a decode server when it came there; tokens that a cache
-        # had; how much that one had filled.
+        # By request: how many waited at its decode server when it came there; how full its prefill cache was; tokens
+        # that this cache had, and those of them from host memory.
         self.ahead_of_decode, self.filled = [0.0] * count, [0.0] * count
         self.hits, self.from_host = [-1] * count, [0] * count
         self.targets = self._targets()
@@ -121,25 +121,29 @@ class ApartRun:
             DecodeServer(decode_step, deployment.decode_policy, self.requests, rates)
             for _ in range(deployment.decode_servers)
         ]
-        # Loads that servers have or had; the first of the least loaded is on top, below what is out of date.
+        # Heap of loads that servers have or had; the least loaded is on top once outdated entries are removed.
         self.by_load = [(0, number) for number in range(len(self.servers))]
-        # Events: time, kind, then what an arrival follows, a line, a pass by number, a request,
-        # or a decode server for which that is due.
+        # Events: time, kind, then by kind what the arrival follows, the line, the number of the pass, the request, or
+        # the number of the decode server.
         self.events: list[tuple[float, int, int]] = [(time, _ARRIVED, before) for time, before in callers.first()]
         heapify(self.events)
-        # By number: the line that a pass is of, and what it has.
+        # By number: the line of a pass, and the pass.
         self.passes: list[tuple[int, Pass]] = []
         self.arrived = 0
         self.prefill_busy_s = 0.0
 
     def _targets(self) -> list[Target[PrefillLine]]:
-        """The lines for prefill: one for all replicas, unless routing is by what their caches have or in turn."""
+        """The lines for prefill: one for all replicas, unless requests are routed by cache contents or in turn."""
         deployment, policy, talks = self.deployment, self.deployment.prefill_policy, self.callers.talks
         passes = min(deployment.prefill_servers, deployment.prefill_passes if self.shares else MOST_SERVERS)
-        step, took, count = columns_of(deployment.prefill_table), PassTimes(), deployment.prefill_servers // passes
+        step, pass_times, count = (
+            columns_of(deployment.prefill_table),
+            PassTimes(),
+            deployment.prefill_servers // passes,
+        )
 
         def server(cache: GivenPrefixes) -> PrefillServer:
-            return PrefillServer(step, policy.token_budget, self.requests, cache, passes, took)
+            return PrefillServer(step, policy.token_budget, self.requests, cache, passes, pass_times)
 
         if not self.shares:
             return [Target(0, PrefillLine([server(GivenPrefixes(self.requests.cached)) for _ in range(count)]))]
@@ -175,7 +179,7 @@ class ApartRun:
                 self._after(number)
 
     def _arrive(self, before: int, now: float) -> None:
-        """A request takes its place in a line."""
+        """Put the next request in a line."""
         request = self.arrived
         self.arrived += 1
         self.callers.talks.arrive(request, before)
@@ -187,7 +191,7 @@ class ApartRun:
             heappush(self.events, (now, _BEGINS, target.replica))
 
     def _prefill(self, line: int, now: float) -> None:
-        """Begin the passes that can begin of a line."""
+        """Begin all passes of a line that can begin."""
         while (begun := self.targets[line].scheduler.begin()) is not None:
             for request in begun.batch:
                 self.filled[request] = begun.server.cache.filled(begun.server.cached)
@@ -208,7 +212,7 @@ class ApartRun:
         self._after(number)
 
     def _after(self, number: int) -> None:
-        """Take note of what a server did, and of when it is due again."""
+        """Record what a server finished and its load, and schedule its next event."""
         server = self.servers[number]
         if server.done:
             for request, done in server.done:
@@ -225,19 +229,19 @@ class ApartRun:
             heappush(self.events, (coming[0], _ARRIVED, coming[1]))
 
     def outcome(self) -> Outcome:
-        """What users saw, request by request, and what was found in caches of the requests that count."""
+        """What users saw by request, and the cache hits of the requests after the warm-up."""
         inputs, outputs = self.requests.inputs, self.requests.outputs
         client_s = client_seconds(self.deployment.prefill_policy, inputs)
-        kept = range(self.warmup, len(inputs))
+        counted = range(self.warmup, len(inputs))
         return Outcome(
-            **latencies_of(self.seen, outputs, client_s, kept),
+            **latencies_of(self.seen, outputs, client_s, counted),
             output_tokens=sum(outputs),
             end_s=max(self.seen.done),
             prefill_s=self.prefill_busy_s / self.deployment.prefill_servers,
             decoding_s=sum(server.decoding_s for server in self.servers),
             preemptions=0,
             without_line=without_line(self.arrivals, self.seen.ahead, self.ahead_of_decode),
-            cache_use=self.callers.talks.cache_use(self.hits, self.from_host, self.filled, kept)
+            cache_use=self.callers.talks.cache_use(self.hits, self.from_host, self.filled, counted)
             if self.shares
             else None,
         )

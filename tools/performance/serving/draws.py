@@ -1,7 +1,7 @@
 """Pseudo-random numbers that are the same everywhere: lengths of requests, gaps between arrivals, users' pauses.
 
-`random.Random(seed).random()` is promised to give the same numbers in every version of Python. One stream for each
-purpose, so that a change of one draw never shifts another. Not for secrets.
+`random.Random(seed).random()` gives the same numbers in every version of Python. Each purpose has its own stream, so
+that a change of one draw never shifts another. Not for secrets.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...kept import Kept
 from ...plan.quantiles import Spread
 from .load import Lengths
 
-# Gaps that are the sum of this many vary by an eighth: more would change nothing but the work.
+# Gaps that are the sum of this many vary by an eighth; more would only cost time.
 _EVEN = 64
 INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM, THINK_STREAM, BURST_STREAM = 1, 2, 3, 4, 5, 6
 EARLIER_STREAM, SYSTEM_STREAM = 7, 8
@@ -23,10 +23,10 @@ _DRAWN = Kept[tuple[int, int], tuple[float, ...]](4 << 20, lambda _, numbers: 32
 
 
 def uniforms(stream: int, count: int) -> tuple[float, ...]:
-    """`count` numbers in [0, 1); the first ones of a stream do not depend on how many are asked for."""
-    kept = _DRAWN.get((stream, count))
-    if kept is not None:
-        return kept
+    """`count` numbers in [0, 1); a longer request of the same stream begins with the same numbers."""
+    cached = _DRAWN.get((stream, count))
+    if cached is not None:
+        return cached
     from random import Random
 
     draw = Random(stream).random
@@ -34,7 +34,7 @@ def uniforms(stream: int, count: int) -> tuple[float, ...]:
 
 
 def drawn_lengths(nominal: int, spread: float, stream: int, count: int) -> list[int]:
-    """Token counts, uniform in [(1 - spread) x nominal, nominal], at least 1; all `nominal` where nothing spreads."""
+    """Token counts, uniform in [(1 - spread) x nominal, nominal], at least 1; all `nominal` without a spread."""
     least = max(1, math.ceil((1.0 - spread) * nominal))
     if least >= nominal:
         return [nominal] * count
@@ -52,17 +52,17 @@ def request_lengths(lengths: Lengths, count: int) -> tuple[Sequence[int], Sequen
     )
 
 
-# Of a spread, the most that a request may have, and a number of requests: prompts and answers.
+# Tokens of prompts and of answers, cached by spread, most tokens of a request, and number of requests.
 _Drawn = tuple[tuple[int, ...], tuple[int, ...]]
 _STATED = Kept[tuple[Spread, int, int], _Drawn](4 << 20, lambda _, drawn: 64 * len(drawn[0]))
 
 
 def _stated_lengths(spread: Spread, most: int, count: int) -> _Drawn:
-    """Tokens of requests of which none has more than `most`: the end of a prompt or of an answer is cut off."""
+    """Prompt and answer tokens of requests, each cut at the end to at most `most` tokens in all."""
     key = spread, most, count
-    kept = _STATED.get(key)
-    if kept is not None:
-        return kept
+    cached = _STATED.get(key)
+    if cached is not None:
+        return cached
     inputs: list[int] = []
     outputs: list[int] = []
     for first, second in zip(uniforms(INPUT_STREAM, count), uniforms(OUTPUT_STREAM, count), strict=True):
@@ -78,10 +78,10 @@ def thinking(mean_s: float, count: int) -> list[float]:
 
 
 def arrivals_at(rate_per_s: float, count: int, one_of: int = 1, burstiness: float = 1.0) -> list[float]:
-    """Times in s of `count` arrivals at `rate_per_s`: every `one_of`-th of a process of so much more.
+    """Times in s of `count` arrivals at `rate_per_s`: every `one_of`-th of a process `one_of` times as fast.
 
-    Its gaps have a gamma distribution of the shape `burstiness`, so that those between every n-th have one of n times
-    the shape: as many exponential gaps as that has whole parts, and the rest of it.
+    The gaps of that process have a gamma distribution of shape `burstiness`, so those between every n-th have n times
+    the shape: a sum of exponential gaps for its whole part, and a gamma gap for the remainder.
     """
     shape = min(one_of * burstiness, float(_EVEN))
     skipped = int(shape)
@@ -100,7 +100,7 @@ def arrivals_at(rate_per_s: float, count: int, one_of: int = 1, burstiness: floa
 
 
 def _small_gammas(shape: float, count: int) -> list[float]:
-    """`count` numbers of a gamma distribution of a `shape` below 1 and the scale 1 (Joehnk's way)."""
+    """`count` numbers of a gamma distribution with a `shape` below 1 and scale 1 (Joehnk's method)."""
     from random import Random
 
     draw = Random(BURST_STREAM).random

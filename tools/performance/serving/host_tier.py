@@ -1,8 +1,8 @@
-"""Memory of the host that keeps blocks of a scheduler's prefix cache beyond what the GPUs have room for.
+"""Host memory for blocks of a scheduler's prefix cache beyond what the GPUs have room for.
 
-It gets what engines give it: a copy of what is computed (vLLM's `OffloadingConnector`, SGLang's HiCache under
-`write_through`), or what the GPU lets go of (TensorRT-LLM's secondary blocks, "when a block is evicted from primary
-memory"). The blocks that were unused for longest go first here too, of a prompt the end before the start.
+Depending on the engine it gets a copy of what is computed (vLLM's `OffloadingConnector`, SGLang's HiCache under
+`write_through`), or what the GPU evicts (TensorRT-LLM's secondary blocks, "when a block is evicted from primary
+memory"). Here too the longest unused blocks go first, within a prompt the end before the start.
 """
 
 from __future__ import annotations
@@ -13,34 +13,34 @@ from .policy import HostMemory, Policy
 
 
 class HostTier:
-    """What of one scheduler's cache is in `memory`: of each node the blocks of `spans`, from one to before another.
+    """The part of one scheduler's cache in `memory`; `spans` has the blocks of each node as (start, end).
 
-    The oldest node comes first. `used` blocks of `room` are taken. `loaded`: tokens that came back, by request. It is
-    told of what is `computed`, or, where it takes that, of what is `evicted` and of what does `come_back`.
+    The oldest node comes first. `used` of `room` blocks are taken. `loaded`: tokens that came back, by request.
+    Callers report blocks that are `computed`, or, if it takes evicted ones, those that are `evicted` or `come_back`.
     """
 
     def __init__(self, memory: HostMemory, block_tokens: int, loaded: list[int]) -> None:
-        """Nothing is in it."""
+        """An empty tier."""
         self.memory, self.loaded = memory, loaded
         self.room, self.used = memory.tokens // block_tokens, 0
         self.spans: OrderedDict[int, tuple[int, int]] = OrderedDict()
 
-    def beyond(self, node: int, here: int) -> int:
-        """Blocks of a node that follow right on the first ones that are `here`, on the GPU."""
+    def beyond(self, node: int, on_gpu: int) -> int:
+        """Blocks of a node here that directly follow its first `on_gpu` blocks, which the GPU has."""
         start, end = self.spans.get(node, (0, 0))
-        return max(0, end - here) if start <= here else 0
+        return max(0, end - on_gpu) if start <= on_gpu else 0
 
     def come_back(self, node: int) -> None:
-        """A request is let in that has all of a node on the GPU: what the GPU had let go of is there again."""
+        """Drop a node that is on the GPU again, since a request that uses it is admitted."""
         start, end = self.spans.pop(node, (0, 0))
         self.used -= end - start
 
     def computed(self, node: int, blocks: int) -> None:
-        """The last request that used a node is done: the first of its blocks are computed."""
+        """Copy the first `blocks` of a node, which are computed, when the last request that used it is done."""
         self._put(node, 0, blocks)
 
     def evicted(self, node: int, start: int, end: int) -> None:
-        """The GPU lets go of these blocks of a node."""
+        """Take the blocks of a node that the GPU evicts."""
         self._put(node, start, max(end, self.spans.get(node, (0, 0))[1]))
 
     def _put(self, node: int, start: int, end: int) -> None:
@@ -55,15 +55,15 @@ class HostTier:
         self.used += end - start
         while self.used > self.room:
             oldest, (first, last) = next(iter(self.spans.items()))
-            gone = min(last - first, self.used - self.room)
-            self.used -= gone
-            if gone == last - first:
+            dropped = min(last - first, self.used - self.room)
+            self.used -= dropped
+            if dropped == last - first:
                 del self.spans[oldest]
             else:
-                self.spans[oldest] = first, last - gone
+                self.spans[oldest] = first, last - dropped
 
 
 def host_tier(policy: Policy, loaded: list[int]) -> HostTier | None:
-    """An empty one for a scheduler of `policy`; `None` where it has no memory of the host."""
+    """An empty tier for a scheduler of `policy`; `None` if it has no host memory."""
     memory = policy.host_memory
     return None if memory is None else HostTier(memory, policy.prefix_block_tokens, loaded)

@@ -1,4 +1,4 @@
-"""A run in plain lists, as the core takes it: lengths and pauses drawn, first arrivals set, what cannot run refused."""
+"""The inputs of a run as lists for the core: drawn lengths and pauses, first arrivals; refuses impossible runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .records import MIXED, PREFILL_FIRST, WHOLE, Requests, Rules
 from .step_table import StepTable
 
 MOST_REQUESTS = 100_000
-# A request may be drawn a little longer than those that a plan states.
+# A request may be a little longer than those that a plan states.
 MOST_TOKENS = 2 * int(TOKENS.most)
-# What a plan may state, and what one of as many replicas as there can be gets of it.
+# From what one of the most replicas gets of the lowest rate that a plan may state, to the highest.
 _RATES_PER_S = Bounds(REQUESTS_PER_S.least / DEGREE.most, REQUESTS_PER_S.most)
 # A few seconds of work.
 MOST_EVENTS = 1_000_000
@@ -27,7 +27,7 @@ _MODES = {"mixed": MIXED, "prefill_first": PREFILL_FIRST, "whole": WHOLE}
 
 
 class Inputs(Struct, frozen=True):
-    """The arguments of `core.run`, and what each request spends outside the engine before it, in s."""
+    """The arguments of `core.run`, and the seconds that each request spends outside the engine before it."""
 
     step: StepColumns
     rules: Rules
@@ -36,16 +36,16 @@ class Inputs(Struct, frozen=True):
 
 
 def inputs_of(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Inputs:
-    """The run of `arrivals` on one replica. Raises InputError, which names the field, where it cannot be served."""
+    """The run of `arrivals` on one replica. Raises InputError, which names the field, if it cannot be served."""
     rules, requests = run_of(policy, arrivals, lengths)
     return Inputs(columns_of(table), rules, requests, client_seconds(policy, requests.inputs))
 
 
 def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules, Requests]:
-    """What a run serves, and how. Raises InputError, which names the field, where it cannot be served."""
+    """The rules and requests of a run. Raises InputError, which names the field, if it cannot be served."""
     count = request_count(arrivals)
     if isinstance(arrivals, StaticBatch):
-        # All prompts first, then all decode: the batch is whole before its first step of decode.
+        # All prompts first, then all decode: the batch is complete before its first decode step.
         policy = replace(policy, mode="prefill_first", max_sequences=count, reserve="full")
     requests = requests_of(policy, arrivals, lengths)
     check_cache(policy, longest_of(requests), -(-count // policy.groups) if isinstance(arrivals, StaticBatch) else 1)
@@ -65,7 +65,7 @@ def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules,
 
 
 def request_count(arrivals: Arrivals) -> int:
-    """How many requests a run serves. Raises InputError, which names the field, where it is none or too many."""
+    """The number of requests that a run serves. Raises InputError, which names the field, for none or too many."""
     fields = {"sequences" if isinstance(arrivals, StaticBatch) else "requests": requests_in(arrivals)}
     if isinstance(arrivals, ClosedLoop):
         fields["users"] = arrivals.users
@@ -86,12 +86,12 @@ def request_count(arrivals: Arrivals) -> int:
 
 
 def requests_in(arrivals: Arrivals) -> int:
-    """How many requests a run is asked to serve."""
+    """The number of requests in `arrivals`."""
     return arrivals.sequences if isinstance(arrivals, StaticBatch) else arrivals.requests
 
 
 def requests_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Requests:
-    """The requests of the run; the prefix cache never holds the last token of a prompt, which yields the first new one.
+    """The requests of the run; the last token of a prompt is never cached, since it yields the first new token.
 
     Raises InputError, which names the field, for lengths out of range.
     """
@@ -103,20 +103,20 @@ def requests_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Request
     inputs, outputs = request_lengths(lengths, requests_in(arrivals))
     cached = [min(tokens - 1, int(policy.prefix_hit_rate * tokens)) for tokens in inputs]
     users = min(arrivals.users, len(inputs)) if isinstance(arrivals, ClosedLoop) else 0
-    thought = _thought(arrivals, users + len(inputs))
+    think_times = _think_times(arrivals, users + len(inputs))
     pauses = _pauses(policy, inputs)
-    if thought:
-        pauses = [pause + more for pause, more in zip(pauses, thought[users:], strict=True)]
-    return Requests(inputs, outputs, cached, pauses, sorted(thought[:users]) or _first_arrivals(arrivals))
+    if think_times:
+        pauses = [pause + more for pause, more in zip(pauses, think_times[users:], strict=True)]
+    return Requests(inputs, outputs, cached, pauses, sorted(think_times[:users]) or _first_arrivals(arrivals))
 
 
 def client_seconds(policy: Policy, inputs: Sequence[int]) -> list[float]:
-    """What each request spends in client, HTTP and tokeniser before the engine sees it."""
+    """Seconds that each request spends in client, HTTP and tokeniser before the engine sees it."""
     return [policy.client_s + policy.client_s_per_token * tokens for tokens in inputs]
 
 
 def _pauses(policy: Policy, inputs: Sequence[int]) -> list[float]:
-    """Of each request: until its user's next one reaches the engine; the next prompt is taken to be as long."""
+    """Seconds from each request's end until its user's next one reaches the engine, assuming an equally long prompt."""
     pauses = client_seconds(policy, inputs)
     if policy.jitter_s > 0.0:
         draws = uniforms(PAUSE_STREAM, len(inputs))
@@ -124,8 +124,8 @@ def _pauses(policy: Policy, inputs: Sequence[int]) -> list[float]:
     return pauses
 
 
-def _thought(arrivals: Arrivals, count: int) -> list[float]:
-    """How long users think: those of the first requests, then after each request; nothing where they do not."""
+def _think_times(arrivals: Arrivals, count: int) -> list[float]:
+    """Seconds that users think: before the first requests, then after each request; empty if they do not."""
     if isinstance(arrivals, ClosedLoop) and arrivals.think_s > 0.0:
         return thinking(arrivals.think_s, count)
     return []
@@ -147,14 +147,14 @@ def longest_of(requests: Requests) -> int:
 
 
 def check_cache(policy: Policy, tokens: int, together: int = 1) -> None:
-    """Raise InputError, which names the field, where the cache cannot hold `together` requests of `tokens`."""
+    """Raise InputError, which names the field, if the cache cannot hold `together` requests of `tokens`."""
     if together * tokens > policy.kv_tokens:
         what = f"{together} requests" if together > 1 else "a request"
         raise InputError(f"Policy.kv_tokens {policy.kv_tokens} is less than {what} of {tokens} tokens")
 
 
 def check_budget(policy: Policy, requests: Requests) -> None:
-    """Raise InputError, which names the field, where prompts do not fit in steps, or only in too many of them."""
+    """Raise InputError, which names the field, if prompts do not fit in steps, or only in too many."""
     if sum(requests.inputs) > policy.token_budget * MOST_EVENTS:
         raise InputError(f"Policy.token_budget {policy.token_budget} cuts the prompts into over {MOST_EVENTS} steps")
     longest = max(requests.inputs)

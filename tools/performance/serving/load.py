@@ -1,7 +1,4 @@
-"""What a server is asked to do, and what its users then see: arrivals, lengths, and the statistics of latency.
-
-Only the format lives here; `simulate.py` fills it in. Times are seconds.
-"""
+"""Formats of a serving load and its results: arrivals, lengths, and statistics of latency. Times are seconds."""
 
 from __future__ import annotations
 
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 class ClosedLoop(Struct, frozen=True):
     """`users` who each send the next request when the last one is answered; `requests` in all, the first at once.
 
-    With `think_s` each thinks before every request, so long on average: exponentially distributed.
+    With `think_s` each thinks before every request for `think_s` on average, exponentially distributed.
     """
 
     users: int
@@ -31,10 +28,10 @@ class ClosedLoop(Struct, frozen=True):
 class OpenLoop(Struct, frozen=True):
     """`requests` that arrive at random, `rate_per_s` on average, whatever the server does.
 
-    Gaps between arrivals have a gamma distribution of the shape `burstiness`: 1 is a Poisson process, less comes in
-    bursts. The requests are every `one_of`-th of them: 1, or what one of several replicas gets that are dealt
-    requests in turn. The first `warmup` of them fill the server up: they count for no latency. Where requests are turns
-    of conversations, each user thinks before the next turn, `think_s` on average.
+    Gaps between arrivals have a gamma distribution of shape `burstiness`: 1 is a Poisson process, less comes in bursts.
+    The requests are every `one_of`-th of them: 1, or the number of replicas that are dealt requests in turn. The first
+    `warmup` fill the server up and count for no latency. If requests are turns of conversations, each user thinks
+    before the next turn, `think_s` on average.
     """
 
     rate_per_s: float
@@ -46,7 +43,7 @@ class OpenLoop(Struct, frozen=True):
 
 
 class Burst(Struct, frozen=True):
-    """`requests` that are all there at the start."""
+    """`requests` that all arrive at the start."""
 
     requests: int
 
@@ -57,17 +54,17 @@ class StaticBatch(Struct, frozen=True):
     sequences: int
 
 
-# Requests of a closed loop per user, where nobody says: InferenceX's benchmark script sends ten (num_prompts = 10 x
-# concurrency); the start-up burst is then a tenth of what the means count. From 500 users of a replica on no more than
-# 5,000, but five for each user: the run stays under 50 ms.
+# Requests of a closed loop per user: InferenceX's benchmark script sends ten (num_prompts = 10 x concurrency); the
+# start-up burst is then a tenth of what the means count. Beyond 500 users of a replica 5,000 in all, but at least five
+# for each user, so that the run stays under 50 ms.
 REQUESTS_PER_USER = 10
 _FEWEST_PER_USER, _MOST_OF_REPLICA = 5, 5_000
-# Of requests that come at random, the share before which nobody waits is near the idle part of a server's time.
+# With random arrivals, the share of requests that find nobody waiting is close to a server's idle share of time.
 _SETTLED_SHARE = 0.05
 
 
 def closed_loop(users: int, replicas: int) -> ClosedLoop:
-    """The closed loop of `users` on equal `replicas`, with as many requests as a benchmark sends and a run affords."""
+    """The closed loop of `users` on equal `replicas`, with the requests that a benchmark sends, capped per replica."""
     each = max(_FEWEST_PER_USER, min(REQUESTS_PER_USER, _MOST_OF_REPLICA * replicas // users))
     return ClosedLoop(users, each * users)
 
@@ -78,7 +75,7 @@ Arrivals = ClosedLoop | OpenLoop | Burst | StaticBatch
 class Lengths(Struct, frozen=True):
     """Tokens of a request, independently for input and output: uniform in [(1 - spread) x nominal, nominal].
 
-    `stated`: as a workload says how they spread; then the nominal lengths are the means, and no request has more than
+    `stated`: the spread that a workload states; then the nominal lengths are the means, and no request has more than
     `most_tokens`, prompt and answer together.
     `prefixes`: what prompts share; turns and replayed requests have the stated lengths in order.
     """
@@ -92,7 +89,7 @@ class Lengths(Struct, frozen=True):
 
     @property
     def turns(self) -> int:
-        """Turns of a conversation; 1 where requests are none."""
+        """Turns of a conversation; 1 if requests are not turns."""
         return 1 if self.prefixes is None else self.prefixes.turns or 1
 
     @property
@@ -102,12 +99,12 @@ class Lengths(Struct, frozen=True):
 
     @property
     def longest_input(self) -> int:
-        """The most tokens that a prompt has."""
+        """Tokens of the longest prompt."""
         return self.input_tokens if self.stated is None else min(self.stated.longest[0], self.most_tokens)
 
     @property
     def longest_request(self) -> int:
-        """The most tokens that prompt and answer have together."""
+        """Tokens of the longest request, prompt and answer together."""
         if self.stated is None:
             return self.input_tokens + self.output_tokens
         return max(2, min(self.stated.longest_request, self.most_tokens))
@@ -124,15 +121,15 @@ class Statistics(Struct, frozen=True):
 
     @classmethod
     def constant(cls, seconds: float) -> Statistics:
-        """Those of requests that all take as long."""
+        """Statistics of requests that all take `seconds`."""
         return cls(seconds, seconds, seconds, seconds, seconds)
 
     def shifted(self, seconds: float) -> Statistics:
-        """Those of requests that each take so much longer, or shorter, but no less than nothing."""
+        """Statistics of requests that each take `seconds` longer (if negative: shorter), but at least 0."""
         return Statistics(*(max(0.0, getattr(self, name) + seconds) for name in self.__struct_fields__))
 
     def in_ms(self) -> dict[Statistic, float]:
-        """Each by its name, in milliseconds."""
+        """Each statistic by name, in milliseconds."""
         seconds: dict[Statistic, float] = {
             "mean": self.mean, "p50": self.p50, "p90": self.p90, "p95": self.p95, "p99": self.p99
         }  # fmt: skip
@@ -143,13 +140,13 @@ class ServingTimes(Struct, frozen=True):
     """What the users of a deployment see under a load.
 
     `output_tokens_per_s` is that of the whole run over all replicas; `running` the mean number of requests in decode on
-    all of them. `prefill_share` is the part of the time in which steps carry prompts. `preemptions` counts requests put
-    back for want of cache. `without_line` is the share of an open loop's last third of requests before which nobody
-    waited.
-    Where prompts share beginnings: the share of their tokens that caches had (`prefix_hit_share`), of all tokens the
-    share that came from memory of the host (`host_hit_share`), and how much of its cache a scheduler has filled, in use
-    or not, when a request comes (`cache_filled_share`).
-    TPOT of a request is (end - first token) / (output tokens - 1); all 0 where an answer is one token.
+    all of them. `prefill_share` is the share of the time in which steps carry prompts. `preemptions` counts requests
+    preempted for lack of cache. `without_line` is the share of an open loop's last third of requests before which
+    nobody waited.
+    If prompts share beginnings: the share of their tokens that caches had (`prefix_hit_share`), the share of all tokens
+    that came from host memory (`host_hit_share`), and how much of its cache a scheduler has filled, in use or not, when
+    a request comes (`cache_filled_share`).
+    TPOT of a request is (end - first token) / (output tokens - 1); all 0 if answers have one token.
     """
 
     ttft: Statistics
@@ -172,5 +169,5 @@ class ServingTimes(Struct, frozen=True):
 
     @property
     def is_settled(self) -> bool:
-        """Whether a longer run would say the same of `saturated`: now and then nobody waits."""
+        """Whether a longer run would give the same `saturated`: often enough nobody waits."""
         return self.without_line >= _SETTLED_SHARE

@@ -1,4 +1,4 @@
-"""How long the next step of a simulated replica takes, and how many steps of decode nothing interrupts."""
+"""How long the next step of a simulated replica takes, and how many decode steps run without an interruption."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .state import NO_EVENT, Batch, Replica
 
 
 def time_batch(replica: Replica, batch: Batch, chunks_s: float) -> None:
-    """The time of the batch's step by itself; the attention of its chunks takes `chunks_s`."""
+    """Set the time of the batch's step by itself; the attention of its chunks takes `chunks_s`."""
     batch.first_s = batch.growth_s = 0.0
     if batch.tokens == 0:
         return
@@ -38,7 +38,7 @@ def time_batch(replica: Replica, batch: Batch, chunks_s: float) -> None:
 
 
 def fill_prices(replica: Replica, count: int) -> None:
-    """Fill in the prices (s) of `count` requests that decode."""
+    """Fill in the prices (s) of `count` decoding requests."""
     step, prices = replica.step, replica.prices
     if count > 0:
         place = position(step.sequences, count)
@@ -52,8 +52,8 @@ def fill_prices(replica: Replica, count: int) -> None:
 
 
 def time_step(replica: Replica) -> None:
-    """The time of the next step: that of the batch which needs the longest by itself, of a pipeline's stages, or of
-    the host of a group.
+    """Set the time of the next step: that of the slowest batch by itself, of a pipeline's stages, or of a group's host,
+    whichever is longest.
     """
     step = replica.step
     met_s = met_time(step, -(-replica.tokens // replica.rules.batches)) if len(step.met_s) > 0 else 0.0
@@ -75,10 +75,10 @@ def time_step(replica: Replica) -> None:
 
 
 def enter_pipeline(replica: Replica) -> None:
-    """Begin when the last step's prompts are out of the pipeline, or those of this one come out after them.
+    """Delay the step until the last step's prompts are out of the pipeline, or this step's come out after them.
 
-    Where all batches are prompts alone, nothing waits for a token: stages are busy without a gap, and the step ends
-    when the slowest is done with the last batch, which has then some way to go.
+    If all batches are only prompts, nothing waits for a token: stages are busy without a gap, and the step ends when
+    the slowest stage is done with the last batch, which then still has stages to pass.
     """
     beyond_s = (1.0 - replica.step.slowest_share) * replica.pace_s
     replica.alone = True
@@ -93,7 +93,7 @@ def enter_pipeline(replica: Replica) -> None:
 
 
 def queue_in_pipeline(replica: Replica) -> None:
-    """Let batches follow each other through the slowest stage, which sets the pace where that takes longer."""
+    """Let batches follow each other through the slowest stage, which sets the pace if that takes longer."""
     share = replica.step.slowest_share
     for group in replica.groups:
         queued_s = queued_growth_s = longest_s = 0.0
@@ -107,7 +107,7 @@ def queue_in_pipeline(replica: Replica) -> None:
 
 
 def steps_to_take(replica: Replica) -> int:
-    """How many steps to take in one go: 1 with prompts in it, else up to the next event or arrival that matters."""
+    """How many steps to take in one go: 1 with prompts in it, else up to the next relevant event or arrival."""
     steps = 1 if replica.chunks > 0 else steps_to_event(replica)
     until_s = replica.pending[0] - replica.now
     if steps > 1 and until_s < math.inf and may_join(replica):
@@ -118,7 +118,7 @@ def steps_to_take(replica: Replica) -> int:
 
 
 def steps_to_event(replica: Replica) -> int:
-    """How many steps of decode pass until a cache is full, something is due, or another batch sets the pace."""
+    """How many decode steps pass until a cache is full, an event is due, or another batch sets the pace."""
     steps = NO_EVENT
     if not replica.rules.reserves_output:
         for group in replica.groups:
@@ -136,20 +136,20 @@ def steps_to_event(replica: Replica) -> int:
 
 
 def may_join(replica: Replica) -> bool:
-    """Whether the next to arrive could change a step: of several groups it depends on how full they are then."""
+    """Whether the next arrival could change a step; with several groups always, since its group is not known yet."""
     first = replica.groups[0]
     return len(replica.groups) > 1 or (first.admitted == len(first.line) and first.running < replica.slots)
 
 
 def steps_to_reach(duration_s: float, first_s: float, growth_s: float) -> int:
-    """How many steps, each `growth_s` longer than the one before, last at least `duration_s`; 1 or more.
+    """How many steps, each `growth_s` longer than the one before, last at least `duration_s`; at least 1.
 
-    So many that floats no longer tell one from the next may be a little off.
+    Counts so large that floats cannot represent each may be a little off.
     """
     half = first_s - 0.5 * growth_s
     closed_form = 2.0 * duration_s / (half + math.sqrt(half * half + 2.0 * growth_s * duration_s))
     steps = max(1, math.ceil(min(closed_form, float(NO_EVENT))))
-    # The closed form can be one off where it falls between two floats.
+    # The closed form can be off by one through rounding.
     if steps > 1 and (steps - 1) * (first_s + 0.5 * growth_s * (steps - 2)) >= duration_s:
         steps -= 1
     if steps * (first_s + 0.5 * growth_s * (steps - 1)) < duration_s:

@@ -1,4 +1,4 @@
-"""Replicas that only prefill: prompts in line for them, the passes that can begin, and what caches have of them."""
+"""Replicas that only prefill: prompts in line for them, the passes that can begin, and their prefix caches."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from .costs import StepColumns, chunk_time, pass_time
 from .records import Requests
 from .state import GivenPrefixes
 
-# Seconds of prompts, each (cached, to compute), that go through passes together.
+# Seconds by the prompts, each (cached, to compute), that go through passes together.
 PassTimes = dict[tuple[tuple[int, int], ...], float]
 
 
 class Pass(Struct, frozen=True):
-    """Prompts that go through a prefill replica together, and what that takes (s)."""
+    """Prompts that go through a prefill replica together, and the seconds that this takes."""
 
     server: PrefillServer
     batch: list[int]
@@ -26,7 +26,7 @@ class Pass(Struct, frozen=True):
 class PrefillServer:
     """A replica with passes of up to `budget` tokens, of which `free` more can begin, and its cache.
 
-    `cached`: tokens of the cache that prompts in a pass use. Servers that are alike share `took`, empty at first.
+    `cached`: cache tokens that prompts in a pass use. Like servers share `pass_times`, empty at first.
     """
 
     def __init__(
@@ -36,16 +36,16 @@ class PrefillServer:
         requests: Requests,
         cache: GivenPrefixes,
         passes: int,
-        took: PassTimes,
+        pass_times: PassTimes,
     ) -> None:
-        """Nobody is there."""
-        self._step, self._budget, self._requests, self._took = step, budget, requests, took
+        """An idle server."""
+        self._step, self._budget, self._requests, self._pass_times = step, budget, requests, pass_times
         self.cache, self.free, self.cached = cache, passes, 0
 
     def begin(self, line: deque[int], most: int) -> Pass:
-        """Let at most so many prompts of `line`, as far as the budget goes, be in the next pass.
+        """Begin a pass with at most `most` prompts of `line`, as far as the budget goes.
 
-        It waits for blocks of theirs that come from memory of the host.
+        Its time includes loading their blocks from host memory.
         """
         batch: list[int] = []
         prompts: list[tuple[int, int]] = []
@@ -53,24 +53,24 @@ class PrefillServer:
         while line and len(batch) < most:
             request = line[0]
             tokens = self._requests.inputs[request]
-            found = self.cache.found(request, tokens, self.cached)
-            if batch and tokens - found > room:
+            hit_tokens = self.cache.found(request, tokens, self.cached)
+            if batch and tokens - hit_tokens > room:
                 break
-            room -= tokens - found
+            room -= tokens - hit_tokens
             batch.append(line.popleft())
-            prompts.append((found, tokens - found))
+            prompts.append((hit_tokens, tokens - hit_tokens))
             load_s += self.cache.load_s(request)
             self.cached += tokens - self.cache.in_use(request, tokens)
             self.cache.take(request, tokens)
         self.free -= 1
         key = tuple(prompts)
-        took = self._took.get(key)
-        if took is None:
-            took = self._took[key] = _seconds(self._step, prompts, self._budget)
-        return Pass(self, batch, load_s + took)
+        pass_s = self._pass_times.get(key)
+        if pass_s is None:
+            pass_s = self._pass_times[key] = _seconds(self._step, prompts, self._budget)
+        return Pass(self, batch, load_s + pass_s)
 
     def end(self, batch: Sequence[int]) -> None:
-        """A pass is over: its prompts go, and what was computed of them stays for others."""
+        """End a pass: its prompts leave, and their computed blocks stay for others."""
         self.free += 1
         for request in batch:
             tokens = self._requests.inputs[request]
@@ -79,13 +79,13 @@ class PrefillServer:
 
 
 class PrefillLine:
-    """Prompts that wait for whichever of `servers` can begin a pass next; of those that can, for the next in turn.
+    """Prompts that wait for any of `servers` that can begin a pass, taken in turn.
 
     `present`: requests that wait or are in a pass.
     """
 
     def __init__(self, servers: Sequence[PrefillServer]) -> None:
-        """Nobody waits."""
+        """An empty line."""
         self._servers, self._next = servers, 0
         self.waiting: deque[int] = deque()
         self.free = sum(server.free for server in servers)
@@ -93,28 +93,28 @@ class PrefillLine:
 
     @property
     def cached(self) -> int:
-        """Tokens that prompts in a pass use of all caches."""
+        """Tokens of all caches that prompts in a pass use."""
         return sum(server.cached for server in self._servers)
 
     def receive(self, request: int) -> None:
-        """A request takes its place."""
+        """Put a request in line."""
         self.waiting.append(request)
         self.present += 1
 
     def begin(self) -> Pass | None:
-        """The next pass; `None` where nobody waits or no pass can begin."""
+        """Begin the next pass; `None` if no request waits or no pass can begin."""
         if not self.free or not self.waiting:
             return None
         while not self._servers[self._next].free:
             self._next = (self._next + 1) % len(self._servers)
-        # Passes that can begin share what waits: none takes what another could begin at once.
+        # Passes that can begin share the waiting prompts: none takes what another could begin now.
         begun = self._servers[self._next].begin(self.waiting, -(-len(self.waiting) // self.free))
         self._next = (self._next + 1) % len(self._servers)
         self.free -= 1
         return begun
 
     def end(self, done: Pass) -> None:
-        """A pass of one of the servers is over."""
+        """End a pass of one of the servers."""
         done.server.end(done.batch)
         self.free += 1
         self.present -= len(done.batch)

@@ -1,8 +1,8 @@
-"""The prefix cache of a scheduler: which blocks of prompts it holds, which are in use, and which give way first.
+"""The prefix cache of a scheduler: which blocks of prompts it holds, which are in use, and which are evicted first.
 
-Prompts are paths in a tree whose nodes are stretches of blocks that are always asked for together, so that a node has
-one age and all that is said of blocks is said of nodes. As vLLM's `BlockPool` keeps them: what a request has computed
-stays when it is gone, until another one needs the room; the oldest goes first, of one request the end before the start.
+Prompts are paths in a tree whose nodes are stretches of blocks that are always requested together, so that a node has
+one age, and blocks are tracked by node. As in vLLM's `BlockPool`, the blocks of a finished request stay until another
+needs the room; the oldest go first, within a request the end before the start.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .state import GivenPrefixes
 
 
 class PrefixTree:
-    """Beginnings of prompts in blocks of `block_tokens`: a node has those from `starts` to `ends` behind its parent."""
+    """Beginnings of prompts in blocks of `block_tokens`: a node has blocks `starts` to `ends` behind its parent."""
 
     def __init__(self, block_tokens: int) -> None:
         """No prompt yet."""
@@ -23,13 +23,13 @@ class PrefixTree:
         self.starts: list[int] = []
         self.ends: list[int] = []
         self.parents: list[int] = []
-        # The path that was asked for last: all caches are asked for that of a request that comes.
+        # The last requested path, since all caches are asked for the path of each request.
         self._asked: tuple[int, list[int]] = (-1, [])
 
     def add(self, other: int, shared_tokens: int, tokens: int) -> int:
-        """The node of a request of `tokens`, of which the first `shared_tokens` are those of the path to `other`.
+        """Add a request of `tokens`, whose first `shared_tokens` are those of the path to `other`; returns its node.
 
-        Only whole blocks are shared. Where the path goes on beyond them, the node that does is cut in two.
+        Only whole blocks are shared. A node that extends beyond them is cut in two.
         """
         shared = 0 if other < 0 else min(shared_tokens // self.block_tokens, self.ends[other])
         node = other
@@ -42,7 +42,7 @@ class PrefixTree:
         return self._append(node, shared, max(shared, tokens // self.block_tokens))
 
     def go_on(self, leaf: int, shared_tokens: int, tokens: int) -> int:
-        """As `add`, for the one request that follows the one of `leaf`, which is over, and asks for all that it had."""
+        """As `add`, for the only request that continues the finished one of `leaf` and repeats all of it."""
         if shared_tokens // self.block_tokens < self.ends[leaf]:
             return self.add(leaf, shared_tokens, tokens)
         self.ends[leaf] = max(self.ends[leaf], tokens // self.block_tokens)
@@ -69,11 +69,11 @@ class PrefixTree:
 
 
 class PrefixCache(GivenPrefixes):
-    """What one scheduler's cache of `kv_tokens` holds of the prompts of a run.
+    """The prompts of a run in one scheduler's cache of `kv_tokens`.
 
-    `leaves`: the node of each request; `hits`: tokens that it found when it was let in first, -1 before;
-    `ended`: those that are done, in order. `held`: blocks of a node that are there, from its start on; `pins`: running
-    requests that use it; `free`: nodes that none does, the oldest first. `host`: memory beside it that keeps more.
+    By request: `leaves` has its node, `hits` the tokens cached when it was first admitted (-1 before). `ended`:
+    finished requests in order. By node: `held` has its cached blocks, from its start on, `pins` the running requests
+    that use it. `free`: nodes that none uses, the oldest first. `host`: host memory for more blocks.
     """
 
     def __init__(
@@ -102,29 +102,29 @@ class PrefixCache(GivenPrefixes):
         self.free_blocks = 0
 
     def found(self, request: int, goal: int, used: int) -> int:
-        """Whole blocks of the first `goal` tokens that are there, in tokens; the last token is always computed."""
+        """Tokens in whole cached blocks of the first `goal` tokens; the last token is always computed."""
         self.give_way(used)
         most = (goal - 1) // self._block
-        blocks, loaded = self._there(self._path(request), most)
+        blocks, loaded = self._cached_blocks(self._path(request), most)
         if blocks > most:
             loaded = max(0, loaded - (blocks - most))
             blocks = most
         self._last_found, self._last_loaded = blocks * self._block, loaded * self._block
         return self._last_found
 
-    def _there(self, path: Sequence[int], most: int) -> tuple[int, int]:
-        """Blocks from the first on that are here or in the host's memory, `most` or a node's more; those of the host.
+    def _cached_blocks(self, path: Sequence[int], most: int) -> tuple[int, int]:
+        """Number of leading blocks on the GPU or in host memory (search stops at `most`), and of those from the host.
 
-        What is there alone lies behind what is here, for the end of a prompt gives way before its start.
+        Blocks in host memory alone follow those on the GPU, since the end of a prompt is evicted before its start.
         """
         ends, held = self._ends, self.held
         spans: Mapping[int, tuple[int, int]] = {} if self.host is None else self.host.spans
         blocks = loaded = 0
         for node in path:
-            here = held.get(node, 0)
-            blocks += here
+            on_gpu = held.get(node, 0)
+            blocks += on_gpu
             if self.host is not None and blocks < ends[node] and node in spans:
-                more = self.host.beyond(node, here)
+                more = self.host.beyond(node, on_gpu)
                 loaded += more
                 blocks += more
             if blocks < ends[node] or blocks >= most:
@@ -132,11 +132,11 @@ class PrefixCache(GivenPrefixes):
         return blocks, loaded
 
     def load_s(self, request: int) -> float:
-        """Seconds in which what was just found of a request comes from memory of the host."""
+        """Seconds to load the blocks that the last call of `found` had in host memory."""
         return 0.0 if self.host is None else self._last_loaded * self.host.memory.s_per_token
 
     def in_use(self, request: int, goal: int) -> int:
-        """Tokens of the request's prompt that running requests hold."""
+        """Tokens of the request's prompt that running requests already use."""
         blocks = 0
         for node in self._path(request):
             if node not in self.pins:
@@ -145,7 +145,7 @@ class PrefixCache(GivenPrefixes):
         return blocks * self._block
 
     def take(self, request: int, goal: int) -> None:
-        """Let a request in whose first `goal` tokens are in the cache before another one is let in."""
+        """Admit a request whose first `goal` tokens are in the cache before another is admitted."""
         starts, ends, held, pins = self._starts, self._ends, self.held, self.pins
         host = self._takes_evicted
         filled = goal // self._block
@@ -154,11 +154,11 @@ class PrefixCache(GivenPrefixes):
                 pins[node] += 1
                 continue
             pins[node] = 1
-            here = held.get(node, 0)
-            if here > 0:
+            on_gpu = held.get(node, 0)
+            if on_gpu > 0:
                 del self.free[node]
-                self.free_blocks -= here
-            held[node] = max(here, min(ends[node], filled) - starts[node])
+                self.free_blocks -= on_gpu
+            held[node] = max(on_gpu, min(ends[node], filled) - starts[node])
             if host is not None:
                 host.come_back(node)
         if self._hits[request] < 0:
@@ -167,16 +167,16 @@ class PrefixCache(GivenPrefixes):
                 self.host.loaded[request] = self._last_loaded
 
     def give_back(self, request: int, size: int, computed: int, used: int) -> int:
-        """Let a request go: what it has `computed` stays, and is the last to give way, of it the end first."""
+        """Release a request: what it has `computed` stays and is evicted last, the end first; returns freed tokens."""
         self.give_way(used)
         starts, ends, pins, host = self._starts, self._ends, self.pins, self._takes_computed
         filled = computed // self._block
-        kept = 0
+        shared = 0
         for node in reversed(self._path(request)):
             start, end = starts[node], ends[node]
             if pins[node] > 1:
                 pins[node] -= 1
-                kept += end - start
+                shared += end - start
                 continue
             del pins[node]
             blocks = min(end, filled) - start
@@ -188,14 +188,14 @@ class PrefixCache(GivenPrefixes):
                     host.computed(node, blocks)
             else:
                 del self.held[node]
-        return size - kept * self._block
+        return size - shared * self._block
 
     def filled(self, used: int) -> float:
-        """The share of the cache that holds something where running requests use so many tokens."""
+        """The share of the cache that is filled when running requests use `used` tokens."""
         return min(1.0, (used + self.free_blocks * self._block) / self._kv_tokens)
 
     def forget(self, request: int) -> None:
-        """The request is done."""
+        """Record that the request is done."""
         del self._paths[request]
         self._ended.append(request)
 
@@ -204,33 +204,33 @@ class PrefixCache(GivenPrefixes):
         return self._tree.path(self._leaves[request])
 
     def holds(self, node: int) -> bool:
-        """Whether blocks of a node are here, but for what gives way when there is no room."""
+        """Whether blocks of a node are cached, not counting pending evictions."""
         return node in self.held or (self.host is not None and node in self.host.spans)
 
     def start_of(self, node: int) -> int:
-        """Tokens of a path before a node."""
+        """Tokens of the path before a node."""
         return self._starts[node] * self._block
 
     def match(self, path: Sequence[int], used: int) -> int:
-        """Tokens of whole blocks on a path that are here."""
+        """Tokens in leading cached blocks of a path."""
         if self.free_blocks * self._block > self._kv_tokens - used:
             self.give_way(used)
         ends, held, host = self._ends, self.held, self.host
         blocks = 0
-        # `_there` without its limit, written out: each cache is asked for the prompt of every request.
+        # `_cached_blocks` without its limit, inlined for speed: each cache is asked for every request.
         for node in path:
-            here = held.get(node, 0)
-            blocks += here
+            on_gpu = held.get(node, 0)
+            blocks += on_gpu
             if blocks < ends[node]:
                 if host is None or node not in host.spans:
                     break
-                blocks += host.beyond(node, here)
+                blocks += host.beyond(node, on_gpu)
                 if blocks < ends[node]:
                     break
         return blocks * self._block
 
     def give_way(self, used: int) -> None:
-        """Let go, the oldest first, of what there is no room for where running requests use so many tokens."""
+        """Evict, oldest first, what there is no room for when running requests use `used` tokens."""
         if self.free_blocks * self._block <= self._kv_tokens - used:
             return
         room = max(0, self._kv_tokens - used) // self._block
@@ -238,12 +238,12 @@ class PrefixCache(GivenPrefixes):
         while self.free_blocks > room:
             node = next(iter(self.free))
             blocks = self.held[node]
-            gone = min(blocks, self.free_blocks - room)
-            self.free_blocks -= gone
+            dropped = min(blocks, self.free_blocks - room)
+            self.free_blocks -= dropped
             if host is not None:
-                host.evicted(node, blocks - gone, blocks)
-            if gone < blocks:
-                self.held[node] = blocks - gone
+                host.evicted(node, blocks - dropped, blocks)
+            if dropped < blocks:
+                self.held[node] = blocks - dropped
             else:
                 del self.free[node], self.held[node]
 

@@ -1,4 +1,4 @@
-"""What steps of a simulated replica bring about: tokens, first answers, ends."""
+"""Effects of the steps of a simulated replica: tokens, first answers, ends."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from .state import DONE, OUTGROWN, Batch, Group, Replica
 
 
 def advance(replica: Replica, steps: int) -> None:
-    """Let time go by, and each that decodes make a token in each of `steps`."""
+    """Advance time by `steps`, in each of which every decoding request generates a token."""
     rules = replica.rules
-    took = steps * (replica.first_s + 0.5 * replica.growth_s * (steps - 1))
-    replica.now += took
+    elapsed_s = steps * (replica.first_s + 0.5 * replica.growth_s * (steps - 1))
+    replica.now += elapsed_s
     if replica.chunks > 0:
-        replica.prefill_s += took
+        replica.prefill_s += elapsed_s
     if rules.group_wait > 0:
         replica.waited = 0 if replica.asking == rules.groups else (replica.waited + steps) % rules.group_wait
     running = 0
@@ -23,11 +23,11 @@ def advance(replica: Replica, steps: int) -> None:
         for batch in group.batches:
             if batch.decoding > 0:
                 decode(replica, group, batch, steps)
-    replica.decoding_s += running * took
+    replica.decoding_s += running * elapsed_s
 
 
 def decode(replica: Replica, group: Group, batch: Batch, steps: int) -> None:
-    """Let each that decodes in the batch make so many tokens."""
+    """Let each decoding request of the batch generate `steps` tokens."""
     moved = steps * batch.decoding
     batch.tick += steps
     batch.context += moved
@@ -39,9 +39,9 @@ def decode(replica: Replica, group: Group, batch: Batch, steps: int) -> None:
 
 
 def give_first_tokens(replica: Replica) -> None:
-    """Let prompts that are whole now have their next token; they decode from the next step on.
+    """Give prompts that are now complete their next token; they decode from the next step on.
 
-    Through a pipeline a prompt alone is on its way as long as its batch; else chunks of one follow each other from
+    In a pipeline with only prompts, a prompt leaves when its batch does; otherwise its chunks follow each other from
     stage to stage.
     """
     for group in replica.groups:
@@ -59,7 +59,7 @@ def give_first_tokens(replica: Replica) -> None:
 
 
 def join(replica: Replica, group: Group, batch: Batch, request: int, time: float) -> None:
-    """Let `request`, whose prompt is whole and yields a token at `time`, decode in the batch."""
+    """Let `request`, whose prompt is complete and yields a token at `time`, decode in the batch."""
     inputs, outputs = replica.inputs[request], replica.outputs[request]
     window, tick = replica.window, batch.tick
     token = replica.made[request] + 1
@@ -82,7 +82,7 @@ def join(replica: Replica, group: Group, batch: Batch, request: int, time: float
 
 
 def meet_events(replica: Replica) -> None:
-    """Let happen what is due: contexts outgrow the window, requests end."""
+    """Apply due events: contexts outgrow the window, requests end."""
     for group in replica.groups:
         for batch in group.batches:
             while batch.events[0][0] <= batch.tick:
@@ -95,7 +95,7 @@ def meet_events(replica: Replica) -> None:
 
 
 def end(replica: Replica, group: Group, batch: Batch, request: int) -> None:
-    """Take `request`, which is whole, out of the replica; where there are more, its user sends one after a pause."""
+    """Remove the finished `request`; if more remain, its user sends one after a pause."""
     seen = replica.seen
     take_out(replica, group, batch, request, replica.inputs[request] + replica.outputs[request])
     group.prefixes.forget(request)

@@ -1,4 +1,4 @@
-"""What a run of the simulation is given and what it fills in, in the types that numba takes."""
+"""Inputs and outputs of a simulation run, in types that numba accepts."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ MIXED, PREFILL_FIRST, WHOLE = 0, 1, 2
 
 
 class Rules(NamedTuple):
-    """`Policy` in numbers; `most_events` bounds the work, `group_wait` is 0 where nothing waits for other groups."""
+    """`Policy` as numbers; `most_events` bounds the work, `group_wait` is 0 if prompts do not wait for other groups."""
 
     mode: int
     token_budget: int
@@ -23,9 +23,9 @@ class Rules(NamedTuple):
 
 
 class Requests(NamedTuple):
-    """Tokens of each request; those of its prompt already cached; the pause in s after it; arrivals in s of the first.
+    """By request: tokens, cached prompt tokens, the pause in s after it; `arrivals`: times in s of the first ones.
 
-    Where there are fewer arrivals than requests, the end of a request and the pause after it bring the next one.
+    If there are fewer arrivals than requests, each later one comes after the end of a request and its pause.
     """
 
     inputs: Sequence[int]
@@ -36,9 +36,9 @@ class Requests(NamedTuple):
 
 
 class Seen(NamedTuple):
-    """What `run` fills in, by request: when it arrived, first showed something, and was done (s); its place in line.
+    """Filled in by `run`, by request: when it arrived, showed its first token, and was done (s); its place in line.
 
-    `ahead` are those of its group who waited to be let in when it came.
+    `ahead`: requests of its group that waited for admission when it came.
     """
 
     arrived: MutableSequence[float]
@@ -48,12 +48,12 @@ class Seen(NamedTuple):
 
     @classmethod
     def blank(cls, count: int) -> Seen:
-        """That of so many requests, to be filled in."""
+        """Zeros for `count` requests, to be filled in."""
         return cls(*([0.0] * count for _ in cls._fields))
 
 
 class Totals(NamedTuple):
-    """Requests done, and put back; seconds: end, with prompts in the step, sum over decoding requests."""
+    """Requests done and preempted; seconds: end of the run, with prompts in the step, sum over decoding requests."""
 
     finished: int
     end_s: float

@@ -1,7 +1,7 @@
 """Several equal replicas that share a load: one of them stands for all, two where the load does not divide evenly.
 
-Users stay with their replica and requests are dealt in turn, which is what a router of least load does with requests
-that are alike. Nothing is simulated twice.
+Users stay with their replica and requests are dealt in turn, as a least-load router does with like requests. Nothing is
+simulated twice.
 """
 
 from __future__ import annotations
@@ -20,31 +20,31 @@ from .together import simulate_together
 
 
 class Share(Struct, frozen=True):
-    """What one replica gets, and how many of them get as much."""
+    """The load of one replica, and how many replicas get the same."""
 
     arrivals: Arrivals
     replicas: int
 
 
 def shares_of(arrivals: Arrivals, replicas: int) -> tuple[Share, ...]:
-    """The load dealt over `replicas`; those that get nothing are left out.
+    """The load dealt over `replicas`, without those that get nothing.
 
-    An open loop is cut to the same number of requests for each replica, so that all see the whole stretch of time.
-    Raises InputError where there is no replica or no request.
+    Each replica gets the same number of requests of an open loop, so that all see the whole time span.
+    Raises InputError: there is no replica or no request.
     """
     if replicas < 1:
         raise InputError(f"replicas is {replicas}; it must be 1 or more")
     requests = requests_in(arrivals)
     if isinstance(arrivals, OpenLoop):
         used = min(replicas, requests)
-        one = replace(
+        per_replica = replace(
             arrivals,
             rate_per_s=arrivals.rate_per_s / used,
             requests=-(-requests // used),
             one_of=arrivals.one_of * used,
             warmup=arrivals.warmup // used,
         )
-        return (Share(one, used),)
+        return (Share(per_replica, used),)
     whole = arrivals.users if isinstance(arrivals, ClosedLoop) else requests
     least, more = divmod(whole, replicas)
     parts = ((least + 1, more), (least, replicas - more))
@@ -66,7 +66,7 @@ def simulate_replicas(
 ) -> ServingTimes:
     """What the users of `replicas` engines with the same steps see together.
 
-    Means include the start-up burst of a closed loop, as published ones do, and leave out the warm-up of an open one.
+    Means include the start-up burst of a closed loop, as published means do, but not the warm-up of an open one.
     Raises InputError as `outcome_of_run` does.
     """
     if lengths.prefixes is not None:

@@ -1,4 +1,4 @@
-"""Which scheduler gets a request, where several share a load: what routers and balancers in front of servers do."""
+"""Which of several schedulers gets a request, as routers and balancers in front of servers decide."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from msgspec import Struct
 from ...plan.prefixes import Routing
 from .prefix_cache import PrefixCache
 
-# SGLang's router (`--policy cache_aware`; the guide to load balancing in lightseekorg/smg): by the longest match where
-# it is at least this share of the prompt; by load where it is not, or where the busiest has so many requests more than
-# the idlest, and so many times as many.
+# SGLang's router (`--policy cache_aware`; the guide to load balancing in lightseekorg/smg): by the longest match if it
+# is at least this share of the prompt; by load if it is not, or if the busiest has more requests than the idlest by
+# both this number and this factor.
 _LEAST_MATCH, _MOST_AHEAD, _MOST_TIMES = 0.3, 64, 1.5
 
 
 class Scheduler(Protocol):
-    """Whoever takes requests: so many are `present`, waiting or not, and use `cached` tokens of its cache."""
+    """A taker of requests: `present` are there, waiting or not, and use `cached` tokens of its cache."""
 
     @property
     def present(self) -> int:
-        """Requests of it."""
+        """Requests that wait or run here."""
         ...
 
     @property
     def cached(self) -> int:
-        """Tokens."""
+        """Cache tokens in use."""
         ...
 
 
@@ -34,7 +34,7 @@ S = TypeVar("S", bound=Scheduler)
 
 
 class Target(Struct, Generic[S], frozen=True):
-    """A scheduler that requests can go to: its replica by number, itself, its cache where prompts share anything."""
+    """A scheduler that requests can go to: the number of its replica, itself, its cache if prompts share beginnings."""
 
     replica: int
     scheduler: S
@@ -42,16 +42,16 @@ class Target(Struct, Generic[S], frozen=True):
 
 
 class Router(Generic[S]):
-    """Deals requests to `targets` as `routing` says; of targets that are alike, to the next one in turn."""
+    """Deals requests to `targets` by `routing`; ties go to the next target in turn."""
 
     def __init__(self, routing: Routing, targets: Sequence[Target[S]]) -> None:
-        """Nothing is dealt yet."""
+        """A router that has dealt nothing yet."""
         self._routing, self._targets, self._last = routing, targets, -1
         self._caches = [target.cache for target in targets if target.cache is not None]
         self._went_to: dict[int, int] = {}
 
     def choose(self, request: int, before: int, tokens: int) -> Target[S]:
-        """The target of a request with a prompt of `tokens`, the turn after `before` (below 0: of a new one)."""
+        """The target of a request with a prompt of `tokens`, the turn after request `before` (negative: after none)."""
         place = self._place(request, before, tokens)
         if self._routing == "sticky":
             self._went_to[request] = place
@@ -66,7 +66,7 @@ class Router(Generic[S]):
         if self._routing == "sticky" and before >= 0:
             return self._went_to.pop(before)
         if self._routing == "prefix_aware":
-            return self._of_longest_match(request, tokens)
+            return self._longest_match(request, tokens)
         return self._least_loaded()
 
     def _least_loaded(self) -> int:
@@ -80,30 +80,29 @@ class Router(Generic[S]):
                 best, fewest = place, present
         return best
 
-    def _of_longest_match(self, request: int, tokens: int) -> int:
+    def _longest_match(self, request: int, tokens: int) -> int:
         present = [target.scheduler.present for target in self._targets]
         least, most = min(present), max(present)
         if most - least <= _MOST_AHEAD or most <= _MOST_TIMES * least:
-            found = self._matches(self._caches[0].path_of(request))
-            longest = max(found)
+            matches = self._matches(self._caches[0].path_of(request))
+            longest = max(matches)
             if longest >= _LEAST_MATCH * tokens:
-                if found.count(longest) == 1:
-                    return found.index(longest)
-                alike = [place for place, there in enumerate(found) if there == longest]
+                if matches.count(longest) == 1:
+                    return matches.index(longest)
+                alike = [place for place, match in enumerate(matches) if match == longest]
                 return min(alike, key=lambda place: (present[place], (place - self._last - 1) % len(present)))
         return self._least_loaded()
 
     def _matches(self, path: Sequence[int]) -> list[int]:
-        """Of each target the tokens of a path that it has; 0 of one that cannot have the most.
+        """For each target the cached tokens of a path; 0 for one that cannot have the most.
 
-        Whoever has a part of a node has all before it. So nearly always only the one that served the turn before is
-        looked at.
+        A cache with a part of a node has all before it, so usually only the target of the previous turn is examined.
         """
-        found = [0] * len(self._targets)
+        matches = [0] * len(self._targets)
         for node in reversed(path):
             for place, cache in enumerate(self._caches):
-                if found[place] == 0 and cache.holds(node):
-                    found[place] = cache.match(path, self._targets[place].scheduler.cached)
-            if max(found) > self._caches[0].start_of(node):
+                if matches[place] == 0 and cache.holds(node):
+                    matches[place] = cache.match(path, self._targets[place].scheduler.cached)
+            if max(matches) > self._caches[0].start_of(node):
                 break
-        return found
+        return matches

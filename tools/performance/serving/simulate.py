@@ -1,7 +1,7 @@
 """Serving under load: what users of one replica see, by simulating every request of a run.
 
-The load is drawn once from fixed streams, so that two plans meet the same requests and a result never changes between
-runs. What has no answer (a prompt that the cache cannot hold, a run without end) is an InputError that names the field.
+The load is drawn from fixed streams, so that plans get the same requests and results never change between runs. An
+impossible run (a prompt that the cache cannot hold, a run without end) is an InputError that names the field.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .records import Seen, Totals
 from .step_table import StepTable
 from .summary import Outcome, latencies_of
 
-# Whether requests pile up shows in those of an open loop that come after this share of them.
+# Whether requests of an open loop pile up is judged by those after this share of them.
 _LATE = 2 / 3
 
 
 def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Outcome:
-    """What the users of one replica see, request by request.
+    """What the users of one replica see, by request.
 
-    Raises InputError, which names the field, where the engine could not serve the load or the run would have no end.
+    Raises InputError, which names the field, if the engine cannot serve the load or the run would have no end.
     """
     checkpoint()
     inputs = inputs_of(table, policy, arrivals, lengths)
@@ -33,13 +33,13 @@ def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths
     seen = Seen.blank(count)
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     if isinstance(arrivals, StaticBatch):
-        # Nobody sees anything before the whole batch is prefilled.
+        # First tokens appear when the whole batch is prefilled.
         seen.first[:] = [max(seen.first)] * count
     return outcome_of(inputs, seen, totals, arrivals)
 
 
 def warmup_of(arrivals: Arrivals) -> int:
-    """Requests of the start that count for no latency. Raises InputError where none would be left."""
+    """Number of first requests that count for no latency. Raises InputError: no other would remain."""
     warmup = arrivals.warmup if isinstance(arrivals, OpenLoop) else 0
     if isinstance(arrivals, OpenLoop) and not 0 <= warmup < arrivals.requests:
         raise InputError(f"OpenLoop.warmup is {warmup}; it must be less than the {arrivals.requests} requests")
@@ -47,7 +47,7 @@ def warmup_of(arrivals: Arrivals) -> int:
 
 
 def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, arrivals: Arrivals) -> Outcome:
-    """What `core.run` filled in, as users count it. Raises InputError where the run was cut off."""
+    """The results of `core.run` as users see them. Raises InputError: the run was cut off."""
     count = len(inputs.requests.inputs)
     if totals.finished < count:
         raise InputError(
@@ -68,10 +68,10 @@ def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, arrivals: Arrivals) -
 
 
 def without_line(arrivals: Arrivals, *lines: Sequence[float]) -> float:
-    """The share of an open loop's last requests before which nobody waited: none where more come than are served.
+    """The share of an open loop's last requests before which nobody waited; 0 if more come than are served.
 
-    Of several `lines` that of the one with the least; 1 of a closed loop, whose users wait for each other, and of a
-    burst. `lines`: how many were before each request.
+    `lines`: how many waited before each request; the smallest share of several lines counts. 1 for a burst and for a
+    closed loop, whose users wait for each other.
     """
     if not isinstance(arrivals, OpenLoop):
         return 1.0

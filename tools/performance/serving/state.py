@@ -1,7 +1,7 @@
 """The state of a simulated replica: attention groups, the batches of each, and what all of them share.
 
-Classes and functions of the simulation are in the subset of Python that numba compiles (`tools/fidelity/compiled.py`
-does): attributes are annotated, and an empty list is a multiple of one that says of what it is.
+Classes and functions of the simulation use the subset of Python that numba compiles (`tools/fidelity/compiled.py`):
+attributes are annotated, and an empty list is written as `[value] * 0` to give its type.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ OUTGROWN, DONE = 0, 1
 
 
 class Batch:
-    """Requests that decode together, with chunks of prompts: one of those that a group's pipeline has at work.
+    """Requests that decode together, with chunks of prompts: one of the batches in a group's pipeline.
 
-    `tick` counts its decode steps: all its requests advance together, so that what happens to one is due at a tick.
+    `tick` counts its decode steps; its requests advance together, so events are due at ticks.
     `events`: a heap of (tick, kind, request); `entered`: requests in order of admission, some of them gone.
     `running` requests have `context` tokens in the cache, of which `windowed` are inside the window; `growing` of them
     have not outgrown it.
-    Of its next step: `decoding` requests and `chunks` of prompts, `tokens` in all; `first_s` is what it takes this
-    batch by itself, `growth_s` what each further one adds; `out_s` after its start it is out of the last stage.
-    `ready`: prompts that get whole in it, each with the number of batches before that hold a part of it.
-    `settled`: it decodes and had no event since, so that nothing of the step changes but the time.
+    Next step: `decoding` requests and `chunks` of prompts, `tokens` in all; `first_s` is its time for this batch alone,
+    `growth_s` what each further step adds; `out_s` after its start the batch is out of the last stage.
+    `ready`: prompts that it completes, each with the number of earlier batches that hold a part of it.
+    `settled`: it decodes and had no event since, so that only the time of the step changes.
     """
 
     tick: int
@@ -49,7 +49,7 @@ class Batch:
     settled: bool
 
     def __init__(self) -> None:
-        """Nothing runs."""
+        """An empty batch."""
         self.tick = self.running = self.context = self.windowed = self.growing = 0
         self.events = [(NO_EVENT, 0, -1)]
         self.entered = [0] * 0
@@ -60,57 +60,57 @@ class Batch:
 
 
 class GivenPrefixes:
-    """What a group's cache has of prompts where that is given: nothing that another request has in use.
+    """A group's prefix cache with a fixed number of cached tokens per prompt, none of them in use by others.
 
-    `PrefixCache` has the same methods, and more, for prompts of which is known what they share.
+    `PrefixCache` has the same methods, and more, for prompts whose shared beginnings are known.
     """
 
     cached: Sequence[int]
 
     def __init__(self, cached: Sequence[int]) -> None:
-        """So many tokens of each prompt are `cached`."""
+        """A cache that has `cached` tokens of each prompt."""
         self.cached = cached
 
     def found(self, request: int, goal: int, used: int) -> int:
-        """Tokens of the first `goal` of a request that need not be computed, where requests use `used` of the cache."""
+        """Cached tokens among the first `goal` of a request, when requests use `used` tokens of the cache."""
         return self.cached[request]
 
     def load_s(self, request: int) -> float:
-        """Seconds in which what was just found of a request comes from memory of the host."""
+        """Seconds to load the blocks that the last call of `found` had in host memory."""
         return 0.0
 
     def in_use(self, request: int, goal: int) -> int:
-        """Tokens of these that others hold already, so that they take no more room."""
+        """Tokens of the first `goal` that other requests already use, so that they take no more room."""
         return 0
 
     def take(self, request: int, goal: int) -> None:
-        """Let a request in that has `goal` tokens to prefill."""
+        """Admit a request with `goal` tokens to prefill."""
 
     def give_back(self, request: int, size: int, computed: int, used: int) -> int:
-        """Let a request go that has `size` tokens, `computed` of them in the cache; by how many fewer are in use."""
+        """Release a request of `size` tokens, `computed` of them in the cache; returns how many fewer are in use."""
         return size
 
     def forget(self, request: int) -> None:
-        """A request that was let go is done for good."""
+        """Record that a released request is done."""
 
     def filled(self, used: int) -> float:
-        """The share of the cache that holds something where requests use so many tokens: not known."""
+        """The share of the cache that is filled when requests use `used` tokens; not known here."""
         return 0.0
 
 
 class Group:
-    """An attention group: its scheduler, its cache, and the prompt it is in the middle of.
+    """An attention group: its scheduler, its cache, and its prompt in progress.
 
-    `batches` are in the order of their numbers, in `turn` in that in which they are filled.
-    `line`: its requests in order, of which those from `admitted` on wait. Who is put back takes the last place before
-    them, which someone let in has left.
-    `prefixes`: what its cache has of prompts before they are computed.
-    `present`: requests that wait or are let in; `running`: those that decode, in all batches; `joining`: those whose
-    prompt gets whole in this step. `cached`: tokens that the cache holds or has set aside.
-    `prompt`: the request whose prompt is cut, -1 where none is; `prefilled` of its `goal` tokens are done, and
+    `batches` are in the order of their numbers, `turn` has them in the order in which they are filled.
+    `line`: its requests in order; those from `admitted` on wait. A preempted request takes the place just before them,
+    which an admitted one has left.
+    `prefixes`: its prefix cache.
+    `present`: waiting or admitted requests; `running`: those that decode, in all batches; `joining`: those whose prompt
+    is completed in this step. `cached`: cache tokens in use or reserved.
+    `prompt`: the request with the prompt in progress, -1 if none; `prefilled` of its `goal` tokens are done, and
     `parts` batches hold a chunk of it in this step.
-    `loading`: requests that are let in while blocks of theirs come from memory of the host, with the tokens found, in
-    the order of `ready_s`, when these are there.
+    `loading`: admitted requests whose blocks are loaded from host memory, with their cached tokens, in the order of
+    `ready_s`, the times when they are loaded.
     """
 
     batches: list[Batch]
@@ -130,7 +130,7 @@ class Group:
     ready_s: list[float]
 
     def __init__(self, batches: int, prefixes: GivenPrefixes) -> None:
-        """Nobody is there."""
+        """An empty group."""
         self.prefixes = prefixes
         self.batches = [Batch() for _ in range(batches)]
         self.turn = self.batches.copy()
@@ -143,11 +143,11 @@ class Group:
 
 
 class Prices:
-    """Seconds by number of requests, filled in when first met (-1 until then).
+    """Seconds by number of requests, filled in when first needed (-1 until then).
 
-    `decode_s`: attention but for cached tokens, which add `per_token_s` each and `per_window_token_s` inside the
-    window, and the same `beside` chunks of prompts; `pass_s`: as many tokens through the model; `head_s`: as many rows
-    through the head.
+    `decode_s`: attention without cached tokens, which add `per_token_s` each and `per_window_token_s` inside the
+    window; `beside_…`: the same beside chunks of prompts; `pass_s`: as many tokens through the model; `head_s`: as many
+    rows through the head.
     """
 
     decode_s: list[float]
@@ -160,7 +160,7 @@ class Prices:
     head_s: list[float]
 
     def __init__(self, most: int) -> None:
-        """None is known of up to so many requests."""
+        """Empty prices for up to `most` requests."""
         self.decode_s = [-1.0] * (most + 1)
         self.per_token_s = [0.0] * (most + 1)
         self.per_window_token_s = [0.0] * (most + 1)
@@ -172,16 +172,16 @@ class Prices:
 
 
 class Replica:
-    """All of a run: what it is given, what it fills in (`seen`), and its state; times in s.
+    """The whole state of a run: inputs, results (`seen`), and progress; times in s.
 
-    `slots` requests run in a group at most. `pending` is a heap of the times of arrivals to come, infinity the last;
-    the end of each of the first `followed` requests that are done brings another one.
-    By request: tokens `made` before its present prefill, and the tick at which it is `due` to be done.
-    Under `group_wait`: groups `asking` for a prompt, whether prompts are `held` back, and steps `waited` for.
-    Of the next step: its `tokens` and `chunks` in all batches, whether these are prompts `alone`, and the time of the
-    one that sets the pace, as `Batch` has it; `first_s` is that with what groups do together. `left_s`: how long after
-    the last step its last prompt was out of the pipeline.
-    What `Totals` has: so far.
+    At most `slots` requests run in a group. `pending` is a heap of future arrival times, infinity the last; each of the
+    first `followed` requests to finish brings another one.
+    By request: tokens `made` before its current prefill, and the tick at which it is `due` to be done.
+    Under `group_wait`: groups `asking` for a prompt, whether prompts are `held` back, and steps `waited` so far.
+    Next step: `tokens` and `chunks` in all batches, whether these are only prompts (`alone`), and the time of the batch
+    that sets the pace, as in `Batch`; `first_s` adds what groups do together. `left_s`: how long after the last step
+    its last prompt left the pipeline.
+    Fields of `Totals`: so far.
     """
 
     step: StepColumns

@@ -1,7 +1,7 @@
-"""The time of one engine step as tables: what a deployment's operators say once, so that a load can be simulated on it.
+"""The time of one engine step as tables, computed once per deployment so that loads can be simulated on it.
 
-The simulator knows models, plans and accelerators only by these columns. Nothing here computes an operator's time.
-Grids are token counts; between two points a column is read off the straight line.
+The simulator knows models, plans and accelerators only by these columns. No operator times are computed here.
+Grids are token counts; columns are interpolated linearly between points.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ _COLUMNS = {
 }
 
 
-_OF_HOST = ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s")
-_HIDDEN = ("hidden_fixed_s", "hidden_per_sequence_s")
+_HOST_FIELDS = ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s")
+_HIDDEN_FIELDS = ("hidden_fixed_s", "hidden_per_sequence_s")
 
 
 class StepTable(Struct, frozen=True):
@@ -43,24 +43,24 @@ class StepTable(Struct, frozen=True):
         + for each chunk of T tokens: prefill_fixed(T) + prefill_per_pair(T) x pairs [+ the same inside the window]
         + host_per_prefill where it carries a chunk.
 
-    Beside a chunk the `beside` columns stand in for those of decode, where they are given.
+    Beside a chunk the `beside` columns, if given, replace those of decode.
 
-    A host that works while the GPU does takes hidden_fixed + hidden_per_sequence x its sequences for each batch of a
-    group: a step lasts as long as the slower of the two.
+    A host that works in parallel with the GPU takes hidden_fixed + hidden_per_sequence x its sequences for each batch
+    of a group; a step lasts as long as the slower of the two.
 
     Such a pass goes through all stages of a pipeline, of which the slowest takes `slowest_share` of its time.
 
-    Where attention groups step together, each has such a time of its own, the longest of which counts, and `met_s` is
-    what they do together by `met_tokens` of all of them (routed experts; the way to them is in the time of each).
+    If attention groups step together, the longest of their times counts, and `met_s` is what they do together, by
+    `met_tokens` of all groups (routed experts; the exchange with them is in the time of each group).
 
     Pairs are those of a query token and a token that it attends to: with a prefix of p cached tokens,
     T x p + T (T + 1) / 2. Columns over `sequences` cover decode and the head, those over `chunk_tokens` one chunk's
     attention, and `linear_s` everything that only counts tokens (matmuls, experts, norms, collectives). Layers with a
     sliding window of `window_tokens` have their attention in the `window` columns; the others see the whole context.
 
-    Beyond a grid's end times go on along their last slope unless it falls, and rates (`per_token`, `per_pair`) stay as
-    they are; below its start both stay. Raises InputError, which names the column, where a grid does not rise or a time
-    is negative or not a number.
+    Beyond a grid's end times continue along their last slope unless it falls, and rates (`per_token`, `per_pair`) stay
+    constant; below its start both stay constant. Raises InputError, which names the column, if a grid does not rise or
+    a time is negative or not a number.
     """
 
     tokens: Sequence[float]
@@ -88,7 +88,7 @@ class StepTable(Struct, frozen=True):
     slowest_share: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no table of times."""
+        """Refuse columns that are not a table of times."""
         for grid, columns in _COLUMNS.items():
             if grid == "met_tokens" and len(self.met_tokens) == len(self.met_s) == 0:
                 continue
@@ -99,7 +99,7 @@ class StepTable(Struct, frozen=True):
             raise InputError("StepTable.linear_s: a pass that takes no time; every value must be positive")
         if not 0.0 < self.slowest_share <= 1.0:
             raise InputError(f"StepTable.slowest_share is {self.slowest_share}; it must be above 0 and at most 1")
-        for name in (*_OF_HOST, *_HIDDEN, "window_tokens"):
+        for name in (*_HOST_FIELDS, *_HIDDEN_FIELDS, "window_tokens"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value >= 0):
                 raise InputError(f"StepTable.{name} is {value}; it must be a finite number, 0 or more")
@@ -108,8 +108,10 @@ class StepTable(Struct, frozen=True):
         """The table of a server whose every pass takes `factor` times as long."""
         if factor == 1.0:
             return self
-        columns = {name: [one * factor for one in getattr(self, name)] for names in _COLUMNS.values() for name in names}
-        hosts = {name: getattr(self, name) * factor for name in _OF_HOST}
+        columns = {
+            name: [seconds * factor for seconds in getattr(self, name)] for names in _COLUMNS.values() for name in names
+        }
+        hosts = {name: getattr(self, name) * factor for name in _HOST_FIELDS}
         return replace(self, **columns, **hosts)
 
     def _check_grid(self, grid: str) -> None:

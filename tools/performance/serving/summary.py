@@ -13,15 +13,15 @@ from msgspec import Struct
 from .load import ServingTimes, Statistics
 from .records import Seen
 
-# Of the percentiles of `Statistics`, in its order.
+# The percentiles of `Statistics`, in its order.
 _SHARES = (0.5, 0.9, 0.95, 0.99)
 
 
 class CacheUse(Struct, frozen=True):
-    """What requests that share beginnings found: of so many prompt tokens so many, and what part was `filled` by each.
+    """Cache hits of requests that share beginnings: `found_tokens` of `prompt_tokens` were cached.
 
-    `filled`, by request: the share of its scheduler's cache that held something when it came. `from_host`: of what was
-    found, tokens that came from memory of the host.
+    `filled`, by request: the filled share of its scheduler's cache when it came. `from_host`: tokens of `found_tokens`
+    that came from host memory.
     """
 
     prompt_tokens: int
@@ -33,8 +33,8 @@ class CacheUse(Struct, frozen=True):
 class Outcome(Struct, frozen=True):
     """A run of one replica. Seconds by request; `tpot_s` only of answers longer than one token.
 
-    `prefill_s` is the time with prompts in the step, `decoding_s` the sum over decoding requests of the time that each
-    spent; `without_line` is that of `ServingTimes`; `cache_use` is `None` where nothing is known of what prompts share.
+    `prefill_s` is the time with prompts in the step, `decoding_s` the sum of decode times over requests; `without_line`
+    as in `ServingTimes`; `cache_use` is `None` if it is not known what prompts share.
     """
 
     ttft_s: Sequence[float]
@@ -50,19 +50,19 @@ class Outcome(Struct, frozen=True):
 
 
 def latencies_of(
-    seen: Seen, outputs: Sequence[int], client_s: Sequence[float], kept: Sequence[int]
+    seen: Seen, outputs: Sequence[int], client_s: Sequence[float], counted: Sequence[int]
 ) -> dict[str, list[float]]:
-    """The seconds of an `Outcome` by request, of those that are `kept`; `client_s` is spent before the engine."""
+    """The seconds of an `Outcome` for the `counted` requests; `client_s` is spent before the engine."""
     arrived, first, done = seen.arrived, seen.first, seen.done
     return {
-        "ttft_s": [first[i] - arrived[i] + client_s[i] for i in kept],
-        "tpot_s": [(done[i] - first[i]) / (outputs[i] - 1) for i in kept if outputs[i] > 1],
-        "end_to_end_s": [done[i] - arrived[i] + client_s[i] for i in kept],
+        "ttft_s": [first[i] - arrived[i] + client_s[i] for i in counted],
+        "tpot_s": [(done[i] - first[i]) / (outputs[i] - 1) for i in counted if outputs[i] > 1],
+        "end_to_end_s": [done[i] - arrived[i] + client_s[i] for i in counted],
     }
 
 
 def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
-    """What the users of all replicas saw together: of each outcome, as many replicas as it is given with."""
+    """What the users of all replicas saw together; each outcome comes with its number of replicas."""
     end_s = max(outcome.end_s for outcome, _ in replicas)
     total_s = end_s * sum(count for _, count in replicas)
     return ServingTimes(
@@ -75,31 +75,31 @@ def times_of(replicas: Sequence[tuple[Outcome, int]]) -> ServingTimes:
         prefill_share=sum(outcome.prefill_s * count for outcome, count in replicas) / total_s,
         preemptions=sum(outcome.preemptions * count for outcome, count in replicas),
         without_line=min(outcome.without_line for outcome, _ in replicas),
-        **_found([(outcome.cache_use, count) for outcome, count in replicas if outcome.cache_use is not None]),
+        **_cache_shares([(outcome.cache_use, count) for outcome, count in replicas if outcome.cache_use is not None]),
     )
 
 
-def _found(uses: Sequence[tuple[CacheUse, int]]) -> dict[str, float]:
-    """The fields of `ServingTimes` that say what caches had; none where nothing is known of it."""
+def _cache_shares(uses: Sequence[tuple[CacheUse, int]]) -> dict[str, float]:
+    """The prefix-cache fields of `ServingTimes`; empty if nothing is known of them."""
     if not uses:
         return {}
     prompts = sum(use.prompt_tokens * count for use, count in uses)
-    found, from_host = (
+    hits, from_host = (
         sum(tokens) for tokens in zip(*((u.found_tokens * n, u.from_host * n) for u, n in uses), strict=True)
     )
     filled = sum(math.fsum(use.filled) * count for use, count in uses)
     requests = sum(len(use.filled) * count for use, count in uses)
     return {
-        "prefix_hit_share": found / prompts if prompts else 0.0,
+        "prefix_hit_share": hits / prompts if prompts else 0.0,
         "host_hit_share": from_host / prompts if prompts else 0.0,
         "cache_filled_share": filled / requests,
     }
 
 
 def statistics_of(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:
-    """Mean and percentiles of values that count as often as their sample says, of a single one once.
+    """Mean and percentiles of values, each weighted by the count of its sample (a single sample: by 1).
 
-    All 0 where there is none: answers of one token have no TPOT.
+    All 0 without values: answers of one token have no TPOT.
     """
     if len(samples) == 1:
         ordered = sorted(samples[0][0])
@@ -115,9 +115,9 @@ def statistics_of(samples: Sequence[tuple[Sequence[float], int]]) -> Statistics:
 
 
 def _percentile(ordered: Sequence[float], ends: Sequence[int], share: float) -> float:
-    """On the straight line between the two nearest, as NumPy and the engines' own benchmarks read it.
+    """The percentile at `share`, interpolated linearly as in NumPy and the engines' benchmarks.
 
-    `ends`: how many values there are up to each of `ordered`.
+    `ends`: the number of values up to each of `ordered`.
     """
     place = share * (ends[-1] - 1)
     low = int(place)

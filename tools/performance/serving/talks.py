@@ -1,7 +1,7 @@
-"""What the requests of a run share, as they come: the lengths and the place in the tree of prompts of each.
+"""The lengths of a run's requests and what their prompts share: the place of each in the tree of prompts.
 
-Requests have numbers in the order in which they arrive. Those of conversations get their lengths then, for which turn
-of which one comes next depends on when the turn before was answered.
+Requests are numbered in order of arrival. Turns of conversations get their lengths on arrival, since which turn comes
+next depends on when the turn before was answered.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from .summary import CacheUse
 class Talks:
     """Requests of a load of `lengths`: `inputs`, `outputs` and `leaves` in `tree`, by request.
 
-    `drawn` are requests of the lengths that the load states; turns and replayed requests have their own. Those that
-    share nothing are in no tree.
-    `begun`: whether all that a request's prompt repeats was asked for in this run.
+    `drawn` are requests with the lengths of the load; turns and replayed requests have their own lengths. Requests that
+    share nothing are not in the tree.
+    `begun`: whether everything that a request's prompt repeats was sent in this run.
     """
 
     def __init__(self, lengths: Lengths, drawn: Requests, block_tokens: int) -> None:
@@ -53,7 +53,7 @@ class Talks:
 
     @property
     def turns(self) -> int:
-        """Turns of a conversation; 1 where requests are none."""
+        """Turns of a conversation; 1 if requests are not turns."""
         return max(1, len(self._turns))
 
     def goes_on(self, request: int) -> bool:
@@ -61,9 +61,9 @@ class Talks:
         return self._turn_of[request] + 1 < len(self._turns)
 
     def arrive(self, request: int, before: int) -> None:
-        """A request comes: the turn after the request `before`, or where that is -1 - n the turn n of a conversation.
+        """Record an arrival: the turn after request `before`, or, if that is -1 - n, turn n of a conversation.
 
-        The turns before that one were before the run, so that no cache has them.
+        In the second case the earlier turns were before the run, so that no cache has them.
         """
         if not self._turns:
             return
@@ -73,7 +73,7 @@ class Talks:
         self.inputs[request], self.outputs[request] = tokens, more
         self.begun[request] = before >= 0 or turn == 0
         if before >= 0:
-            # The last token of an answer was never put into the model.
+            # The last token of an answer never went through the model.
             shared = self.inputs[before] + self.outputs[before] - 1
             self.leaves[request] = self.tree.go_on(self.leaves[before], min(shared, tokens), tokens + more - 1)
         else:
@@ -81,10 +81,10 @@ class Talks:
             self.leaves[request] = self.tree.add(self._system_of(request), shared, tokens + more - 1)
 
     def earlier(self, starts_per_s: float, think_s: float, span_s: float) -> Iterator[tuple[float, int]]:
-        """Conversations that are under way when a run of `span_s` begins: when each goes on (s), and with which turn.
+        """Conversations in progress when a run of `span_s` begins: when each continues (s), and with which turn.
 
-        As many are between two turns as begin in the time that users think there, which tells nothing of how long
-        they still will: exponential times have no memory. Those that go on after the run are left out.
+        As many are between two turns as begin during a user's mean think time; how long they still think has the same
+        distribution, as exponential times have no memory. Those that continue after the run are left out.
         """
         if think_s <= 0.0:
             return
@@ -96,12 +96,12 @@ class Talks:
                 yield -think_s * math.log1p(-next(draws) * within), turn
 
     def cache_use(
-        self, hits: Sequence[int], from_host: Sequence[int], filled: Sequence[float], kept: Sequence[int]
+        self, hits: Sequence[int], from_host: Sequence[int], filled: Sequence[float], counted: Sequence[int]
     ) -> CacheUse:
-        """What the requests `kept` found: `hits` and `from_host` are tokens, `filled` as `CacheUse` has it."""
-        begun = [i for i in kept if self.begun[i]]
-        prompts, found, loaded = (sum(of[i] for i in begun) for of in (self.inputs, hits, from_host))
-        return CacheUse(prompts, found, [filled[i] for i in kept], loaded)
+        """Cache use of the `counted` requests; `hits` and `from_host` are tokens, `filled` is as in `CacheUse`."""
+        begun = [i for i in counted if self.begun[i]]
+        prompts, hit_tokens, loaded = (sum(of[i] for i in begun) for of in (self.inputs, hits, from_host))
+        return CacheUse(prompts, hit_tokens, [filled[i] for i in counted], loaded)
 
     def _prepare_systems(self, prefixes: SharedPrefixes) -> None:
         count, skew = prefixes.system_prompts or 1, prefixes.system_skew or 0.0
@@ -121,7 +121,7 @@ class Talks:
             self.leaves[request] = self.tree.add(self._system_of(request), shared, tokens + more - 1)
 
     def _replay(self, replay: tuple[tuple[int, int], ...], pairs: tuple[tuple[int, int], ...]) -> None:
-        """The recorded requests in order; when they are over they come again, as others that share with each other."""
+        """Replay the recorded requests in order, and again from the start, sharing only within a repetition."""
         for request in range(len(self.inputs)):
             place = request % len(replay)
             earlier, shared = replay[place]
@@ -132,7 +132,7 @@ class Talks:
 
 
 def _pairs(lengths: Lengths) -> tuple[tuple[int, int], ...]:
-    """Prompt and answer of each request of a pattern, at most as long as the load allows."""
+    """Prompt and answer tokens of each request of a pattern, cut to what the load allows."""
     assert isinstance(lengths.stated, Joint)
     most = lengths.most_tokens
     cut = ((max(1, min(tokens, most - 1)), more) for tokens, more in lengths.stated.pairs)

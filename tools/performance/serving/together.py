@@ -1,7 +1,7 @@
-"""Replicas that are simulated together, since what one of them holds of a prompt decides where the next request goes.
+"""Replicas that are simulated together, since the contents of their caches decide where the next request goes.
 
-One clock for all: each replica is advanced from step to step as `core.serve` does, by whoever comes next, and a request
-that is dealt to it while it decodes cuts the stretch that is under way, as it would have been cut had it been known.
+With one clock for all, each replica is advanced from step to step as in `core.serve`. A request dealt to a replica
+while it decodes cuts the current stretch of steps, as if its arrival had been known before.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .state import Group, Replica
 from .step_table import StepTable
 from .summary import Outcome, latencies_of, times_of
 
-# Schedulers that are simulated; of more, so many with their part of the load stand for all.
+# The most schedulers that are simulated; these, with their part of the load, stand for all if there are more.
 MOST_SCHEDULERS = 64
-# What happens at the same time happens in this order: steps end, requests come, steps begin.
+# Simultaneous events take effect in this order: steps end, requests come, steps begin.
 _ENDS, _COMES, _BEGINS = 0, 1, 2
 _BETWEEN_CHECKPOINTS = 256
 
@@ -40,9 +40,9 @@ _BETWEEN_CHECKPOINTS = 256
 def simulate_together(
     table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int
 ) -> ServingTimes:
-    """What the users of `replicas` see whose requests share `lengths.prefixes`.
+    """What the users of `replicas` see if their requests share `lengths.prefixes`.
 
-    Raises InputError, which names the field, where the load cannot be served.
+    Raises InputError, which names the field, if the load cannot be served.
     """
     if isinstance(arrivals, StaticBatch) or lengths.prefixes is None:
         raise InputError("prefixes: they are of requests that come one after the other, not of a static batch")
@@ -59,7 +59,7 @@ def simulate_together(
 
 
 def _part(arrivals: Arrivals, share: float) -> Arrivals:
-    """A share of the load, for as many of the replicas."""
+    """The load of a `share` of the replicas."""
     if share == 1.0:
         return arrivals
     requests = max(1, round(getattr(arrivals, "requests", 1) * share))
@@ -72,24 +72,24 @@ def _part(arrivals: Arrivals, share: float) -> Arrivals:
 
 
 class _Server:
-    """A replica, and how many steps of it are under way until `due_s`; 0 where it has nothing to do."""
+    """A replica, and the number of its steps in progress until `due_s`; 0 if it is idle."""
 
     def __init__(self, replica: Replica) -> None:
         self.replica, self.steps, self.due_s = replica, 0, math.inf
         self.ended: list[int] = []
 
     def plan(self, steps: int) -> None:
-        """Let so many steps be under way."""
+        """Start `steps` steps."""
         replica = self.replica
         self.steps = steps
         self.due_s = replica.now + steps * (replica.first_s + 0.5 * replica.growth_s * (steps - 1))
 
 
 class TogetherRun:
-    """The clock: what happens on which of `servers`, in order of time; requests are dealt to `targets`.
+    """Runs the events of all `servers` in order of time; requests are dealt to `targets`.
 
-    By request: `talks` has its lengths, `seen` its times, `hits` the tokens that a cache had, `from_host` those of them
-    that came from memory of the host.
+    By request: `talks` has its lengths, `seen` its times, `hits` its cached tokens, `from_host` those of them that came
+    from host memory.
     """
 
     def __init__(self, table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int) -> None:
@@ -109,19 +109,19 @@ class TogetherRun:
         self.servers = [_Server(Replica(step, rules, load, self.seen)) for _ in range(replicas)]
         self.targets = self._targets()
         self.router = Router(self.callers.routing, self.targets)
-        # Events: time, kind, order, then a server by number, or what a request follows (`Talks.arrive`).
+        # Events: time, kind, order, then the number of a server, or what a request follows (`Talks.arrive`).
         known = [(time, _COMES, order, before) for order, (time, before) in enumerate(self.callers.first())]
         self.ordered = self._known = len(known)
-        # Of those that are known at the start only the next is among the events: a short heap is a quick one.
+        # Of the arrivals known at the start only the next is among the events, to keep the heap short.
         self._to_come = iter(sorted(known))
         self.events: list[tuple[float, int, int, int]] = [*islice(self._to_come, 1)]
 
     def _targets(self) -> list[Target[Group]]:
-        """The schedulers of all replicas, one of each replica before the second of any."""
+        """The schedulers of all replicas: the first of each replica, then the second of each, and so on."""
         targets: list[Target[Group]] = []
         for number, server in enumerate(self.servers):
             replica = server.replica
-            # Who comes next is known here alone.
+            # Following requests come from `callers`, not from the replica.
             replica.followed = 0
             replica.prices = self.servers[0].replica.prices
             for group in replica.groups:
@@ -132,33 +132,33 @@ class TogetherRun:
         groups = self.policy.groups
         return [targets[number * groups + group] for group in range(groups) for number in range(len(self.servers))]
 
-    def _push(self, time: float, kind: int, what: int) -> None:
-        heappush(self.events, (time, kind, self.ordered, what))
+    def _push(self, time: float, kind: int, subject: int) -> None:
+        heappush(self.events, (time, kind, self.ordered, subject))
         self.ordered += 1
 
     def serve(self) -> None:
         """Serve every request of the run."""
         events, servers = self.events, self.servers
         while events:
-            now, kind, order, what = heappop(events)
+            now, kind, order, subject = heappop(events)
             if kind == _COMES:
                 if order < self._known and (known := next(self._to_come, None)) is not None:
                     heappush(events, known)
                 if self.arrived < self.count:
-                    self._come(now, what)
+                    self._come(now, subject)
                 continue
-            server = servers[what]
+            server = servers[subject]
             if kind == _ENDS and server.due_s == now:
                 end_steps(server.replica, server.steps)
                 server.steps, server.due_s = 0, math.inf
                 if server.ended:
                     self._follow(server)
                 if events and events[0][0] == now:
-                    self._push(now, _BEGINS, what)
+                    self._push(now, _BEGINS, subject)
                 else:
-                    self._begin(server, what)
+                    self._begin(server, subject)
             elif kind == _BEGINS and server.steps == 0:
-                self._begin(server, what)
+                self._begin(server, subject)
 
     def _begin(self, server: _Server, number: int) -> None:
         self.turns_taken += 1
@@ -183,7 +183,7 @@ class TogetherRun:
             self._push(ready_s, _BEGINS, number)
 
     def _come(self, now: float, before: int) -> None:
-        """A request comes and takes its place in a line; where it may join before the steps under way are over, cut."""
+        """Put an arriving request in line; cut the steps in progress if it may join before their end."""
         request = self.arrived
         self.arrived += 1
         self.talks.arrive(request, before)
@@ -206,7 +206,7 @@ class TogetherRun:
                 self._push(server.due_s, _ENDS, target.replica)
 
     def _follow(self, server: _Server) -> None:
-        """Let those come that follow requests which are done."""
+        """Schedule the requests that follow finished ones."""
         for request in server.ended:
             coming = self.callers.after(request, self.seen.done[request])
             if coming is not None:
@@ -214,19 +214,19 @@ class TogetherRun:
         server.ended.clear()
 
     def times(self) -> ServingTimes:
-        """What users saw, and what was found in caches of the requests that count."""
+        """What users saw, and the cache hits of the requests after the warm-up."""
         inputs, outputs = self.talks.inputs, self.talks.outputs
         client_s = client_seconds(self.policy, inputs)
-        kept = range(self.warmup, self.count)
+        counted = range(self.warmup, self.count)
         replicas = [server.replica for server in self.servers]
         outcome = Outcome(
-            **latencies_of(self.seen, outputs, client_s, kept),
+            **latencies_of(self.seen, outputs, client_s, counted),
             output_tokens=sum(outputs),
             end_s=max(replica.now for replica in replicas),
             prefill_s=sum(replica.prefill_s for replica in replicas) / len(replicas),
             decoding_s=sum(replica.decoding_s for replica in replicas),
             preemptions=sum(replica.preemptions for replica in replicas),
             without_line=without_line(self.arrivals, self.seen.ahead),
-            cache_use=self.talks.cache_use(self.hits, self.from_host, self.filled, kept),
+            cache_use=self.talks.cache_use(self.hits, self.from_host, self.filled, counted),
         )
         return times_of([(outcome, 1)])
