@@ -13,8 +13,8 @@ from ..catalog.dtypes import DTYPES, DType
 from ..errors import MissingFieldError
 from .profile_file import kernel_generation
 
-# What work is spread over where an accelerator does not say: the H100's figures, in the middle of data-centre parts.
-# They set how coarse the steps of a matmul's time are; the peaks and bandwidths stay the accelerator's own.
+# Assumed for an accelerator that states none: the H100's figures, in the middle of data-centre parts. They set how
+# coarse the steps of a matmul's time are; peaks and bandwidths are always the accelerator's.
 ASSUMED_MULTIPROCESSORS = 132
 ASSUMED_L2_BYTES = 50_000_000
 
@@ -22,7 +22,7 @@ ASSUMED_L2_BYTES = 50_000_000
 class Chip(Struct, frozen=True):
     """Dense peaks in FLOP/s by compute format, memory bandwidth in bytes/s, number of SMs (or CUs), L2 in bytes.
 
-    `generation` is the one whose kernels serve it (`stand_ins.kernel_generation`).
+    `generation` is the one whose kernels serve it (`profile_file.kernel_generation`).
     """
 
     name: str
@@ -37,14 +37,14 @@ class Chip(Struct, frozen=True):
     def peak(self, dtype: DType) -> float:
         """Dense peak in FLOP/s of arithmetic in `dtype`.
 
-        Raises MissingFieldError: the chip states no peak that could stand in.
+        Raises MissingFieldError: the chip states no usable peak.
         """
         if dtype not in self.peak_flops_s:
             raise MissingFieldError(f"dense_peak_tflops.{dtype}", f"accelerator {self.name}", "compute needs it")
         return self.peak_flops_s[dtype]
 
     def with_compute(self, share: float) -> Chip:
-        """The chip as work finds it that has `share` of the arithmetic to itself, and all of the memory."""
+        """The chip for work that gets `share` of the arithmetic and all of the memory."""
         if share == 1.0:
             return self
         return replace(self, peak_flops_s={dtype: share * peak for dtype, peak in self.peak_flops_s.items()})
@@ -56,10 +56,10 @@ def chip_of(accelerator: Accelerator) -> Chip:
 
 
 def chip_in(hardware: HardwareFacts) -> Chip:
-    """The chip of a cluster, with the cluster's own links.
+    """The chip of a cluster, with the cluster's links.
 
-    A format without units has the peak of the format that computes in its place (`HardwareFacts.peak_flops`); one that
-    nothing can stand in for is absent. Links that nobody states are None.
+    A format without units has the peak of the format that computes in its place (`HardwareFacts.peak_flops`), and is
+    absent if there is none. Links that are not stated are `None`.
     """
     part = hardware.accelerator
     peaks: dict[str, float] = {}
@@ -81,7 +81,7 @@ def chip_in(hardware: HardwareFacts) -> Chip:
 
 
 def chip_assumptions(accelerator: Accelerator) -> tuple[str, ...]:
-    """What `chip_of` had to assume, in words; empty where the accelerator says everything."""
+    """What `chip_of` assumes, in words; empty if the accelerator states everything."""
     if accelerator.multiprocessors is not None:
         return ()
     return (f"accelerator {accelerator.id} states no multiprocessors: {ASSUMED_MULTIPROCESSORS} assumed",)

@@ -1,4 +1,4 @@
-"""Constants of a kernel's form as a profile has them: the best set, those of several stacks, between measured sizes."""
+"""Chooses a kernel form's constants from a profile: the best set, the sets of several stacks, or between sizes."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Chosen = TypeVar("Chosen")
 
 
 class ChosenConstants(Struct):
-    """Constants out of `profile`, each chosen once; `noted` in order: what stood in for those that nobody measured.
+    """Constants out of `profile`, each chosen once; `noted` has, in order, what stood in for constants not measured.
 
-    All raise InputError where the profile has none for the kernel.
+    All methods raise InputError: the profile has no constants for the kernel.
     """
 
     profile: KernelProfile
@@ -28,31 +28,31 @@ class ChosenConstants(Struct):
     _chosen: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
 
     def single(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, Origin]:
-        """The best single set of constants and where it comes from, chosen once."""
+        """The best single set of constants, and its origin."""
 
         def choose() -> tuple[Constants, Origin]:
             choice = self.profile.choose(kernel, variant)
             self._note(choice)
             return read_constants(kind, choice.entry.constants), choice.origin
 
-        return self._once((kernel, variant), choose)
+        return self._cached((kernel, variant), choose)
 
     def alternatives(
         self, kernel: KernelKind, variant: str, kind: type[Constants]
     ) -> tuple[tuple[Constants, ...], Origin]:
-        """The sets of constants of the stacks whose kernel the engine may take, all of one origin, chosen once."""
+        """The sets of constants of all stacks whose kernel the engine may use, and their common origin."""
 
         def choose() -> tuple[tuple[Constants, ...], Origin]:
             choices = self.profile.alternatives(kernel, variant)
             self._note(choices[0])
-            return tuple(read_constants(kind, one.entry.constants) for one in choices), choices[0].origin
+            return tuple(read_constants(kind, choice.entry.constants) for choice in choices), choices[0].origin
 
-        return self._once((kernel, variant, "alternatives"), choose)
+        return self._cached((kernel, variant, "alternatives"), choose)
 
     def between(
         self, kernel: KernelKind, variant: str, kind: type[Constants], axis: Literal["ranks", "nodes"], size: float
     ) -> tuple[Constants, Origin]:
-        """Constants for a group of `size`, from those of measured sizes: straight lines in log2 of the size."""
+        """Constants for a group of `size`, interpolated linearly in log2 of the measured sizes, and their origin."""
 
         def choose() -> tuple[Constants, Origin]:
             series = self.profile.series(kernel, variant)
@@ -61,13 +61,13 @@ class ChosenConstants(Struct):
             for choice in series:
                 sizes[float(getattr(choice.entry, axis) or 1)] = read_constants(kind, choice.entry.constants)
             if size not in sizes:
-                near = ", ".join(f"{one:g}" for one in sizes)
+                near = ", ".join(f"{measured:g}" for measured in sizes)
                 self.noted[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
             return _at_size(sizes, size), series[0].origin
 
-        return self._once((kernel, variant, axis, size), choose)
+        return self._cached((kernel, variant, axis, size), choose)
 
-    def _once(self, key: tuple[object, ...], choose: Callable[[], Chosen]) -> Chosen:
+    def _cached(self, key: tuple[object, ...], choose: Callable[[], Chosen]) -> Chosen:
         if key not in self._chosen:
             self._chosen[key] = choose()
         return self._chosen[key]
@@ -77,11 +77,11 @@ class ChosenConstants(Struct):
 
 
 def _at_size(sizes: dict[float, Constants], size: float) -> Constants:
-    """Between two sizes their constants in proportion; beyond the last, latencies go on as they grew, shares stay."""
+    """Constants at `size`, interpolated; beyond the last size latencies grow on, shares stay constant."""
     order = sorted(sizes)
     if size <= order[0] or len(order) == 1:
         return sizes[order[0]]
-    above = next((one for one in order if one >= size), order[-1])
+    above = next((candidate for candidate in order if candidate >= size), order[-1])
     below = order[order.index(above) - 1]
     first, second = sizes[below], sizes[above]
     weight = (log2(size) - log2(below)) / (log2(above) - log2(below))
@@ -90,9 +90,9 @@ def _at_size(sizes: dict[float, Constants], size: float) -> Constants:
 
 def _blend(first: Constants, second: Constants, weight: float) -> Constants:
     values: dict[str, float] = {}
-    for one in fields(first):  # type: ignore[arg-type]  # every set of constants is a dataclass
-        start, end = getattr(first, one.name), getattr(second, one.name)
-        # A share of a link does not fall without end because it fell once.
-        grows = one.name == "alpha_us" and end > start
-        values[one.name] = start + (end - start) * (weight if grows else min(weight, 1.0))
+    for constant in fields(first):  # type: ignore[arg-type]  # every set of constants is a dataclass
+        start, end = getattr(first, constant.name), getattr(second, constant.name)
+        # A share of a link that fell between two sizes does not go on falling.
+        grows = constant.name == "alpha_us" and end > start
+        values[constant.name] = start + (end - start) * (weight if grows else min(weight, 1.0))
     return type(first)(**values)

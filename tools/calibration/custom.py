@@ -1,7 +1,7 @@
-"""A calibration of one's own: constants fitted to what a user measured, read from a file and laid over what ships.
+"""A user's own calibration: constants fitted to the user's measurements, read from a file and laid over what ships.
 
-The file is JSON that `calibrate` wrote, or that a stranger did: it is bounded, checked against its schema, and every
-constant against the bounds of its form. What it does not cover keeps what ships. It changes times, never a rule.
+The file is JSON from `calibrate` or from anywhere: its size is bounded, it is checked against its schema, and every
+constant against the bounds of its form. Shipped constants stay where it has none. It changes times, never a rule.
 """
 
 from __future__ import annotations
@@ -71,10 +71,12 @@ class CustomCalibration(Frozen):
 
     def laid_over(self, profile: KernelProfile) -> KernelProfile:
         """`profile` with the own entries in place of those that ship for the same kernel, format and ranks."""
-        own = self.kernel_file(profile.accelerator)
-        if own is None:
+        custom_file = self.kernel_file(profile.accelerator)
+        if custom_file is None:
             return profile
-        return replace(profile, files=_merged(own, profile.files), link_files=_merged(own, profile.link_files))
+        return replace(
+            profile, files=_merged(custom_file, profile.files), link_files=_merged(custom_file, profile.link_files)
+        )
 
     def engine(self, engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile | None:
         """The own entry for an engine on an accelerator; `None` where it has none.
@@ -82,30 +84,30 @@ class CustomCalibration(Frozen):
         An engine that nobody names is the one that was measured, where it was only one.
         """
         class_ = accelerator_class(accelerator)
-        here = [one for one in self.engines if one.accelerator_class == class_]
+        entries = [entry for entry in self.engines if entry.accelerator_class == class_]
         if engine:
             name = engine_name(engine)
             generation = None if name is None else ENGINES[name].generation(version)
-            here = [one for one in here if (one.engine, one.generation) == (name, generation)]
-        return EngineProfile(entry=here[0]) if len(here) == 1 else None
+            entries = [entry for entry in entries if (entry.engine, entry.generation) == (name, generation)]
+        return EngineProfile(entry=entries[0]) if len(entries) == 1 else None
 
     def covers(self, engine: str | None, version: str | None, accelerator: Accelerator) -> tuple[str, ...]:
         """What of a deployment it has constants for, in words; empty: nothing."""
-        found: list[str] = []
+        covered: list[str] = []
         file = self.kernel_file(accelerator.id)
         if file is not None:
-            names = dict.fromkeys(f"{one.kernel} {one.variant}" for one in file.entries)
-            found.append(f"kernels of {accelerator.id} ({', '.join(names)})")
+            names = dict.fromkeys(f"{entry.kernel} {entry.variant}" for entry in file.entries)
+            covered.append(f"kernels of {accelerator.id} ({', '.join(names)})")
         profile = self.engine(engine, version, accelerator)
         if profile is not None:
-            found.append(profile.name)
-        return tuple(found)
+            covered.append(profile.name)
+        return tuple(covered)
 
 
-def _merged(own: ProfileFile, files: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
-    """The own entries over those that ship for the accelerator, before the other files."""
-    shipped = next((file for file in files if file.accelerator == own.accelerator), None)
-    return (own.over(shipped), *(file for file in files if file.accelerator != own.accelerator))
+def _merged(custom_file: ProfileFile, files: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
+    """`files` with the user's entries over those that ship for the same accelerator, before the other files."""
+    shipped = next((file for file in files if file.accelerator == custom_file.accelerator), None)
+    return (custom_file.over(shipped), *(file for file in files if file.accelerator != custom_file.accelerator))
 
 
 def read_calibration(path: Path) -> CustomCalibration:
@@ -119,59 +121,62 @@ def read_calibration(path: Path) -> CustomCalibration:
     )
 
 
-def own_calibration(own: object) -> CustomCalibration | None:
-    """A user's own calibration: it, the path of its file, or `None` for none.
+def own_calibration(calibration: object) -> CustomCalibration | None:
+    """The user's calibration, given as such or as the path of its file; `None` for `None`.
 
     Raises InputError: as `read_calibration`, or it is none of these.
     """
-    if own is None or isinstance(own, CustomCalibration):
-        return own
-    expect(own, (str, Path), "calibration", "the path of its file is expected")
-    return read_calibration(Path(cast("str | Path", own)))
+    if calibration is None or isinstance(calibration, CustomCalibration):
+        return calibration
+    expect(calibration, (str, Path), "calibration", "the path of its file is expected")
+    return read_calibration(Path(cast("str | Path", calibration)))
 
 
 def parse_calibration(data: bytes | str, where: str) -> CustomCalibration:
-    """The calibration that JSON text holds; `where` is what errors call it.
+    """The calibration in JSON text; `where` names it in errors.
 
     Raises InputError: as `read_calibration`.
     """
     try:
-        found = CustomCalibration.model_validate(parse(data, where))
+        calibration = CustomCalibration.model_validate(parse(data, where))
     except JsonError as error:
         raise InputError(f"{error}: no calibration that `shardwright calibrate` wrote") from None
     except ValidationError as error:
         first = error.errors()[0]
         place = "/".join(str(part) for part in first["loc"])
-        what = f"{place}: {first['msg']}" if place else first["msg"]
-        # A key out of the file may be any text.
-        said = "".join(letter if letter.isprintable() else "?" for letter in what[:300])
-        raise InputError(f"{where}: no calibration that `shardwright calibrate` wrote: {said}") from None
-    _check(found, where)
-    return found
+        reason = f"{place}: {first['msg']}" if place else first["msg"]
+        # A key from the file may be any text.
+        shown = "".join(letter if letter.isprintable() else "?" for letter in reason[:300])
+        raise InputError(f"{where}: no calibration that `shardwright calibrate` wrote: {shown}") from None
+    _check(calibration, where)
+    return calibration
 
 
-def _check(found: CustomCalibration, where: str) -> None:
-    entries = [(file, entry) for file in found.kernels for entry in file.entries]
+def _check(calibration: CustomCalibration, where: str) -> None:
+    entries = [(file, entry) for file in calibration.kernels for entry in file.entries]
     if len(entries) > _MOST_ENTRIES:
         raise InputError(f"{where}: more than {_MOST_ENTRIES:,} entries")
-    for names, what in (
-        ([file.accelerator for file in found.kernels], "accelerator"),
-        ([(one.engine, one.generation, one.accelerator_class) for one in found.engines], "engine entry"),
+    for names, role in (
+        ([file.accelerator for file in calibration.kernels], "accelerator"),
+        (
+            [(engine.engine, engine.generation, engine.accelerator_class) for engine in calibration.engines],
+            "engine entry",
+        ),
     ):
         if len(set(names)) < len(names):
-            raise InputError(f"{where}: the same {what} twice")
+            raise InputError(f"{where}: the same {role} twice")
     for file, entry in entries:
         try:
             read_constants(_FORMS[entry.kernel], entry.constants)
         except InputError as error:
             raise InputError(f"{where}: {file.accelerator}: {entry.kernel} {entry.variant}: {error}") from None
-    for one in found.engines:
-        if engine_name(one.engine) != one.engine:
-            raise InputError(f"{where}: engine {one.engine[:40]!r} is none that is known")
-    words = [found.name, *(file.accelerator for file in found.kernels)]
+    for engine in calibration.engines:
+        if engine_name(engine.engine) != engine.engine:
+            raise InputError(f"{where}: engine {engine.engine[:40]!r} is none that is known")
+    words = [calibration.name, *(file.accelerator for file in calibration.kernels)]
     words += [word for _, entry in entries for word in (entry.variant, entry.framework, entry.note or "")]
-    words += [word for one in found.engines for word in (one.generation, one.accelerator_class)]
+    words += [word for engine in calibration.engines for word in (engine.generation, engine.accelerator_class)]
     if any(not word.isprintable() or len(word) > 500 for word in words):
         raise InputError(f"{where}: a name holds characters that cannot be printed, or has more than 500")
-    if not found.kernels and not found.engines:
+    if not calibration.kernels and not calibration.engines:
         raise InputError(f"{where}: it has no constants")

@@ -1,7 +1,7 @@
-"""What a serving engine adds to its kernels: host time, how it schedules, and how its kernels differ from those timed.
+"""What a serving engine adds to its kernels: host time, scheduling, and factors on the measured kernel times.
 
-One entry for each engine, generation and class of accelerator that published end-to-end results cover; where none does,
-the nearest one stands in and the profile says so. Entries are written by the fit, never by hand.
+There is an entry for each engine, generation and class of accelerator with published end-to-end results; otherwise the
+nearest entry stands in and the profile says so. Entries are written by the fit, never by hand.
 """
 
 from __future__ import annotations
@@ -112,12 +112,12 @@ class EngineProfile(Frozen):
 
 
 SCALES = ("memory_scale", "compute_scale", "attention_scale", "moe_fixed_scale", "moe_scale", "communication_scale")
-# Of a factor: so small that only what datasheet rates need is left of a time.
+# A factor so small that only the time at datasheet rates remains.
 _NEXT_TO_NOTHING = 1e-9
 
 
 def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
-    """The profile with every factor 1 and no host time, but for `changes`."""
+    """The profile with every factor 1 and no host time, except for `changes`."""
     plain = dict.fromkeys(SCALES, 1.0) | {
         "host_step_ms": 0.0, "host_sequence_us": 0.0, "host_prefill_ms": 0.0, "client_ms": 0.0,
         "client_token_us": 0.0, "first_token_steps": 0.0, "interval_token_steps": 0.0, "head_token_ns": 0.0,
@@ -128,12 +128,12 @@ def neutral(profile: EngineProfile, **changes: float) -> EngineProfile:
 
 
 def at_datasheet_rates(profile: EngineProfile) -> EngineProfile:
-    """The profile of an engine that costs nothing, whose kernels take what they need at the rates of the datasheet."""
+    """The profile of an engine without overhead, whose kernels run at the rates of the datasheet."""
     return neutral(profile, **dict.fromkeys(SCALES, _NEXT_TO_NOTHING))
 
 
 def accelerator_class(accelerator: Accelerator) -> str:
-    """The class of accelerators that an engine's constants are shared within: its architecture."""
+    """The class of accelerators that share an engine's constants: the accelerator's architecture."""
     return accelerator.generation or "unknown"
 
 
@@ -146,10 +146,10 @@ def all_entries() -> tuple[EngineEntry, ...]:
 
 
 def engine_profile(engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile:
-    """The profile of `engine` at `version` on `accelerator`, or of the nearest that was measured.
+    """The profile of `engine` at `version` on `accelerator`, or the nearest measured one.
 
     Nearest: the same engine and generation pooled over all accelerators, then the same engine. Raises InputError: there
-    is no entry at all.
+    are no entries.
     """
     return _profile(engine, version, accelerator_class(accelerator))
 
@@ -166,13 +166,13 @@ def _profile(engine: str | None, version: str | None, class_: str) -> EngineProf
         )
         name = DEFAULT_ENGINE
     wanted = (name, ENGINES[name].generation(version), class_)
-    found = _nearest(all_entries(), wanted)
-    if found is None:
+    entry = _nearest(all_entries(), wanted)
+    if entry is None:
         raise InputError("no engine profile is installed: the package's data file engines.json has no entry")
-    got = (found.engine, found.generation, found.accelerator_class)
-    if got != wanted:
-        notes.append(f"{' '.join(wanted)} was not measured: {' '.join(got)} stands in")
-    return EngineProfile(entry=found, notes=tuple(notes), engine=name)
+    actual = (entry.engine, entry.generation, entry.accelerator_class)
+    if actual != wanted:
+        notes.append(f"{' '.join(wanted)} was not measured: {' '.join(actual)} stands in")
+    return EngineProfile(entry=entry, notes=tuple(notes), engine=name)
 
 
 def _nearest(known: tuple[EngineEntry, ...], wanted: tuple[str, str, str]) -> EngineEntry | None:

@@ -1,7 +1,7 @@
-"""How far measured figures lay from predicted ones, where they took no part in the fit of what predicted them.
+"""How far measured figures lay from predicted ones, for measurements that took no part in the fit.
 
-Each range held 90% of the measurements of its cell: one metric under one kind of load, of one kind of model, served by
-one engine, as far as enough pairs of model and accelerator were measured. `benchmarks/fit_ranges.py` writes the file.
+Each range held 90% of the measurements of its cell: a metric, kind of load, kind of model and engine, as finely as
+enough pairs of model and accelerator were measured. `benchmarks/fit_ranges.py` writes the file.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ Metric = Literal["ttft", "tpot", "end_to_end", "throughput"]
 Load = Literal["low", "loaded"]
 ModelKind = Literal["dense", "moe"]
 Ratio = Annotated[float, Field(gt=0, le=1e6, allow_inf_nan=False)]
-# Of measurements that lie inside a range.
+# Percent of the measurements that lie inside a range.
 SHARE_PCT = 90
-# So many requests in flight, at most, are a low load.
+# The most requests in flight that count as a low load.
 LOW_CONCURRENCY = 8
 
 
 class Cell(Struct, frozen=True):
-    """Measurements that a range is of; without `kind`, `engine` or `generation`, of all of them."""
+    """The measurements behind a range; `kind`, `engine` or `generation` `None`: all of them."""
 
     metric: Metric
     load: Load
@@ -38,7 +38,7 @@ class Cell(Struct, frozen=True):
     generation: str | None = None
 
     def and_coarser(self) -> Iterator[Cell]:
-        """The cell and those that hold it, the finest first."""
+        """The cell and the coarser ones that contain it, the finest first."""
         cell = self
         for name in ("generation", "engine", "kind"):
             if getattr(cell, name) is not None:
@@ -62,7 +62,7 @@ class ErrorRange(Frozen):
 
     @property
     def cell(self) -> Cell:
-        """What it is of."""
+        """The cell of the range."""
         return Cell(self.metric, self.load, self.kind, self.engine, self.generation)
 
 
@@ -103,6 +103,6 @@ def _file() -> RangeFile:
 
 
 def range_of(cell: Cell, known: Sequence[ErrorRange]) -> ErrorRange | None:
-    """The range of the finest cell that holds `cell`; `None` where too little was measured."""
-    by_cell = {one.cell: one for one in known}
-    return next((by_cell[one] for one in cell.and_coarser() if one in by_cell), None)
+    """The range of the finest cell that contains `cell`; `None` if too little was measured."""
+    by_cell = {error_range.cell: error_range for error_range in known}
+    return next((by_cell[coarser] for coarser in cell.and_coarser() if coarser in by_cell), None)

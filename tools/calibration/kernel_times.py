@@ -1,7 +1,7 @@
 """Time of any kernel on one chip as one engine runs it: chooses the constants and calls the form.
 
-Every choice that is not exact leaves a note (`notes`). Results are kept: a plan asks for the same few hundred kernels
-over and over. It adds nothing to a kernel: host time, overlap and imbalance are the caller's.
+Every inexact choice leaves a note (`notes`). Results are cached, since a plan asks for the same few hundred kernels
+repeatedly. Host time, overlap and imbalance are left to the caller.
 """
 
 from __future__ import annotations
@@ -72,17 +72,16 @@ Bound = Literal["compute", "memory", "communication"]
 
 _SMALLEST_BYTES = 0.75
 _HASHABLE = (float, int, str, bool, type(None))
-# What one accelerator may remember of kernels; a search asks for arrays of them. A kernel with its time and no array
-# is some hundred bytes.
+# The most cached bytes per accelerator (a search times arrays of kernels), and those of a kernel without arrays.
 _MOST_KNOWN_BYTES, _KERNEL_BYTES = 16 * 2**20, 700
 
 
 class KernelTime(Struct, frozen=True):
-    """Seconds of a kernel, and what it waits for (of arrays: memory, unless arithmetic binds in each element).
+    """Seconds of a kernel, and what bounds it (for arrays: memory, unless arithmetic binds in each element).
 
-    `fixed_s` is the part that no work costs, `floor_s` what datasheet rates alone need: no factor on a kernel's time
-    may take it below that (0 for kernels whose data may stay in a cache). Of matmuls, `compute_s` and `memory_s` are
-    what FLOPs alone and bytes alone take at the rates that are reached. `origin`: where its constants come from.
+    `fixed_s` is the part that does not depend on the work, `floor_s` the time at datasheet rates: no factor on a
+    kernel's time may take it below that (0 for kernels whose data may stay in a cache). For matmuls, `compute_s` and
+    `memory_s` are the times of FLOPs alone and bytes alone at attained rates. `origin`: where its constants come from.
     """
 
     seconds: Number
@@ -95,7 +94,7 @@ class KernelTime(Struct, frozen=True):
 
 
 def matmul_variant(kernel: Gemm | GroupedGemm) -> str:
-    """The format under which profiles keep a matmul: what it computes in, or the weights where these are expanded."""
+    """The format of a matmul in profiles: the one it computes in, or that of the weights if these are expanded."""
     stored, computed = weight_bytes_per_element(kernel.weights), element_bytes(kernel.dtype)
     if kernel.weights == kernel.dtype or stored >= computed:
         return "fp8_block" if kernel.blockwise and kernel.dtype == "fp8" else kernel.dtype
@@ -108,11 +107,11 @@ def matmul_variant(kernel: Gemm | GroupedGemm) -> str:
 
 
 class KernelTimes:
-    """Times of kernels on `chip` with the constants that `profile` has for it.
+    """Times of kernels on `chip` with the constants of `profile`.
 
-    `staged_links`: the accelerators of a node have no peer-to-peer path and go through the memory of the host.
+    `staged_links`: the accelerators of a node have no peer-to-peer path and go through host memory.
     `own_reduction_ranks`: sizes of groups for which the engine has all-reduce kernels beside NCCL's. `matmul_share`:
-    share of the arithmetic that the engine's 16-bit matmuls with weights find.
+    share of the arithmetic that the engine's 16-bit matmuls with weights get.
     """
 
     def __init__(
@@ -134,20 +133,20 @@ class KernelTimes:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What stood in for constants that nobody measured, of the kernels asked for so far."""
+        """What stood in for constants not measured, for the kernels asked for so far."""
         return tuple(self._chosen.noted)
 
     def seconds(self, kernel: Kernel) -> KernelTime:
-        """Time of `kernel`: of the fastest one where several are at hand.
+        """Time of `kernel`: the fastest if the engine has several.
 
-        Raises MissingFieldError: the chip lacks a fact that it needs (a peak, a link); InputError: no profile has
-        constants for it.
+        Raises MissingFieldError: the chip lacks a needed fact (a peak, a link); InputError: no profile has constants
+        for it.
         """
         first, *others = self.choices(kernel)
-        return min((first, *others), key=lambda one: one.seconds) if others else first
+        return min((first, *others), key=lambda time: time.seconds) if others else first
 
     def choices(self, kernel: Kernel) -> tuple[KernelTime, ...]:
-        """Times of all that the engine may run for `kernel`: one, but for matmuls that stacks have from each other.
+        """Times of all kernels that the engine may run for `kernel`: several only for matmuls that stacks share.
 
         Raises as `seconds` does.
         """
@@ -155,7 +154,7 @@ class KernelTimes:
         try:
             known = self._known.get(key)
         except TypeError:
-            # Arrays have no hash: their bytes stand for them.
+            # Arrays have no hash, so their bytes are the key.
             key = array_key(kernel)
             known = self._known.get(key)
         return known if known is not None else self._known.keep(key, self._times(kernel))
@@ -163,10 +162,10 @@ class KernelTimes:
     def _times(self, kernel: Kernel) -> tuple[KernelTime, ...]:
         if isinstance(kernel, Gemm):
             matmuls, origin = self._chosen.alternatives("gemm", matmul_variant(kernel), GemmConstants)
-            return tuple(self._gemm(one, kernel, origin) for one in matmuls)
+            return tuple(self._gemm(constants, kernel, origin) for constants in matmuls)
         if isinstance(kernel, GroupedGemm):
             grouped, origin = self._chosen.alternatives("grouped_gemm", matmul_variant(kernel), GroupedGemmConstants)
-            return tuple(self._grouped_gemm(one, kernel, origin) for one in grouped)
+            return tuple(self._grouped_gemm(constants, kernel, origin) for constants in grouped)
         return (self._time(kernel),)
 
     def _time(self, kernel: Elementwise | Collective | ExpertExchange | LatentAttention | Attention) -> KernelTime:
@@ -205,12 +204,12 @@ class KernelTimes:
     def _sparse_attention(self, kernel: LatentAttention) -> KernelTime:
         kernels = sparse_kernels(self.chip)
         if kernels is None:
-            # Each token chooses for itself: it is a sequence of its own that sees what it has chosen.
+            # Each token chooses for itself, so it counts as a sequence that sees its chosen tokens.
             tokens = kernel.sequences * kernel.new_tokens
             alone = replace(kernel, sequences=tokens, new_tokens=1, context=kernel.chosen - 1, chosen=0)
             return self._latent_attention(alone)
         parts = mla_sparse_parts(kernels, self.chip, kernel)
-        # Of a library's own figures on one card of the generation.
+        # A library's published figures on one card of the generation.
         origin = Origin("carried", "published figures of its generation")
         return self._of_roof(parts, _Work(sparse_flops(kernel), sparse_bytes(kernel), "bf16"), origin)
 
@@ -220,7 +219,7 @@ class KernelTimes:
         return self._of_roof(parts, work, origin)
 
     def _of_roof(self, parts: tuple[Number, Number], work: _Work, origin: Origin) -> KernelTime:
-        """The time of the fixed part and the work, with the roofline that the work is nearer to."""
+        """The time of the fixed part and the work, with the roofline bound of the work."""
         fixed_s, work_s = parts
         compute_s, memory_s = work.flops / self.chip.peak(work.dtype), work.moved_bytes / self.chip.memory_bytes_s
         bound: Bound = "compute" if exceeds(compute_s, memory_s) else "memory"
@@ -252,13 +251,13 @@ class KernelTimes:
         (inside, _), (network, origin) = levels[0], levels[-1]
         best = collective_s(CollectiveLevels(inside, network), self.chip, kernel)
         if self._may_reduce(kernel):
-            own, _ = self._chosen.between("collective", "all_reduce_custom", CollectiveConstants, "ranks", local)
-            best = smaller(best, collective_s(CollectiveLevels(own, own), self.chip, kernel))
+            custom, _ = self._chosen.between("collective", "all_reduce_custom", CollectiveConstants, "ranks", local)
+            best = smaller(best, collective_s(CollectiveLevels(custom, custom), self.chip, kernel))
         floor_s = collective_floor_s(self.chip, kernel)
         return KernelTime(best, "communication", origin, smaller(inside.alpha_us * 1e-6, best), floor_s)
 
     def _may_reduce(self, kernel: Collective) -> bool:
-        """Whether the engine has an all-reduce kernel of its own for `kernel`."""
+        """Whether the engine has its own all-reduce kernel for `kernel`."""
         # Such kernels read the memory of the other GPUs.
         known = kernel.ranks in self.own_reduction_ranks and self.profile.framework and not self.staged_links
         return bool(known) and kernel.op == "all_reduce" and kernel.nodes == 1
@@ -278,7 +277,7 @@ class KernelTimes:
 
 
 class _Work(Struct, frozen=True):
-    """What a kernel has to do, whatever runs it."""
+    """FLOPs and bytes of a kernel, independent of its implementation."""
 
     flops: Number
     moved_bytes: Number
@@ -286,7 +285,7 @@ class _Work(Struct, frozen=True):
 
 
 def _size_bytes(key: object, times: tuple[KernelTime, ...]) -> int:
-    """About what a kernel and its times hold: the bytes of arrays, which stand in the key too."""
+    """Approximate bytes of a kernel and its times, with those of arrays, which are also in the key."""
     total = _KERNEL_BYTES + (sum(len(part) for part in key if isinstance(part, bytes)) if isinstance(key, tuple) else 0)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - a key of any parts
     for time in times:
         numbers = (time.seconds, time.fixed_s, time.floor_s, time.compute_s, time.memory_s)
@@ -300,6 +299,6 @@ def _sizes(kind: type[Kernel]) -> tuple[str, ...]:
 
 
 def array_key(kernel: Kernel) -> tuple[object, ...]:
-    """What tells a kernel with arrays among its sizes from others."""
+    """A hashable key for a kernel with arrays among its sizes."""
     values = (getattr(kernel, name) for name in _sizes(type(kernel)))
     return type(kernel), *(value if isinstance(value, _HASHABLE) else value.tobytes() for value in values)

@@ -1,7 +1,7 @@
 """Profiles of kernel times: which fitted constants serve an accelerator and an engine.
 
-Choosing never guesses silently: constants that were not measured on this very accelerator, stack and format come with
-notes that say so. It knows no formula; `kernel_times.py` and `forms/` do.
+Nothing is guessed silently: constants that were not measured on the same accelerator, stack and format come with notes
+that say so. The formulas are in `kernel_times.py` and `forms/`.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from .profile_file import (
     shipped_profiles,
 )
 
-# Kernels whose constants are those of the links, not of the chip.
+# Kernels whose constants belong to the links, not to the chip.
 _OVER_LINKS: tuple[KernelKind, ...] = ("collective", "exchange")
-# The generation whose dense and grouped matmuls vLLM, SGLang and TensorRT-LLM all take from the same libraries
+# On this generation vLLM, SGLang and TensorRT-LLM all take dense and grouped matmuls from the same libraries
 # (FlashInfer, which has the kernels of TensorRT-LLM, and DeepGEMM).
 _SHARING = "blackwell"
-# The least that the form of a matmul takes for its loss at the power limit.
+# The lower bound of `sustained_loss`, a matmul's loss at the power limit.
 _NO_LOSS = 0.001
 
 
 class Origin(Struct, frozen=True):
-    """Where the constants behind a time come from: measured for the kernel on the very card, or not.
+    """Where the constants behind a time come from: measured for the kernel on the same card, or not.
 
     `of`: what they were carried over from, in words.
     """
@@ -52,7 +52,7 @@ MEASURED, DATASHEET = Origin("measured"), Origin("datasheet")
 
 
 class Choice(Struct, frozen=True):
-    """An entry, whose accelerator it is of, and in what it is not what was asked for (`notes` empty: exact)."""
+    """An entry, its accelerator, and how it differs from what was asked for (`notes` empty: exact)."""
 
     entry: KernelEntry
     accelerator: str
@@ -63,8 +63,7 @@ class Choice(Struct, frozen=True):
 class KernelProfile(Struct, frozen=True):
     """The entries that serve one accelerator and stack: its own, then those of its relatives, then the pooled ones.
 
-    `shares_matmuls`: the stacks call the same libraries of matmuls, so that what one of them was timed with is at hand
-    in all of them.
+    `shares_matmuls`: the stacks call the same matmul libraries, so the kernels timed in one are available in all.
     """
 
     accelerator: str
@@ -81,43 +80,46 @@ class KernelProfile(Struct, frozen=True):
         return self.series(kernel, variant)[0]
 
     def alternatives(self, kernel: KernelKind, variant: str) -> tuple[Choice, ...]:
-        """The best entry for a matmul, and those of the other stacks where all stacks have each other's matmuls.
+        """The best entry for a matmul, and those of the other stacks if the stacks share matmuls.
 
-        Raises InputError: no profile has anything for it.
+        Raises InputError: no profile has constants for it.
         """
         best = self.choose(kernel, variant)
         if not self.shares_matmuls:
             return (best,)
-        # Of the same file: what was measured on a machine of one's own stands before every table.
+        # Only from the same file: the user's measurements take precedence over every table.
         same = next(file for file in self._files_for(kernel) if best.entry in file.entries)
         others = {
-            one.framework: one
-            for one in same.entries
-            if (one.kernel, one.variant) == (kernel, best.entry.variant) and one.framework != best.entry.framework
+            entry.framework: entry
+            for entry in same.entries
+            if (entry.kernel, entry.variant) == (kernel, best.entry.variant) and entry.framework != best.entry.framework
         }
-        return (best, *(Choice(one, best.accelerator, best.notes, best.origin) for _, one in sorted(others.items())))
+        return (
+            best,
+            *(Choice(other, best.accelerator, best.notes, best.origin) for _, other in sorted(others.items())),
+        )
 
     def series(self, kernel: KernelKind, variant: str) -> tuple[Choice, ...]:
         """All entries (one for each number of ranks, ascending) of the best stack for `kernel` in `variant`.
 
-        Order: this accelerator before its relatives before the pooled profile; in each the format itself before its
-        stand-ins; in each the stack asked for before the others (`FRAMEWORKS`). Raises InputError: no profile has
-        anything for it.
+        Order: this accelerator, its relatives, the pooled profile; within each, the format itself before its stand-ins;
+        within each, the stack asked for before the others (`FRAMEWORKS`). Raises InputError: no profile has constants
+        for it.
         """
         for file in self._files_for(kernel):
             for name in (variant, *STAND_INS.get(variant, ())):
-                found = [one for one in file.entries if one.kernel == kernel and one.variant == name]
-                if best := self._best_stack(found):
+                candidates = [entry for entry in file.entries if entry.kernel == kernel and entry.variant == name]
+                if best := self._best_stack(candidates):
                     notes = self._notes(best[0], file.accelerator, variant)
                     origin = self._origin(best[0], file.accelerator, variant)
-                    return tuple(Choice(one, file.accelerator, notes, origin) for one in best)
+                    return tuple(Choice(entry, file.accelerator, notes, origin) for entry in best)
         raise InputError(f"no profile has constants for {kernel} in {variant} (accelerator {self.accelerator})")
 
-    def _best_stack(self, found: list[KernelEntry]) -> list[KernelEntry]:
-        stacks = [one.framework for one in found]
+    def _best_stack(self, candidates: list[KernelEntry]) -> list[KernelEntry]:
+        stacks = [entry.framework for entry in candidates]
         stack = next((name for name in (self.framework, *FRAMEWORKS, *stacks) if name in stacks), None)
-        entries = [one for one in found if one.framework == stack]
-        return sorted(entries, key=lambda one: (one.nodes or 1, one.ranks or 1))
+        entries = [entry for entry in candidates if entry.framework == stack]
+        return sorted(entries, key=lambda entry: (entry.nodes or 1, entry.ranks or 1))
 
     def _origin(self, entry: KernelEntry, accelerator: str, variant: str) -> Origin:
         if accelerator != self.accelerator:
@@ -126,21 +128,21 @@ class KernelProfile(Struct, frozen=True):
         return MEASURED if exact else Origin("carried", "another format on this card")
 
     def _notes(self, entry: KernelEntry, accelerator: str, variant: str) -> tuple[str, ...]:
-        what = f"{entry.kernel} {variant}"
+        subject = f"{entry.kernel} {variant}"
         notes: list[str] = []
         if accelerator != self.accelerator:
             band = self._band(entry, accelerator)
-            notes.append(f"{what}: constants of {accelerator} carried over to {self.accelerator}{band}")
+            notes.append(f"{subject}: constants of {accelerator} carried over to {self.accelerator}{band}")
         if entry.variant != variant:
-            notes.append(f"{what}: constants of {entry.variant} stand in")
+            notes.append(f"{subject}: constants of {entry.variant} stand in")
         if self.framework and entry.framework not in (self.framework, *ANY_STACK):
-            notes.append(f"{what}: measured with {entry.framework}, not {self.framework}")
+            notes.append(f"{subject}: measured with {entry.framework}, not {self.framework}")
         if not entry.rows and entry.note:
-            notes.append(f"{what}: {entry.note}")
+            notes.append(f"{subject}: {entry.note}")
         return tuple(notes)
 
     def _band(self, entry: KernelEntry, accelerator: str) -> str:
-        """What such a carry-over missed by where it could be checked, as words."""
+        """The error of such carry-overs where it was checked, in words; empty if it was not."""
         checks = [
             check
             for file in _all_files()
@@ -161,7 +163,7 @@ def _all_files() -> tuple[ProfileFile, ...]:
 
 
 def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile:
-    """The profile of `accelerator`, which may be one that the catalogue does not have, served by `framework`."""
+    """The profile of `accelerator`, which need not be in the catalogue, served by `framework`."""
     shared = kernel_generation(accelerator) == _SHARING
     return KernelProfile(
         accelerator.id,
@@ -178,15 +180,17 @@ def _read(accelerator_id: str, relatives: tuple[str, ...]) -> tuple[ProfileFile,
 
 
 def _powered_as(accelerator: Accelerator, file: ProfileFile) -> ProfileFile:
-    """A relative's file with what its matmuls lose at the power limit cut to what `accelerator` loses.
+    """A relative's file with its matmuls' loss at the power limit reduced to that of `accelerator`.
 
-    A card that does fewer FLOP/s for each watt of its limit has to slow down by that much less. By how much more one
-    with a tighter limit slows down was measured on none: it loses what its relative does.
+    A card with fewer FLOP/s per watt of its limit slows down by that much less. How much more a card with a tighter
+    limit slows down was not measured, so it keeps its relative's loss.
     """
-    own, theirs = _flops_s_per_watt(accelerator), _measured_on(file.accelerator)
-    if file.accelerator == accelerator.id or own is None or theirs is None or own >= theirs:
+    rate, measured_rate = _flops_s_per_watt(accelerator), _measured_on(file.accelerator)
+    if file.accelerator == accelerator.id or rate is None or measured_rate is None or rate >= measured_rate:
         return file
-    entries = tuple(_with_loss(one, own / theirs) if one.kernel == "gemm" else one for one in file.entries)
+    entries = tuple(
+        _with_loss(entry, rate / measured_rate) if entry.kernel == "gemm" else entry for entry in file.entries
+    )
     return file.model_copy(update={"entries": entries})
 
 
@@ -202,7 +206,7 @@ def _measured_on(accelerator_id: str) -> float | None:
 
 
 def _flops_s_per_watt(accelerator: Accelerator) -> float | None:
-    """Dense 16-bit peak over the board's limit, in TFLOP/s per watt, where both are known."""
+    """Dense 16-bit peak over the board's power limit, in TFLOP/s per watt; `None` unless both are known."""
     peaks, watts = accelerator.dense_peak_tflops, accelerator.tdp_w
     peak = peaks.bf16 or peaks.fp16
     return peak / watts if peak and watts else None

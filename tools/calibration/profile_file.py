@@ -1,10 +1,8 @@
 """The data files of kernel times (fitted constants of one accelerator, an entry for each kernel, variant and stack),
-and whose stand in where nobody measured.
+and the order of those that stand in for missing ones.
 
-They are written by `benchmarks/fit_kernels.py` from measured tables. It knows no formula and chooses nothing.
-
-Only the order lives here, that of accelerators as their catalogue entries state it; `profile.py` looks along it and
-says what it took.
+They are written by `benchmarks/fit_kernels.py` from measured tables. The order of accelerators comes from their
+catalogue entries; `profile.py` chooses along it and notes its choice.
 """
 
 from __future__ import annotations
@@ -55,7 +53,7 @@ class KernelEntry(Frozen):
 
     @property
     def key(self) -> tuple[str, str, int, int]:
-        """What it has constants of: of two with the same one counts."""
+        """Identifies the kernel that it has constants for: entries with equal keys replace each other."""
         return self.kernel, self.variant, self.ranks or 1, self.nodes or 1
 
 
@@ -79,10 +77,10 @@ class ProfileFile(Frozen):
     carry_checks: tuple[CarryCheck, ...] = ()
 
     def over(self, other: ProfileFile | None) -> ProfileFile:
-        """It, with the entries of `other` that say nothing of the same behind its own."""
+        """This file, with the entries of `other` whose keys it lacks appended."""
         keys = {entry.key for entry in self.entries}
-        kept = () if other is None else (entry for entry in other.entries if entry.key not in keys)
-        return self.model_copy(update={"entries": (*self.entries, *kept)})
+        added = () if other is None else (entry for entry in other.entries if entry.key not in keys)
+        return self.model_copy(update={"entries": (*self.entries, *added)})
 
 
 _PACKAGE = __name__.rpartition(".")[0]
@@ -94,9 +92,9 @@ def _folder() -> Traversable:
 
 @lru_cache(maxsize=256)
 def read_profile_file(accelerator_id: str) -> ProfileFile | None:
-    """The data file that ships for `accelerator_id`; None where there is none.
+    """The data file that ships for `accelerator_id`; `None` if absent.
 
-    Raises InputError: the file is not of the format.
+    Raises InputError: the file does not have the format.
     """
     if accelerator_id not in _shipped():
         return None
@@ -110,28 +108,28 @@ def read_profile_file(accelerator_id: str) -> ProfileFile | None:
 
 
 def shipped_profiles() -> tuple[str, ...]:
-    """The accelerators with a data file of their own, and the pooled one."""
+    """The names of accelerators with a data file, and the pooled one."""
     return tuple(sorted(_shipped()))
 
 
 @cache
 def _shipped() -> frozenset[str]:
-    """Names with a file: what a caller asks for is looked up here, never joined to a path unseen."""
+    """Names with a file: requested names are looked up here, so that no unchecked name becomes a path."""
     folder = _folder()
     if not folder.is_dir():
         return frozenset()
-    return frozenset(one.name.removesuffix(".json") for one in folder.iterdir() if one.name.endswith(".json"))
+    return frozenset(path.name.removesuffix(".json") for path in folder.iterdir() if path.name.endswith(".json"))
 
 
-# The profile of no chip: medians over those that were measured.
+# The profile without a chip: medians over those that were measured.
 POOLED = "pooled"
-# The stack whose constants stand in for a stack without its own, best first: vLLM's tables are the most complete, and
+# Stacks whose constants stand in for a stack without its own, best first: vLLM's tables are the most complete, and
 # NVIDIA's GEMM and attention kernels differ least from them.
 FRAMEWORKS: tuple[str, ...] = ("vllm", "trtllm", "sglang", "deepep", "deepgemm", "nccl", "vidur", POOLED)
-# Libraries that every engine calls, and the profile of none.
+# Libraries that every engine calls, and the pooled profile.
 ANY_STACK = ("nccl", "deepep", POOLED)
-# Formats (variants) whose constants stand in for a format that no table covers, nearest first. The constants are shares
-# of the peak of the format itself, so the stand-in brings no bytes and no FLOP/s along.
+# Formats (variants) whose constants stand in for a format that no table covers, nearest first. Constants are shares of
+# a format's own peak, so bytes and FLOP/s remain those of the requested format.
 STAND_INS: dict[str, tuple[str, ...]] = {
     "fp32": ("bf16",),
     "fp16": ("bf16",),
@@ -155,40 +153,40 @@ STAND_INS: dict[str, tuple[str, ...]] = {
 
 
 def relatives_of(accelerator: Accelerator) -> tuple[str, ...]:
-    """Accelerators whose constants stand in for those of `accelerator`, nearest first, each once, itself left out.
+    """Accelerators whose constants stand in for those of `accelerator`, nearest first, each once, without itself.
 
-    The entry says whose (`kernels_like`); where it does not, the first of the same architecture that the catalogue has.
-    Raises UnknownNameError: the entry, which may be a user's own, names one that the catalogue does not have.
+    The entry names them (`kernels_like`); otherwise it is the first of the same architecture in the catalogue. Raises
+    UnknownNameError: the entry, which may be a user's, names one that the catalogue does not have.
     """
-    known = {one.id: one for one in all_accelerators()}
+    known = {part.id: part for part in all_accelerators()}
     order = [find_accelerator(name).id for name in accelerator.kernels_like]
     if not order and accelerator.architecture:
-        alike = (one.id for one in known.values() if _alike(one, accelerator))
+        alike = (part.id for part in known.values() if _alike(part, accelerator))
         order = [name for name in (next(alike, None),) if name is not None]
-    # A relative's own relatives come after it: a B300 knows of a B200, and through it of an H200.
+    # A relative's relatives come after it: a B300 has a B200 and, through it, an H200.
     for name in order:
-        order.extend(one for one in known[name].kernels_like if one not in order)
+        order.extend(relative for relative in known[name].kernels_like if relative not in order)
     return tuple(name for name in order if name != accelerator.id)
 
 
 def kernel_generation(accelerator: Accelerator) -> str:
-    """The generation whose kernels serve `accelerator`: its own, or its nearest relative's where nobody measured that.
+    """The generation whose kernels serve `accelerator`: its own, or its nearest relative's if its own has no data.
 
     Raises UnknownNameError: as `relatives_of`.
     """
-    measured = {one.generation for one in all_accelerators() if one.id in shipped_profiles()}
+    measured = {part.generation for part in all_accelerators() if part.id in shipped_profiles()}
     near = (find_accelerator(name).generation for name in relatives_of(accelerator))
     order = (accelerator.generation, *near)
     return next((generation for generation in order if generation in measured), accelerator.generation)
 
 
-def _alike(one: Accelerator, other: Accelerator) -> bool:
-    return one.id != other.id and (one.architecture or "").lower() == (other.architecture or "").lower()
+def _alike(first: Accelerator, second: Accelerator) -> bool:
+    return first.id != second.id and (first.architecture or "").lower() == (second.architecture or "").lower()
 
 
 def link_relatives_of(accelerator: Accelerator) -> tuple[str, ...]:
-    """As `relatives_of`, for what goes over links: hosts with PCIe links like its own before all others."""
+    """As `relatives_of`, for kernels over links: accelerators with PCIe links like its own come first."""
     if accelerator.scale_up_domain_accelerators != 1:
         return relatives_of(accelerator)
-    alike = (one.id for one in all_accelerators() if one.scale_up_domain_accelerators == 1)
+    alike = (part.id for part in all_accelerators() if part.scale_up_domain_accelerators == 1)
     return tuple(dict.fromkeys((*(name for name in alike if name != accelerator.id), *relatives_of(accelerator))))

@@ -1,7 +1,7 @@
-"""The kernels that time is known for, by shape: what a kernel does on one device, with no word of how long it takes.
+"""The shapes of all kernels that can be timed: what a kernel does on one device, without its time.
 
-Sizes are those of one device. Fields are floats where they can be expectations (copies of tokens, touched experts) and
-may be NumPy arrays where constants are fitted.
+Sizes are those of one device. Fields are floats if they can be expectations (copies of tokens, touched experts) and may
+be NumPy arrays where constants are fitted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ CollectiveOp = Literal["all_reduce", "all_gather", "reduce_scatter", "all_to_all
 class Gemm(Struct, frozen=True):
     """out[m, n] = in[m, k] x weights[n, k]; `weights` is the format they are stored in, `dtype` the one computed in.
 
-    `blockwise`: fp8 weights with a scale for each block (DeepSeek's 128 x 128), which run in kernels of their own.
+    `blockwise`: fp8 weights with a scale for each block (DeepSeek's 128 x 128), which have separate kernels.
     """
 
     m: Number
@@ -33,8 +33,8 @@ class Gemm(Struct, frozen=True):
 class Attention(Struct, frozen=True):
     """`sequences` of `new_tokens` each, on `context` cached tokens each; a token sees at most `window` (None: all).
 
-    Head counts are those on the device. `beside_prompts`: they decode in the same call as prompts, by the kernel of
-    those, whose tiles each hold rows of one query head.
+    Head counts are those on the device. `beside_prompts`: they decode in the same call as prompts, by the prompt
+    kernel, whose tiles each hold rows of one query head.
     """
 
     sequences: Number
@@ -51,7 +51,7 @@ class Attention(Struct, frozen=True):
 class LatentAttention(Struct, frozen=True):
     """The core of MLA: `heads` on the device, latent and rotary widths as cached, nope and value widths as expanded.
 
-    `chosen`: cached tokens that each new token picks for itself (sparse attention); 0 where it sees all of them.
+    `chosen`: cached tokens that each new token selects (sparse attention); 0 if it sees all of them.
     """
 
     sequences: Number
@@ -92,10 +92,10 @@ class Elementwise(Struct, frozen=True):
 
 
 class Collective(Struct, frozen=True):
-    """`op` of `size_bytes` over `ranks` in `nodes`; size as NCCL tests count it: all_reduce the buffer of one rank,
+    """`op` of `size_bytes` over `ranks` in `nodes`; size as nccl-tests counts it: all_reduce the buffer of one rank,
     all_gather, reduce_scatter and all_to_all the total buffer (ranks x shard), send_recv the message.
 
-    `over_host`: those of a node lie in several islands of fast links, and PCIe joins them.
+    `over_host`: the ranks of a node lie in several islands of fast links, joined by PCIe.
     """
 
     op: CollectiveOp
@@ -109,8 +109,8 @@ class ExpertExchange(Struct, frozen=True):
     """Dispatch or combine of the `tokens` that one rank owns, `copy_bytes` per copy, to `top_k` experts.
 
     `low_latency`: the kernels for decode that send a copy for each expert; else those that send one for each rank
-    inside a node and one for each other node. `nodes` are interconnect domains; `most_nodes` is how many of them the
-    routing lets a token reach (0: any). `over_host` as of a `Collective`.
+    inside a node and one for each other node. `nodes` are interconnect domains; routing lets a token reach at most
+    `most_nodes` of them (0: any). `over_host` as in `Collective`.
     """
 
     phase: Literal["dispatch", "combine"]

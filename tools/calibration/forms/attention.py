@@ -1,18 +1,17 @@
-"""Time of attention: of a prompt, or a chunk of one on cached tokens, in tiles like FlashAttention's; of one new token
-a sequence, a read of the KV cache.
+"""Time of attention: for a prompt, or a chunk of one on cached tokens, in tiles like FlashAttention's; for one new
+token per sequence, a read of the KV cache.
 
-t = launch + write + soft_max(soft_max(all tiles, longest tile), memory): tiles of 128 query rows walk the keys in
-blocks of 64. The query heads of one KV head are rows of the same tile; those of tokens that decode beside prompts have
-a tile each. The write of the new tokens' keys and values to the cache is inside, as it is in the tables of measured
-times. It refuses nothing by size: any shape of `Attention` has a time, decode too, though `attention_decode` knows
-that better.
+Prefill: t = launch + write + soft_max(soft_max(all tiles, longest tile), memory): tiles of 128 query rows walk the keys
+in blocks of 64. The query heads of one KV head are rows of the same tile; those of tokens that decode beside prompts
+have a tile each. Writing the new tokens' keys and values to the cache is included, as in the tables of measured times.
+Any shape of `Attention` has a time; decode too, though the decode form is more accurate.
 
-A causal mask lets tiles differ in length; a multiprocessor works on one at a time, so that a short batch of long
-prompts waits for its longest tile.
+A causal mask lets tiles differ in length; a multiprocessor works on one at a time, so a small batch of long prompts
+waits for its longest tile.
 
-t = launch + split + waves + soft_max(memory, arithmetic). Few sequences are split over the multiprocessors and
-combined (a cost that grows with the logarithm of the length), many come in waves of thread blocks that each cost
-something even with next to no cache. It knows one length for all sequences; what unequal lengths cost is the caller's.
+Decode: t = launch + split + waves + soft_max(memory, arithmetic). Few sequences are split over the multiprocessors and
+combined (a cost that grows with the logarithm of the length); many run in waves of thread blocks that each cost time
+even with almost no cache. All sequences have the same length; the caller handles unequal ones.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from ..shapes import Attention
 from .constant import constant
 from .elementary import Number, ceil, larger, log2, smaller, soft_max
 
-# Head width that the share of the peak is stated for; others are weighed by a power of their ratio to it.
+# Head width that the share of the peak is stated for; other widths scale it by a power of their ratio.
 _HEAD = 128
-# How smoothly memory and arithmetic pass into each other: they share one pipeline of a tile.
+# How smoothly the time changes from memory to arithmetic, which share the pipeline of a tile.
 _BLEND = 2.0
 
 
@@ -77,10 +76,10 @@ def attention_bytes(kernel: Attention) -> Number:
 def attention_prefill_parts(
     constants: PrefillConstants, chip: Chip, kernel: Attention, memory_scale: Number = 1.0
 ) -> tuple[Number, Number]:
-    """Seconds that no work costs, and the seconds of the work.
+    """Fixed seconds, and the seconds of the work.
 
-    `memory_scale` is the share of the memory time that is left where a benchmark finds its data in the L2 cache;
-    serving finds them in memory (1). Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    `memory_scale` is the share of the memory time that remains if a benchmark has its data in the L2 cache; serving
+    reads them from memory (1). Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
     peak = chip.peak("bf16")
     rate = peak * constants.compute_share * _width_share(constants, kernel.head_dim)
@@ -88,7 +87,7 @@ def attention_prefill_parts(
     apart = kernel.query_heads if kernel.beside_prompts else kernel.kv_heads
     tiles = Tiles(
         count=kernel.sequences * apart * ceil(kernel.query_heads / apart * new / TILE_ROWS),
-        # The last row of a tile is half a tile ahead of the mean one, and the mask only cuts whole blocks.
+        # The last row of a tile is half a tile ahead of its mean row, and the mask only cuts whole blocks.
         mean_keys=visible_pairs(kernel) / new + TILE_ROWS / 2,
         longest_keys=seen if kernel.window is None else smaller(seen, kernel.window + TILE_ROWS),
         key_flops=4.0 * kernel.head_dim * TILE_ROWS,
@@ -118,7 +117,7 @@ _KEY_BLOCK = 64
 
 
 class TileConstants(Protocol):
-    """What constants of a prefill form say of its tiles."""
+    """Constants of tiles that a prefill form has."""
 
     @property
     def loop_keys(self) -> float:
@@ -146,7 +145,7 @@ class Tiles(Struct, frozen=True):
 
 
 def tiles_s(constants: TileConstants, tiles: Tiles, flops_s: Number, multiprocessors: int) -> Number:
-    """Seconds of `tiles` where full tiles on all `multiprocessors` reach `flops_s` FLOP/s."""
+    """Seconds of `tiles` when full tiles on all `multiprocessors` reach `flops_s` FLOP/s."""
     all_flops = tiles.count * (_whole_blocks(tiles.mean_keys) + constants.loop_keys) * tiles.key_flops
     longest_flops = (_whole_blocks(tiles.longest_keys) + constants.loop_keys) * tiles.key_flops
     alone_s = longest_flops / (flops_s / multiprocessors)
@@ -161,7 +160,7 @@ def _whole_blocks(keys: Number) -> Number:
 _BLOCK_HEADS = 64
 _TILE_ROWS = 16
 _SPLIT_KEYS = 128
-# A window that no context reaches is none.
+# A window at least this long counts as none, since no context reaches it.
 _FAR = 2**30
 
 
@@ -181,7 +180,7 @@ class DecodeConstants:
 def attention_decode_parts(
     constants: DecodeConstants, chip: Chip, kernel: Attention, memory_scale: Number = 1.0
 ) -> tuple[Number, Number]:
-    """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
+    """Fixed seconds, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
 
     Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
@@ -198,7 +197,7 @@ def attention_decode_parts(
     arithmetic_s = flops / (constants.compute_share * peak)
     waves = pairs * ceil(group / _BLOCK_HEADS) / chip.multiprocessors
     if kernel.window is not None:
-        # Some kernels only let query heads share a thread block where they see everything.
+        # Some kernels let query heads share a thread block only without a window.
         waves = waves * group ** ((kernel.window < _FAR) * constants.ungrouped)
     overhead_us = constants.split_us * log2(1.0 + seen / _SPLIT_KEYS) + constants.wave_us * waves
     floor_s = larger(attention_flops(kernel) / peak, memory_scale * attention_bytes(kernel) / chip.memory_bytes_s)
@@ -213,5 +212,5 @@ def attention_decode_s(constants: DecodeConstants, chip: Chip, kernel: Attention
 
 
 def is_decode(new_tokens: Number) -> bool:
-    """Whether a kernel with so many new tokens in each sequence is timed by the decode forms."""
+    """Whether a kernel with `new_tokens` per sequence is timed by the decode forms."""
     return float(new_tokens) <= 1

@@ -1,8 +1,8 @@
 """Time of a collective: a latency, the bytes on the wire, and the ramp of medium sizes.
 
 One level: t = alpha + x + sqrt(ramp x), x = bytes sent by a rank / (share x link); bytes as nccl-tests counts them
-(NVIDIA/nccl-tests, doc/PERFORMANCE.md). Over several domains the ranks of a domain use their links and each its own NIC
-at the same time: latencies add up (one of the network for each doubling of the domains), transfers overlap. No
+(NVIDIA/nccl-tests, doc/PERFORMANCE.md). Over several domains, ranks use the links of their domain and each its own NIC
+at the same time: latencies add up (one network latency for each doubling of the domains), transfers overlap. No
 in-network reduction between domains is assumed.
 """
 
@@ -18,13 +18,13 @@ from ..shapes import Collective, CollectiveOp
 from .constant import constant
 from .elementary import Number, larger, log2, soft_max
 
-# Transfers inside and between domains run as one pipeline, which is never filled on both sides at once.
+# Transfers inside and between domains run as one pipeline that never fills both sides at once.
 _OVERLAP = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class CollectiveConstants:
-    """Constants of one operation over one number of ranks on one kind of link."""
+    """Constants of an operation over a number of ranks on a kind of link."""
 
     alpha_us: float = constant(10.0, 0.5, 200.0, "time of an empty message, in microseconds", slack=2.0)
     link_share: float = constant(0.75, 0.02, 1.4, "share of the link; above 1 where the switch reduces", slack=1.0)
@@ -32,14 +32,14 @@ class CollectiveConstants:
 
 
 class CollectiveLevels(Struct, frozen=True):
-    """Constants inside a domain, and of one hop of the network between two."""
+    """Constants inside a domain, and of a network hop between two."""
 
     inside: CollectiveConstants
     network: CollectiveConstants
 
 
 def wire_factor(op: CollectiveOp, ranks: Number) -> Number:
-    """Bytes that a rank sends, as a share of the size as `Collective` counts it."""
+    """Bytes that a rank sends, as a share of the size that `Collective` counts."""
     if op == "send_recv":
         return 1.0
     share = (ranks - 1) / ranks
@@ -47,7 +47,7 @@ def wire_factor(op: CollectiveOp, ranks: Number) -> Number:
 
 
 def _least_factor(op: CollectiveOp, ranks: Number) -> Number:
-    """As `wire_factor`, where the switch does the sums: each rank sends its buffer once."""
+    """As `wire_factor`, if the switch does the sums: each rank sends its buffer once."""
     return 1.0 if op == "all_reduce" else wire_factor(op, ranks)
 
 
@@ -57,7 +57,7 @@ def _transfer_s(constants: CollectiveConstants, sent_bytes: Number, link_bytes_s
 
 
 def one_level_s(constants: CollectiveConstants, link_bytes_s: float, kernel: Collective) -> Number:
-    """Seconds inside one domain whose links send `link_bytes_s` one way; never under the bytes over the whole link."""
+    """Seconds inside one domain whose links send `link_bytes_s` one way; at least the bytes over the full rate."""
     sent_bytes = kernel.size_bytes * wire_factor(kernel.op, kernel.ranks)
     seconds = constants.alpha_us * 1e-6 + _transfer_s(constants, sent_bytes, link_bytes_s)
     return larger(seconds, _one_level_floor_s(link_bytes_s, kernel))
@@ -68,7 +68,7 @@ def _one_level_floor_s(link_bytes_s: float, kernel: Collective) -> Number:
 
 
 def collective_floor_s(chip: Chip, kernel: Collective) -> Number:
-    """Seconds of the bytes that must be sent over the whole rate of the links: what no kernel can beat.
+    """Seconds of the bytes that must be sent at the full rate of the links, which no kernel can beat.
 
     Raises MissingFieldError: the link or the NIC that it needs is not stated.
     """
@@ -83,21 +83,21 @@ def collective_floor_s(chip: Chip, kernel: Collective) -> Number:
 
 
 def link_of(chip: Chip) -> float:
-    """Send rate of a link inside a domain in bytes/s. Raises MissingFieldError: nobody states one."""
+    """Send rate of a link inside a domain in bytes/s. Raises MissingFieldError: it is not stated."""
     if chip.link_bytes_s is None:
         raise MissingFieldError("intra_node_bw_gb_s", f"accelerator {chip.name}", "collectives inside a node need it")
     return chip.link_bytes_s
 
 
 def nic_of(chip: Chip) -> float:
-    """Send rate of a NIC in bytes/s. Raises MissingFieldError: nobody states one."""
+    """Send rate of a NIC in bytes/s. Raises MissingFieldError: it is not stated."""
     if chip.nic_bytes_s is None:
         raise MissingFieldError("inter_node_bw_gb_s", f"accelerator {chip.name}", "traffic between nodes needs it")
     return chip.nic_bytes_s
 
 
 def _shares(kernel: Collective, factor: Number, network_factor: Number) -> tuple[Number, Number]:
-    """Bytes that a rank sends inside its domain and to others. `factor`: of a group of one domain's ranks."""
+    """Bytes that a rank sends inside its domain and to others. `factor` is for the ranks of one domain."""
     local = kernel.ranks / kernel.nodes
     if kernel.op == "send_recv":
         return 0.0, kernel.size_bytes

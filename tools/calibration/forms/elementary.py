@@ -1,8 +1,8 @@
-"""Arithmetic that reads the same for one number and for an array of them, so that each form is written once.
+"""Arithmetic that works for one number and for arrays, so that each form is written once.
 
-A form is called with plain floats where one plan is estimated, and with NumPy arrays where constants are fitted or the
-loads of many plans are timed at once. NumPy is only imported where an array is met. Who knows that a `Number` is plain
-reads it with `float` or `int`, which refuse an array.
+A form is called with plain floats to estimate one plan, and with NumPy arrays to fit constants or to time the loads of
+many plans at once. NumPy is only imported for arrays. Code that expects a plain `Number` converts it with `float` or
+`int`, which refuse an array.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 # One number, or an array of figures or counts.
 Number: TypeAlias = "float | NDArray[np.floating] | NDArray[np.signedinteger]"
-# Yes or no, or an array of them.
+# A truth value, or an array of them.
 Truth: TypeAlias = "bool | NDArray[np.bool_]"
 _Plain = TypeVar("_Plain", int, float)
-# A union in its place would be made anew for each of the many calls.
+# A tuple, since a union would be created again in each of the many calls.
 _PLAIN = (float, int)
 
 
@@ -75,7 +75,7 @@ def larger(first: Number, second: Number) -> Number:
 
 
 def pick(condition: Truth, first: Number, second: Number) -> Number:
-    """The first where `condition` holds, else the second, element by element."""
+    """`first` where `condition` holds, else `second`, element by element."""
     if isinstance(condition, bool):
         return first if condition else second
     import numpy as np
@@ -84,7 +84,7 @@ def pick(condition: Truth, first: Number, second: Number) -> Number:
 
 
 def exceeds(first: Number, second: Number) -> bool:
-    """Whether the first is the larger one; of arrays: in each element."""
+    """Whether `first` is larger than `second`; for arrays, in each element."""
     if is_plain(first) and is_plain(second):
         return first > second
     import numpy as np
@@ -106,6 +106,6 @@ def soft_max(first: float, second: float, power: float) -> float: ...
 @overload
 def soft_max(first: Number, second: Number, power: Number) -> Number: ...
 def soft_max(first: Number, second: Number, power: Number) -> Number:
-    """(a^p + b^p)^(1/p): near the larger where p is large, the sum where p is 1. Scaled so that nothing overflows."""
+    """(a^p + b^p)^(1/p): close to the larger for large p, the sum for p = 1. Scaled to avoid overflow."""
     top = larger(larger(first, second), 1e-300)
     return top * ((first / top) ** power + (second / top) ** power) ** (1.0 / power)

@@ -1,15 +1,15 @@
 """Time of the dispatch or the combine of experts (a latency, the bytes that leave a rank, the copies to handle), and
-what the busiest rank gets.
+the load of the busiest rank.
 
 t = alpha + ((bytes / (share x link))^p + (handling x copies)^p)^(1/p). Throughput kernels send a token once to each
-other domain that wants it and, inside a domain, once to each rank; low-latency kernels send a copy for each expert.
-Between domains the NIC is the link, else the link of the domain. Expected destinations assume uniform routing.
+other domain that needs it and, inside a domain, once to each rank; low-latency kernels send a copy for each expert.
+Between domains the link is the NIC, else the link of the domain. Expected destinations assume uniform routing.
 
-Measured layers of experts (ai-dynamo/aiconfigurator @ 095f58a5, Apache-2.0) with at least 1024 tokens, loads drawn
-from a power law of exponent 1.01: time over that of even loads, medians over formats and accelerators up to 32 ranks,
-beyond with the growth over these that H100 in 16 bits and B200 in 8 bits showed; less what the same skew costs one
-rank alone (1.10). It knows no model's real skew: engines that rebalance experts come near 1, exponent 1.2 near 1.6 on
-eight ranks.
+The skew comes from measured layers of experts (ai-dynamo/aiconfigurator @ 095f58a5, Apache-2.0) with at least 1024
+tokens and loads drawn from a power law of exponent 1.01: time over that of even loads, medians over formats and
+accelerators up to 32 ranks, beyond with the further growth of H100 in 16 bits and B200 in 8 bits; less the cost of the
+same skew on one rank alone (1.10). No model's real skew is known: engines that rebalance experts come close to 1,
+exponent 1.2 gives about 1.6 on eight ranks.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .elementary import Number, larger, smaller, soft_max
 
 @dataclass(frozen=True, slots=True)
 class ExchangeConstants:
-    """Constants of one phase in one mode, over one number of domains."""
+    """Constants of a phase and mode, over a number of domains."""
 
     alpha_us: float = constant(20.0, 2.0, 400.0, "time without tokens, in microseconds", slack=2.0)
     link_share: float = constant(0.6, 0.05, 1.5, "share of the link (NIC between domains) that is reached")
@@ -43,7 +43,7 @@ def distinct_destinations(places: Number, choices: Number) -> Number:
 
 
 def _remote(places: Number, choices: Number, most: int = 0) -> Number:
-    """Expected other places that a token goes to; routing may allow at most `most` (0: any)."""
+    """Expected number of other places that a token goes to; routing may allow at most `most` (0: any)."""
     reached = distinct_destinations(places, choices)
     if most:
         reached = smaller(reached, float(most))
@@ -53,8 +53,8 @@ def _remote(places: Number, choices: Number, most: int = 0) -> Number:
 def leaving_bytes(kernel: ExpertExchange) -> tuple[Number, Number]:
     """Bytes that one rank sends inside its domain, and to other domains.
 
-    Low latency: every copy goes to its expert's rank by the link that reaches it. Else a token goes once to each other
-    domain, where a rank forwards it, and once to each rank inside a domain that wants it.
+    Low latency: every copy goes directly to its expert's rank. Else a token goes once to each other domain, where a
+    rank forwards it, and once to each rank inside a domain that needs it.
     """
     local = kernel.ranks / kernel.nodes
     token_bytes = kernel.tokens * kernel.copy_bytes
@@ -70,7 +70,7 @@ def leaving_bytes(kernel: ExpertExchange) -> tuple[Number, Number]:
 
 
 def exchange_floor_s(chip: Chip, kernel: ExpertExchange) -> Number:
-    """Seconds of the bytes that leave a rank over the whole rate of the links: what no kernel can beat.
+    """Seconds of the bytes that leave a rank at the full rate of the links, which no kernel can beat.
 
     Raises MissingFieldError: the link or the NIC that it needs is not stated.
     """
@@ -80,7 +80,7 @@ def exchange_floor_s(chip: Chip, kernel: ExpertExchange) -> Number:
 
 
 def exchange_s(constants: ExchangeConstants, chip: Chip, kernel: ExpertExchange) -> Number:
-    """Seconds of `kernel`; never under its bytes over the whole link.
+    """Seconds of `kernel`; at least its bytes at the full rate of the link.
 
     Raises MissingFieldError: the link or the NIC that it needs is not stated.
     """
@@ -90,12 +90,12 @@ def exchange_s(constants: ExchangeConstants, chip: Chip, kernel: ExpertExchange)
     return larger(seconds, least_s)
 
 
-# Ranks, and the load of the busiest over the mean one; beyond the last number of ranks it stays.
+# Number of ranks, and the load of the busiest over the mean; constant beyond the last.
 _FACTORS = ((1, 1.0), (4, 1.22), (8, 1.37), (32, 1.50), (64, 1.66))
 
 
 def skewed_load(ranks: int) -> float:
-    """Load of the busiest of `ranks` (1 or more) over the mean; between measured ones in proportion to logarithms."""
+    """Load of the busiest of `ranks` (at least 1) over the mean; interpolated in log2 of measured numbers of ranks."""
     for (low, least), (high, most) in pairwise(_FACTORS):
         if ranks < high:
             return least + (most - least) * log2(ranks / low) / log2(high / low)

@@ -1,15 +1,14 @@
-"""Time of matmuls with weights: one in waves of tiles, blended with the read of its operands; and the routed experts of
-a device.
+"""Time of matmuls with weights: a dense one in waves of tiles, blended with the read of its operands; and the routed
+experts of a device.
 
-t = launch + soft_max(arithmetic, memory). Arithmetic is that of the best of a few tile sizes and splits of k, as a
-library's heuristics would find: tiles come in whole waves, a tile has a start-up worth some elements of k, small tiles
-reach less of the peak. The quantisation of activations is not inside: engines fuse it with the operator before.
+Dense: t = launch + soft_max(arithmetic, memory). Arithmetic is that of the best of a few tile sizes and splits of k, as
+a library's heuristics would choose: tiles run in whole waves, a tile has a start-up worth some elements of k, small
+tiles reach less of the peak. Quantising activations is not included: engines fuse it with the operator before.
 
-t = launch + step log2(1 + tokens) + soft_max(arithmetic, weights) + traffic of copies + traffic of tokens. The weights
-of every touched expert are read once; an expert's last tile is half empty on average. `tokens` are those that reach
-the device: all of the group where they are gathered, those with a copy here where they are exchanged. Which experts
-are touched, and how many copies the busiest device gets, is the caller's to expect; dispatch and combine are not
-inside.
+Experts: t = launch + step log2(1 + tokens) + soft_max(arithmetic, weights) + traffic of copies + traffic of tokens. The
+weights of every touched expert are read once; an expert's last tile is half empty on average. `tokens` are those that
+reach the device: all of the group if they are gathered, those with a copy here if they are exchanged. The caller says
+how many experts are touched and how many copies the busiest device gets; dispatch and combine are not included.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from .elementary import Number, larger, least, log2, soft_max
 _TILES = ((16, 64), (32, 64), (64, 64), (64, 128), (128, 128), (192, 128), (256, 128))
 _LARGEST_TILE = 256 * 128
 _SPLITS = (1, 2, 4)
-# A split writes and reads a partial sum in fp32, and adds them up in a kernel of its own.
+# A split writes and reads a partial sum in fp32; a separate kernel adds them up.
 _PARTIAL_BYTES = 8.0
 _OUTPUT_BYTES = 2.0
-# Arithmetic of this length has lost half of what the power limit takes.
+# Arithmetic of this duration suffers half of the loss at the power limit.
 _POWER_S = 1e-3
 
 
@@ -61,7 +60,7 @@ def gemm_weight_bytes(kernel: Gemm) -> Number:
 
 
 def gemm_activation_bytes(kernel: Gemm) -> Number:
-    """Bytes in (format computed in) and out (16 bits)."""
+    """Bytes of inputs (in the compute format) and outputs (16 bits)."""
     return kernel.m * kernel.k * element_bytes(kernel.dtype) + _OUTPUT_BYTES * kernel.m * kernel.n
 
 
@@ -69,23 +68,23 @@ def gemm_activation_bytes(kernel: Gemm) -> Number:
 def _tiles(
     constants: GemmConstants, unit_peak_flops_s: float, unit_bytes_s: float, weights: DType, dtype: DType
 ) -> tuple[tuple[int, int, float], ...]:
-    """Rows, columns and seconds for each element of k, of each tile alone on one multiprocessor.
+    """Rows, columns and seconds per element of k, for each tile alone on one multiprocessor.
 
-    A tile either computes or waits for its operands: one multiprocessor cannot draw the whole bandwidth, so few tiles
-    of a long k are slow however little they compute.
+    A tile either computes or waits for its operands: one multiprocessor cannot use the whole bandwidth, so few tiles
+    with a long k are slow even if they compute little.
     """
-    found: list[tuple[int, int, float]] = []
+    tiles: list[tuple[int, int, float]] = []
     for rows, columns in _TILES:
         share: float = constants.compute_share * (rows * columns / _LARGEST_TILE) ** constants.tile_power
         operand_bytes = rows * element_bytes(dtype) + columns * weight_bytes_per_element(weights)
         load_s = operand_bytes / (constants.unit_reach * unit_bytes_s)
         compute_s = 2.0 * rows * columns / (unit_peak_flops_s * share)
-        found.append((rows, columns, soft_max(compute_s, load_s, 4.0)))
-    return tuple(found)
+        tiles.append((rows, columns, soft_max(compute_s, load_s, 4.0)))
+    return tuple(tiles)
 
 
 def _arithmetic_s(constants: GemmConstants, chip: Chip, kernel: Gemm) -> Number:
-    """Seconds of the best tile and split, slowed down by the power limit where they last."""
+    """Seconds of the best tile and split, slowed down by the power limit if they are long."""
     units, bytes_s = chip.multiprocessors, chip.memory_bytes_s
     m, n, k = kernel.m, kernel.n, kernel.k
     partial_s = _PARTIAL_BYTES * m * n / (constants.memory_share * bytes_s)
@@ -95,7 +94,7 @@ def _arithmetic_s(constants: GemmConstants, chip: Chip, kernel: Gemm) -> Number:
     unit_peak_flops_s, unit_bytes_s = chip.peak(kernel.dtype) / units, bytes_s / units
     candidates: list[Number] = []
     for rows, columns, step_s in _tiles(constants, unit_peak_flops_s, unit_bytes_s, kernel.weights, kernel.dtype):
-        # -(-x // y) is x / y rounded up, of floats and of arrays alike, without the cost of a call.
+        # -(-x // y) is x / y rounded up, for floats and arrays, without the cost of a call.
         tiles = -(-m // rows) * -(-n // columns)
         candidates.append(-(-tiles // units) * step_s * whole)
         for split, length, extra_s in loads:
@@ -105,11 +104,10 @@ def _arithmetic_s(constants: GemmConstants, chip: Chip, kernel: Gemm) -> Number:
 
 
 def gemm_parts(constants: GemmConstants, chip: Chip, kernel: Gemm, memory_scale: Number = 1.0) -> tuple[Number, Number]:
-    """Seconds that no work costs, and the seconds of the work, which are never under the roofline of the datasheet.
+    """Fixed seconds, and the seconds of the work, at least the roofline of the datasheet.
 
-    `memory_scale` is the share of the time to read the weights that is left where a benchmark finds them in the L2
-    cache; serving finds them in memory (1). Raises MissingFieldError: the chip states no peak that the format could run
-    at.
+    `memory_scale` is the share of the time to read the weights that remains if a benchmark has them in the L2 cache;
+    serving reads them from memory (1). Raises MissingFieldError: the chip states no peak for the format.
     """
     moved_bytes = memory_scale * gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
     memory_s = moved_bytes / chip.memory_bytes_s
@@ -119,9 +117,9 @@ def gemm_parts(constants: GemmConstants, chip: Chip, kernel: Gemm, memory_scale:
 
 
 def gemm_roofs_s(constants: GemmConstants, chip: Chip, kernel: Gemm) -> tuple[Number, Number]:
-    """Seconds of its FLOPs alone and of its bytes alone at the rates that are reached, launch not counted.
+    """Seconds of its FLOPs alone and of its bytes alone at attained rates, without the launch.
 
-    Raises MissingFieldError: the chip states no peak that the format could run at.
+    Raises MissingFieldError: the chip states no peak for the format.
     """
     moved_bytes = gemm_weight_bytes(kernel) + gemm_activation_bytes(kernel)
     compute_s = gemm_flops(kernel) / (constants.compute_share * chip.peak(kernel.dtype))
@@ -140,7 +138,7 @@ _SCORE_BYTES = 4.0
 
 @dataclass(frozen=True, slots=True)
 class GroupedGemmConstants:
-    """Constants of the routed experts; shares are of datasheet peaks (the peak is that of the format computed in)."""
+    """Constants of the routed experts; shares are of datasheet peaks (of the compute format)."""
 
     launch_us: float = constant(30.0, 5.0, 120.0, "cost of the kernels at no work, in microseconds")
     step_us: float = constant(0.2, 0.01, 6.0, "microseconds for each doubling of the tokens")
@@ -156,7 +154,7 @@ class GroupedGemmConstants:
 
 
 def grouped_gemm_flops(kernel: GroupedGemm) -> Number:
-    """FLOPs of the matmuls of all copies: 2 x (2 or 3) x hidden x inner each."""
+    """FLOPs of the matmuls of all copies: 2 x (2 or 3) x hidden x inner per copy."""
     return 2.0 * kernel.copies * matrices(kernel) * kernel.hidden * kernel.inner
 
 
@@ -167,7 +165,7 @@ def grouped_gemm_weight_bytes(kernel: GroupedGemm) -> Number:
 
 
 def matrices(kernel: GroupedGemm) -> int:
-    """Matrices of an expert: up and down, and the gate where there is one."""
+    """Number of matrices of an expert: up, down, and the gate if present."""
     return 3 if kernel.gated else 2
 
 
@@ -176,7 +174,7 @@ def grouped_matmuls_s(
 ) -> Number:
     """Seconds of the matmuls alone; `memory_scale` as in `grouped_gemm_parts`.
 
-    Raises MissingFieldError: the chip states no peak that could stand in for the format computed in.
+    Raises MissingFieldError: the chip states no peak for the compute format.
     """
     peak, bandwidth = chip.peak(kernel.dtype), chip.memory_bytes_s
     up = matrices(kernel) - 1
@@ -192,11 +190,10 @@ def grouped_matmuls_s(
 def grouped_gemm_parts(
     constants: GroupedGemmConstants, chip: Chip, kernel: GroupedGemm, memory_scale: Number = 1.0
 ) -> tuple[Number, Number]:
-    """Seconds that no work costs, and the seconds of the work.
+    """Fixed seconds, and the seconds of the work.
 
-    `memory_scale` is the share of the time to read weights that is left where a benchmark finds them in the L2 cache;
-    serving finds them in memory (1). Raises MissingFieldError: the chip states no peak that could stand in for the
-    format computed in.
+    `memory_scale` is the share of the time to read weights that remains if a benchmark has them in the L2 cache;
+    serving reads them from memory (1). Raises MissingFieldError: the chip states no peak for the compute format.
     """
     # In, out and between the two matmuls, 16 bits each.
     copy_bytes = kernel.copies * (2 * kernel.hidden + matrices(kernel) * kernel.inner) * _ACTIVATION_BYTES

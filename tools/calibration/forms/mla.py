@@ -1,14 +1,13 @@
 """Time of the core of latent attention (arXiv 2405.04434): naive over a prompt, absorbed for one new token; and of
 DeepSeek-V3.2's sparse core.
 
-Naive: keys and values expanded from the latents, one KV head for each query head, in tiles as in `attention_prefill`;
+Naive: keys and values are expanded from the latents, one KV head for each query head, in tiles as in prefill attention;
 cached latents are expanded again, those of new tokens by a matmul of the caller. Absorbed: all heads of a device read
-the same latents once. The projections around the core are not inside, nor is the write to the cache. It knows no
-sparse attention: whoever attends to the best tokens only passes so many.
+the same latents once. The projections around the core and the write to the cache are not included.
 
-Tokens that choose for themselves share no tile of keys, so that kernels run absorbed in prefill too, whatever the rest
-of the prompt is, and compute for as many heads as their blocks have: a device with fewer computes padding. It does not
-choose: the indexer is an operation of its own. A part that nobody measured is timed by the dense absorbed form.
+Sparse: tokens with their own choice of keys share no tile, so kernels run absorbed in prefill too, and compute for as
+many heads as their blocks have: a device with fewer heads computes padding. The indexer that chooses is a separate
+operation. Accelerators without a measurement are timed by the dense absorbed form.
 """
 
 from __future__ import annotations
@@ -24,18 +23,18 @@ from .attention import TILE_ROWS, Tiles, tiles_s
 from .constant import constant
 from .elementary import Number, ceil, larger, log2, soft_max
 
-# Heads that share one thread block of the absorbed form, and those of the smallest step of a matrix unit.
+# Heads that share one thread block of the absorbed form, and heads in the smallest step of a matrix unit.
 _BLOCK_HEADS = 64
 _STEP_HEADS = 16
 _SPLIT_KEYS = 128
 _ACTIVATION_BYTES = 2.0
-# How smoothly memory and arithmetic pass into each other in the naive form, as in `attention_prefill`.
+# How smoothly the time changes from memory to arithmetic in the naive form, as in prefill attention.
 _BLEND = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class MlaPrefillConstants:
-    """Constants of the naive form; shares are of datasheet peaks (of 16 bits, which it computes in)."""
+    """Constants of the naive form; shares are of datasheet peaks (of 16 bits, its compute format)."""
 
     launch_us: float = constant(13.0, 2.0, 40.0, "cost of the kernels at no work, in microseconds")
     compute_share: float = constant(0.55, 0.1, 1.0, "share of the peak in full tiles")
@@ -47,7 +46,7 @@ class MlaPrefillConstants:
 
 @dataclass(frozen=True, slots=True)
 class MlaDecodeConstants:
-    """Constants of the absorbed form; shares are of datasheet peaks (the peak is that of the cache's format)."""
+    """Constants of the absorbed form; shares are of datasheet peaks (of the cache's format)."""
 
     launch_us: float = constant(12.0, 2.0, 40.0, "cost of the kernels at no work, in microseconds")
     memory_share: float = constant(0.9, 0.3, 1.0, "share of the memory bandwidth of the read of the latents")
@@ -94,7 +93,7 @@ def absorbed_bytes(kernel: LatentAttention) -> Number:
 def mla_prefill_parts(
     constants: MlaPrefillConstants, chip: Chip, kernel: LatentAttention, memory_scale: Number = 1.0
 ) -> tuple[Number, Number]:
-    """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
+    """Fixed seconds, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
 
     Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
@@ -107,7 +106,7 @@ def mla_prefill_parts(
         key_flops=2.0 * TILE_ROWS * (kernel.nope + kernel.rope + kernel.value),
     )
     arithmetic_s = tiles_s(constants, tiles, rate, chip.multiprocessors)
-    # What is expanded again is written and read once more.
+    # Expanded latents are written and read once more.
     expanded = kernel.sequences * kernel.heads * kernel.context * (kernel.nope + kernel.value) * 2 * _ACTIVATION_BYTES
     memory_s = (naive_bytes(kernel) + expanded) / (constants.memory_share * chip.memory_bytes_s)
     expand_s = kernel.sequences * kernel.heads * _expand_flops(kernel) / rate
@@ -119,9 +118,9 @@ def mla_prefill_parts(
 def mla_decode_parts(
     constants: MlaDecodeConstants, chip: Chip, kernel: LatentAttention, memory_scale: Number = 1.0
 ) -> tuple[Number, Number]:
-    """Seconds that no work costs, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
+    """Fixed seconds, and the seconds of the work; `memory_scale` as in `attention_prefill_parts`.
 
-    Raises MissingFieldError: the chip states no peak that could stand in for the format of the cache.
+    Raises MissingFieldError: the chip states no peak for the format of the cache.
     """
     peak = chip.peak(kernel.kv)
     seen = kernel.context + kernel.new_tokens
@@ -136,14 +135,14 @@ def mla_decode_parts(
     return constants.launch_us * 1e-6, overhead_us * 1e-6 + larger(work_s, floor_s)
 
 
-# As the dense kernels of the same library in `data/kernels` (8 to 13 us).
+# As for the dense kernels of the same library in `data/kernels` (8 to 13 us).
 _LAUNCH_S = 10e-6
 
 
 class SparseKernels(Struct, frozen=True):
-    """A library's kernels on one generation: heads that 16-bit ones are padded to, shares of the 16-bit peak.
+    """A library's kernels on one generation: heads that 16-bit kernels pad to, and shares of the 16-bit peak.
 
-    `share` is that of 16-bit caches, and of prefill; `fp8_share` of decode from an 8-bit cache, which expands it.
+    `share` is for 16-bit caches and prefill, `fp8_share` for decode from an 8-bit cache, which is expanded.
     """
 
     heads: int
@@ -158,7 +157,7 @@ _KERNELS = {"hopper": SparseKernels(64, 0.647, 0.414), "blackwell": SparseKernel
 
 
 def sparse_kernels(chip: Chip) -> SparseKernels | None:
-    """The kernels that were measured on the generation of `chip`, if any were."""
+    """The kernels measured on the generation of `chip`; `None` if there are none."""
     return _KERNELS.get(chip.generation)
 
 
@@ -173,16 +172,16 @@ def sparse_bytes(kernel: LatentAttention) -> Number:
     rows = kernel.sequences * kernel.new_tokens * kernel.heads
     moved = rows * (2 * kernel.latent + kernel.rope) * _ACTIVATION_BYTES
     if kernel.new_tokens > 1:
-        # What the tokens of a prompt choose is read from a cache on the chip again and again.
+        # The chosen latents of a prompt's tokens are reread from an on-chip cache.
         return moved
     return moved + kernel.sequences * kernel.chosen * (kernel.latent + kernel.rope) * element_bytes(kernel.kv)
 
 
 def mla_sparse_parts(kernels: SparseKernels, chip: Chip, kernel: LatentAttention) -> tuple[Number, Number]:
-    """Seconds that no work costs, and the seconds of the work.
+    """Fixed seconds, and the seconds of the work.
 
-    A token is the work of one block for each 64 of its heads, which go over the multiprocessors in waves; the kernel of
-    8-bit caches splits tokens further. Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
+    A token takes one block for each 64 of its heads; blocks run over the multiprocessors in waves. The kernel for 8-bit
+    caches splits tokens further. Raises MissingFieldError: the chip states no peak of 16-bit arithmetic.
     """
     peak = chip.peak("bf16")
     tokens = kernel.sequences * kernel.new_tokens

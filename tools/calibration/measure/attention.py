@@ -1,8 +1,8 @@
 """Attention as PyTorch runs it: `scaled_dot_product_attention` with grouped queries, whichever kernel it chooses.
 
 Prefill is causal over whole prompts and writes their keys and values to a cache, as engines do; decode reads a cache of
-one length for all sequences. Keys and values rotate, so that they come from memory. No paged kernel of an engine is
-timed, and nothing but bf16.
+equal length for all sequences. Keys and values rotate, so that they come from memory. Only bf16 is timed, and no paged
+kernel of an engine.
 """
 
 from __future__ import annotations

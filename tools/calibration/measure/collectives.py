@@ -31,7 +31,7 @@ _TIMEOUT = timedelta(seconds=120)
 
 
 class _Task(Struct, frozen=True):
-    """What each process is told."""
+    """The arguments of each process."""
 
     ranks: int
     sizes: tuple[int, ...]
@@ -41,7 +41,7 @@ class _Task(Struct, frozen=True):
 
 
 def grid(machine: Machine, effort: Effort) -> tuple[int, ...]:
-    """Bytes to time of each operation."""
+    """Sizes in bytes to time for each operation."""
     return machine.grid(effort, _SIZES, _QUICK_SIZES, _HOST_SIZES)
 
 
@@ -58,15 +58,15 @@ def measure_collectives(machine: Machine, effort: Effort) -> Iterator[KernelRow 
             except (processes.ProcessException, RuntimeError) as error:
                 yield Skipped("collectives", f"{ranks} ranks: {line_of(error, -1)}")
                 return
-            found: list[tuple[str, int, float]] = json.loads(Path(folder, "times.json").read_text(encoding="utf-8"))
-        for op, size, us in found:
+            times: list[tuple[str, int, float]] = json.loads(Path(folder, "times.json").read_text(encoding="utf-8"))
+        for op, size, us in times:
             shape = {"impl": impl, "op": op, "ranks": str(ranks), "nodes": "1", "bytes": str(size)}
             yield KernelRow("collectives", machine.gpu, machine.src, shape, us, "host" if machine.is_host else "eager")
         ranks *= 2
 
 
 def _process(rank: int, task: _Task) -> None:
-    """One rank: times everything in step with the others; rank 0 writes the times down."""
+    """Run one rank, which times everything in step with the others; rank 0 writes the times to a file."""
     torch = load_torch()
     distributed = torch.distributed
     if not task.is_host:
@@ -79,7 +79,7 @@ def _process(rank: int, task: _Task) -> None:
         timeout=_TIMEOUT,
     )
     times: list[tuple[str, int, float]] = []
-    # A message passes between two ranks, however many there are.
+    # A message passes between two ranks, so it is only timed with two.
     for op in OPERATIONS if task.ranks == 2 else OPERATIONS[:-1]:
         for size in task.sizes:
             call = _operation(torch, op, size, rank, task)
@@ -111,7 +111,7 @@ def _operation(torch: Any, op: str, size: int, rank: int, task: _Task) -> Callab
 
 
 def _either(distributed: Any, new: str, old: str) -> Any:
-    """A function under its name of today, or under that of versions before 2.13."""
+    """A function under its current name, or its name before version 2.13."""
     return getattr(distributed, new, None) or getattr(distributed, old)
 
 
@@ -119,13 +119,13 @@ def _slowest_us(torch: Any, call: Callable[[], object], task: _Task) -> float:
     """Microseconds of one call on the slowest rank: median over replays of runs of calls."""
     for _ in range(3):
         call()
-    found: list[float] = []
+    runs_s: list[float] = []
     for _ in range(task.replays):
         torch.distributed.barrier()
         seconds = torch.tensor([_run_s(torch, call, task.is_host)], device="cpu" if task.is_host else "cuda")
         torch.distributed.all_reduce(seconds, op=torch.distributed.ReduceOp.MAX)
-        found.append(float(seconds.item()))
-    return median(found) / _CALLS * 1e6
+        runs_s.append(float(seconds.item()))
+    return median(runs_s) / _CALLS * 1e6
 
 
 def _run_s(torch: Any, call: Callable[[], object], is_host: bool) -> float:

@@ -1,7 +1,7 @@
 """Matmuls with weights as PyTorch runs them (cuBLAS, hipBLAS): bf16, and FP8 with one scale for each operand.
 
-Weights rotate, so that they are read from memory; activations stay, as they do between two operators of a layer. The
-quantisation of activations is not timed.
+Weights rotate, so that they are read from memory; activations stay, as between two operators of a layer. Quantising
+activations is not timed.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ def _calls(machine: Machine, dtype: str, shape: tuple[int, int, int], copies: in
     activations = machine.random(m, k)
     weights = [machine.random(n, k) for _ in range(copies)]
     if dtype == "bf16":
-        return [_plain(machine, activations, one) for one in weights]
+        return [_plain(machine, activations, matrix) for matrix in weights]
     eight_bit = machine.torch.float8_e4m3fn
     scale = machine.torch.ones((), device=machine.kind, dtype=machine.torch.float32)
     inputs = activations.to(eight_bit)
-    return [_scaled(machine, inputs, one.to(eight_bit), scale) for one in weights]
+    return [_scaled(machine, inputs, matrix.to(eight_bit), scale) for matrix in weights]
 
 
 def _plain(machine: Machine, activations: Any, weights: Any) -> Call:

@@ -1,7 +1,7 @@
 """Rows of kernel times as the forms read them: one group for each accelerator, kernel, format and number of ranks.
 
-Rows that say nothing of the accelerator are left out with their reason: times of the host, short kernels launched call
-by call (they wait for the host), operands that a warm cache holds, unbalanced routing.
+Rows that do not reflect the accelerator are left out with their reason: times of the host, short kernels launched call
+by call (they wait for the host), operands in a warm cache, unbalanced routing.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ..profile_file import KernelKind
 from .kernel_shapes import FORMS, Columns, read_bytes, table_of_rows, variant_of
 from .table import SHAPES, KernelRow, TableName
 
-# A kernel launched by itself is only known to last as long as it does where the host is done with the next one by then.
+# Kernels launched call by call are only timed reliably if they last longer than the host needs for the next launch.
 _LAUNCHED_US = 100.0
-# Of operands twice the size of the cache nothing is left when they are read again.
+# Operands twice the size of the cache are evicted before they are read again.
 _CACHES = 2.0
-# The names of the tables and those of the catalogue.
+# Names in the tables, and their ids in the catalogue.
 ACCELERATORS: dict[str, str] = {
     "a100-sxm": "a100-80gb-sxm",
     "h100-sxm": "h100-sxm",
@@ -44,14 +44,14 @@ ACCELERATORS: dict[str, str] = {
     "rtx-pro-6000": "rtx-pro-6000-blackwell-server",
 }
 _NETWORK = "network"
-# The engines' own all-reduce, as tables name it where it ran inside a graph.
+# The engines' own all-reduce: its suffix in tables when it ran inside a graph, and its variant in profiles.
 _CUSTOM_GRAPH, _CUSTOM = "_custom_graph", "all_reduce_custom"
 
 
 class KernelGroup(Struct, frozen=True):
     """Rows of one kernel: constants of `kind` predict their seconds by `seconds(constants, chip, kernel)`.
 
-    `shapes` has a word for each row; rows with the same word are held back together. The rows say nothing of the
+    `shapes` has a word for each row; rows with the same word are held back together. The rows do not determine the
     constants in `fixed`.
     """
 
@@ -91,7 +91,7 @@ def stack_of(src: str) -> tuple[str, str]:
 
 
 def accelerator_named(gpu: str, stated: str | None) -> Accelerator:
-    """The catalogue's accelerator that a row calls `gpu`; `stated` counts where the row's name is not known.
+    """The catalogue's accelerator for a row's `gpu`; `stated` counts if that name is not known.
 
     Raises InputError: neither is known, or the row is of a host.
     """
@@ -119,16 +119,16 @@ def grouped(rows: Sequence[KernelRow], stated: str | None = None) -> Grouped:
     if not parts:
         raise InputError(f"no row of the table can be used: {'; '.join(left_out)}")
     groups: list[KernelGroup] = []
-    for key, found in sorted(parts.items()):
+    for key, group_rows in sorted(parts.items()):
         try:
-            groups.append(_group(chips[found[0].gpu], _fastest(found)))
+            groups.append(_group(chips[group_rows[0].gpu], _fastest(group_rows)))
         except InputError as error:
-            left_out[f"{' '.join(key)}: {error}"] += len(found)
+            left_out[f"{' '.join(key)}: {error}"] += len(group_rows)
     return Grouped(tuple(groups), tuple(f"{reason} ({count} rows)" for reason, count in sorted(left_out.items())))
 
 
 def _key(row: KernelRow) -> tuple[str, ...]:
-    """What tells the groups apart."""
+    """Equal for rows of the same group."""
     columns: dict[TableName, tuple[str, ...]] = {
         "gemm": ("dtype",),
         "attn_prefill": ("kv_dtype",),
@@ -140,7 +140,7 @@ def _key(row: KernelRow) -> tuple[str, ...]:
 
 
 def _unusable(row: KernelRow, chip: Chip) -> str:
-    """Why a row says nothing of the kernel; empty: it does."""
+    """Why a row does not reflect the kernel's time; empty if it does."""
     if row.mode == "host":
         return "timed on the host"
     if row.table == "moe" and row.shape["dist"] not in ("", "balanced"):
@@ -155,7 +155,7 @@ def _unusable(row: KernelRow, chip: Chip) -> str:
 
 
 def _unusable_collective(row: KernelRow) -> str:
-    """The forms know one level of links: those of a node, or the network between ranks that are each on their own."""
+    """Why a collective's row fits no form; forms have one level of links: inside a node, or between single ranks."""
     nodes, is_custom = row.number("nodes"), "custom" in row.shape["impl"]
     if nodes > 1 and (row.shape["op"] != "send_recv" or row.number("ranks") != nodes):
         return "over several nodes with several ranks each, or more than one hop"
@@ -165,17 +165,17 @@ def _unusable_collective(row: KernelRow) -> str:
 
 
 def _fastest(rows: Sequence[KernelRow]) -> list[KernelRow]:
-    """One row for each shape: the median of repeats, of the fastest kernel or library."""
+    """One row for each shape: the median repeat of the fastest kernel or library."""
     times: defaultdict[tuple[str, ...], defaultdict[str, list[KernelRow]]] = defaultdict(lambda: defaultdict(list))
     for row in rows:
-        which = row.shape.get("kernel", "") or row.shape.get("impl", "")
-        times[_shape_key(row)][which].append(row)
-    found: list[KernelRow] = []
+        implementation = row.shape.get("kernel", "") or row.shape.get("impl", "")
+        times[_shape_key(row)][implementation].append(row)
+    fastest: list[KernelRow] = []
     for kernels in times.values():
-        best = min(kernels.values(), key=lambda repeats: median(one.us for one in repeats))
-        middle = median(one.us for one in best)
-        found.append(min(best, key=lambda one: abs(one.us - middle)))
-    return found
+        best = min(kernels.values(), key=lambda repeats: median(repeat.us for repeat in repeats))
+        middle = median(repeat.us for repeat in best)
+        fastest.append(min(best, key=lambda repeat: abs(repeat.us - middle)))
+    return fastest
 
 
 def _shape_key(row: KernelRow) -> tuple[str, ...]:
@@ -211,12 +211,14 @@ def _group(accelerator: Accelerator, rows: Sequence[KernelRow]) -> KernelGroup:
 
 
 def _fixed(kernel: KernelKind, table: Columns) -> tuple[str, ...]:
-    """Constants that the rows say nothing of."""
+    """Names of constants that the rows do not determine."""
     if kernel == "attention_decode" and not any(table.numbers("window") > 0):
         return ("ungrouped",)
     if kernel == "attention_prefill":
         widths = set(table.numbers("head_dim"))
         return tuple(
-            name for name, told in (("narrow_power", min(widths) < 128), ("wide_power", max(widths) > 128)) if not told
+            name
+            for name, is_covered in (("narrow_power", min(widths) < 128), ("wide_power", max(widths) > 128))
+            if not is_covered
         )
     return ()

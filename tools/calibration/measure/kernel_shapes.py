@@ -1,6 +1,6 @@
 """The shapes of a table's rows as the kernels of the forms, and the form that each table is fitted with.
 
-A number format or an operation that no form knows is refused by name.
+A number format or an operation without a form is refused by name.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ from ..profile_file import KernelKind
 from ..shapes import Attention, Collective, CollectiveOp, Gemm, GroupedGemm
 from .table import KernelRow, TableName
 
-# The tables' words for formats that are not number formats by name: the variant of profiles, the format stored, the one
-# computed in, whether scaled by blocks.
+# The tables' words for formats that are not names of number formats: variant in profiles, stored format, compute
+# format, whether scaled by blocks.
 _FORMATS: Mapping[str, tuple[str, DType, DType, bool]] = {
     "fp8_block": ("fp8_block", "fp8", "fp8", True),
     "int8_wo": ("int8_wo", "int8", "bf16", False),
@@ -48,7 +48,7 @@ _FORMATS: Mapping[str, tuple[str, DType, DType, bool]] = {
 }
 
 
-# A table says 0 where there is no window; no context is that long.
+# Replaces a table's 0 for no window; no context is that long.
 _NO_WINDOW = 2.0**40
 Row = dict[str, str]
 
@@ -67,7 +67,7 @@ class Columns(Struct, frozen=True):
 
 
 class Form(Struct, frozen=True):
-    """How a table is fitted: the kernel of profiles, its kind of constants, rows to shapes, and shapes to seconds."""
+    """How a table is fitted: the kernel in profiles, its kind of constants, rows to shapes, and shapes to seconds."""
 
     kernel: KernelKind
     constants: type[Any]
@@ -81,26 +81,26 @@ def table_of_rows(rows: Sequence[KernelRow]) -> Columns:
 
 
 def read_bytes(row: KernelRow) -> float:
-    """Bytes of weights or of the cache that a row's kernel reads; not of collectives."""
-    one = FORMS[row.table].shapes(table_of_rows([row]))
-    if isinstance(one, Gemm):
-        found = gemm_weight_bytes(one)
-    elif isinstance(one, GroupedGemm):
-        found = grouped_gemm_weight_bytes(one)
+    """Bytes of weights or of the cache that a row's kernel reads; not for collectives."""
+    shape = FORMS[row.table].shapes(table_of_rows([row]))
+    if isinstance(shape, Gemm):
+        size = gemm_weight_bytes(shape)
+    elif isinstance(shape, GroupedGemm):
+        size = grouped_gemm_weight_bytes(shape)
     else:
-        found = attention_bytes(one)
-    return float(np.sum(found))
+        size = attention_bytes(shape)
+    return float(np.sum(size))
 
 
 def variant_of(row: KernelRow) -> str:
-    """What profiles keep the row's kernel under."""
+    """The variant of the row's kernel in profiles."""
     if row.table == "collectives":
         return row.shape["op"]
     return row.shape["kv_dtype"] if row.table.startswith("attn") else format_of(row.shape["dtype"])[0]
 
 
 def format_of(word: str) -> tuple[str, DType, DType, bool]:
-    """The variant of profiles, the format stored, the one computed in, whether scaled by blocks."""
+    """The variant in profiles, the stored format, the compute format, whether scaled by blocks."""
     if word in _FORMATS:
         return _FORMATS[word]
     return word, _dtype(word), _dtype(word), False
@@ -158,7 +158,7 @@ def _collective_shape(table: Columns) -> Collective:
     op = table.rows[0]["op"]
     if op not in get_args(CollectiveOp):
         raise InputError(f"op {op[:40]!r} of the table is none of {', '.join(get_args(CollectiveOp))}")
-    # One row is over one level: links inside a node, or the network where every rank is on a node of its own.
+    # A row is over one level: links inside a node, or the network if every rank is on its own node.
     return Collective(cast(CollectiveOp, op), table.numbers("bytes"), table.numbers("ranks"), table.numbers("nodes"))
 
 

@@ -1,9 +1,8 @@
-"""The accelerator that is measured, reached through PyTorch, and the one way in which everything is timed on it.
+"""The accelerator that is measured, reached through PyTorch, and how everything is timed on it.
 
-Kernels are replayed as a CUDA graph where they can be captured, timed with CUDA events, on buffers that rotate through
-more than twice the last-level cache, so that weights and cached keys come from memory as they do in serving; the figure
-is the median of several replays. Without an accelerator the host's cores are timed, for trying it out. It refuses to
-run without PyTorch.
+Kernels are replayed as a CUDA graph if they can be captured, timed with CUDA events, on buffers that rotate through
+more than twice the last-level cache, so that weights and cached keys come from memory as in serving; the figure is the
+median of several replays. Without an accelerator the host's cores are timed, to try it out. PyTorch is required.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ _WARM_UP_CALLS = 3
 # One timed replay lasts at least this long: an event's clock ticks in half microseconds.
 _REPLAY_S = 500e-6
 _MOST_CALLS = 4096
-# The rotating buffers together: so many times the cache, so that nothing of a copy is left when its turn comes again.
+# Size of all rotating buffers over the cache, so that a copy is evicted before its next use.
 _CACHES = 2.0
-# Hosts are timed for trying things out: operands beyond the cache of a core are cold enough.
+# Hosts are only timed to try things out: operands beyond the cache of a core are cold enough.
 _HOST_CACHE_BYTES = 4e6
 # The largest last-level cache of any accelerator (MI300's Infinity Cache, which ROCm's figure of the L2 leaves out).
 _LARGEST_CACHE_BYTES = 256e6
@@ -40,7 +39,7 @@ _NO_TORCH = "measure needs PyTorch: pip install 'shardwright[measure]'"
 
 
 def load_torch() -> Any:
-    """The module `torch`. Raises InputError: it is not installed, or cannot be loaded; the extra is named."""
+    """The module `torch`. Raises InputError: it is not installed (names the extra), or cannot be loaded."""
     try:
         return import_module("torch")
     except ImportError:
@@ -50,7 +49,7 @@ def load_torch() -> Any:
 
 
 class Effort(Struct, frozen=True):
-    """How much is measured: `replays` of each shape, and whether the grids are the short ones."""
+    """How much is measured: `replays` of each shape, and whether the short grids are used."""
 
     replays: int
     is_quick: bool
@@ -62,7 +61,7 @@ _Grid = TypeVar("_Grid")
 
 
 class Machine(Struct, frozen=True, dict=True):
-    """A device of PyTorch (`kind`: `cuda`, which ROCm calls itself too, or `cpu`) as rows name it."""
+    """A PyTorch device (`kind`: `cuda`, also for ROCm, or `cpu`), and its name in rows (`gpu`)."""
 
     torch: Any
     kind: str
@@ -72,12 +71,12 @@ class Machine(Struct, frozen=True, dict=True):
 
     @property
     def is_host(self) -> bool:
-        """Whether it is the host itself and no accelerator."""
+        """Whether it is the host, not an accelerator."""
         return self.kind == "cpu"
 
     @property
     def src(self) -> str:
-        """What ran the kernels, as the tables' `src` says it."""
+        """What ran the kernels, for the tables' column `src`."""
         return f"torch-{self.torch.__version__}"
 
     @cached_property
@@ -98,25 +97,25 @@ class Machine(Struct, frozen=True, dict=True):
         """Bytes that the operands of one shape may take."""
         if self.is_host:
             return _HOST_MEMORY_BYTES
-        # What PyTorch keeps for later counts as taken until it is given back.
+        # Memory that PyTorch caches counts as taken until it is released.
         self.torch.cuda.empty_cache()
         return _MEMORY_SHARE * float(self.torch.cuda.mem_get_info()[0])
 
     @cached_property
     def has_fp8_units(self) -> bool:
-        """Whether it multiplies FP8 in the format of PyTorch's `float8_e4m3fn` (Ada, Hopper and later)."""
+        """Whether it multiplies FP8 in PyTorch's format `float8_e4m3fn` (Ada, Hopper and later)."""
         if self.is_host or self.is_rocm:
             return False
         return tuple(self.torch.cuda.get_device_capability(0)) >= (8, 9)
 
     def copies(self, operand_bytes: float) -> int:
-        """How many sets of operands to rotate through; 0 where they do not fit into memory."""
+        """The number of sets of operands to rotate through; 0 if they do not fit into memory."""
         free_bytes = self.free_bytes
         wanted = max(1, math.ceil(_CACHES * self.cache_bytes / max(1.0, operand_bytes)))
         return int(min(wanted, _MOST_CALLS, free_bytes // max(1.0, operand_bytes)))
 
     def grid(self, effort: Effort, full: _Grid, quick: _Grid, host: _Grid) -> _Grid:
-        """What of these is measured with such effort; on a host the smallest."""
+        """The grid to measure with `effort`; on a host always `host`."""
         return host if self.is_host else quick if effort.is_quick else full
 
     def random(self, *shape: int) -> Any:
@@ -124,15 +123,15 @@ class Machine(Struct, frozen=True, dict=True):
         return self.torch.randn(*shape, device=self.kind, dtype=self.torch.bfloat16)
 
     def synchronize(self) -> None:
-        """Wait until the device has nothing left to do."""
+        """Wait until the device is idle."""
         if not self.is_host:
             self.torch.cuda.synchronize()
 
 
 def find_machine(gpu: str | None = None) -> Machine:
-    """The accelerator of this machine, or its host where there is none; `gpu` names it where its own name does not.
+    """The accelerator of this machine, or its host if there is none; `gpu` overrides the accelerator's name.
 
-    Raises InputError: PyTorch is missing, or `gpu` is no name of the catalogue.
+    Raises InputError: PyTorch is missing, or `gpu` is not in the catalogue.
     """
     torch = load_torch()
     stated = None if gpu is None else find_accelerator(gpu).id
@@ -143,7 +142,7 @@ def find_machine(gpu: str | None = None) -> Machine:
 
 
 def _catalogue_id(device_name: str) -> str:
-    """The catalogue's id of a device; its own name where the catalogue does not know it."""
+    """The catalogue's id of a device; its own name if it is not in the catalogue."""
     try:
         return find_accelerator(device_name).id
     except InputError:
@@ -158,7 +157,7 @@ class Timed(Struct, frozen=True):
 
 
 class Subject(Struct, frozen=True):
-    """A row to be: its table and shape, and how many bytes one set of operands takes."""
+    """A row to measure: its table and shape, and the bytes of one set of operands."""
 
     table: TableName
     shape: Mapping[str, str]
@@ -168,7 +167,7 @@ class Subject(Struct, frozen=True):
 def timed_row(
     machine: Machine, effort: Effort, subject: Subject, make_calls: Callable[[int], Sequence[Call]]
 ) -> KernelRow | Skipped:
-    """The row of `subject`, whose calls on a number of sets of operands `make_calls` makes; or why there is none."""
+    """The measured row of `subject`, or why there is none; `make_calls(copies)` makes calls on as many operand sets."""
     try:
         copies = machine.copies(subject.operand_bytes)
         if copies == 0:
@@ -180,13 +179,13 @@ def timed_row(
 
 
 def line_of(error: Exception, place: int = 0) -> str:
-    """A line of what an error says (-1: the last, below a traceback), of bounded length."""
+    """A line of an error's text (-1: the last, below a traceback), of bounded length."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[place][:200] if lines else type(error).__name__
 
 
 def time_calls(machine: Machine, calls: Sequence[Call], effort: Effort) -> Timed:
-    """The time of one of `calls`, which do the same work on operands of their own, one after another.
+    """The time of one of `calls`, which do the same work on different operands, one after another.
 
     Raises RuntimeError: the kernel refuses the operands (as PyTorch raises it).
     """
@@ -220,7 +219,7 @@ def _host_s(calls: Sequence[Call], rounds: int) -> float:
 
 
 def _rounds(machine: Machine, calls: Sequence[Call]) -> int:
-    """How often all calls are repeated in one timed replay, for it to last."""
+    """How often all calls are repeated in one timed replay, so that it lasts at least `_REPLAY_S`."""
     start = time.perf_counter()
     _run(calls, 1)
     machine.synchronize()
@@ -229,7 +228,7 @@ def _rounds(machine: Machine, calls: Sequence[Call]) -> int:
 
 
 def _captured(machine: Machine, calls: Sequence[Call], rounds: int) -> Call | None:
-    """What replays the calls as one CUDA graph; `None` where they cannot be captured."""
+    """A replay of the calls as one CUDA graph; `None` if they cannot be captured."""
     torch = machine.torch
     graph = torch.cuda.CUDAGraph()
     try:

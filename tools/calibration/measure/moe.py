@@ -1,7 +1,7 @@
 """The routed experts of one layer on one device: choice of experts, permutation, grouped matmuls, weighted sum.
 
-The matmuls are PyTorch's `grouped_mm` where it has one for the device, else a loop over the experts; the row's `kernel`
-says which. Routing is balanced, and each call goes to other experts, so that their weights come from memory. bf16 only,
+The matmuls are PyTorch's `grouped_mm` if it has one for the device, else a loop over the experts; the row's `kernel`
+says which. Routing is balanced, and each call uses other experts, so that their weights come from memory. Only bf16,
 all experts on one device, no dispatch and combine.
 """
 
@@ -46,9 +46,9 @@ GroupedMatmul = Callable[[Any, Any, "Routing"], Any]
 
 
 class Routing(Struct, frozen=True):
-    """Where the copies of the tokens go: their tokens in the order of the experts, and the end of each expert's share.
+    """Where token copies go: `order` has their tokens sorted by expert, `ends` the end of each expert's share.
 
-    `order` and `ends` are on the device; `counts` is the same on the host.
+    `order` and `ends` are on the device; `counts` has the copies of each expert, on the host.
     """
 
     order: Any
@@ -78,7 +78,7 @@ def measure_moe(machine: Machine, effort: Effort) -> Iterator[KernelRow | Skippe
 
 
 def _calls(machine: Machine, model: Experts, tokens: int, multiply: GroupedMatmul, copies: int) -> list[Call]:
-    """Calls that go to one set of experts after another; all `copies` of the operands are those of one layer."""
+    """Calls that use one set of experts after another; `copies` is ignored, since sets are parts of one layer."""
     del copies
     torch = machine.torch
     inputs, scores = machine.random(tokens, model.hidden), machine.random(tokens, model.count)
@@ -96,13 +96,13 @@ def _calls(machine: Machine, model: Experts, tokens: int, multiply: GroupedMatmu
 
         return call
 
-    return [call_with(_balanced(machine, model, tokens, one * touched)) for one in range(max(1, sets))]
+    return [call_with(_balanced(machine, model, tokens, index * touched)) for index in range(max(1, sets))]
 
 
 def _balanced(machine: Machine, model: Experts, tokens: int, first: int) -> Routing:
-    """Copies dealt out in turn, beginning at expert `first`: experts get equal shares but for one copy."""
+    """Routing with copies dealt out in turn from expert `first` on, so that shares differ by at most one copy."""
     torch, copies = machine.torch, tokens * model.chosen
-    # As many experts as there are copies, where these are fewer than the experts.
+    # With fewer copies than experts, only as many experts as copies get one.
     counts = [0] * model.count
     for place in range(model.count):
         counts[(first + place) % model.count] = math.ceil(max(0, copies - place) / model.count)
@@ -112,7 +112,7 @@ def _balanced(machine: Machine, model: Experts, tokens: int, first: int) -> Rout
 
 
 def _grouped_matmul(machine: Machine) -> tuple[str, GroupedMatmul]:
-    """PyTorch's grouped matmul where it runs on the device, else a loop over the experts; with its name."""
+    """The name and function of PyTorch's grouped matmul if it runs on the device, else of a loop over the experts."""
     torch = machine.torch
     grouped = getattr(torch.nn.functional, "grouped_mm", None) or getattr(torch, "_grouped_mm", None)
     if grouped is not None:

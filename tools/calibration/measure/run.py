@@ -48,14 +48,14 @@ class MeasureReport(Frozen):
 
 
 class Measurement(Struct, frozen=True):
-    """The rows and the report of them."""
+    """The measured rows and their report."""
 
     rows: tuple[KernelRow, ...]
     report: MeasureReport
 
 
 def measure(machine: Machine, kernels: Sequence[Kernel], effort: Effort) -> Measurement:
-    """Time `kernels` on `machine`; collectives are left out where it has one accelerator and no one asked for them.
+    """Time `kernels` on `machine`; collectives are left out if it has only one accelerator.
 
     Raises InputError: nothing could be timed.
     """
@@ -65,12 +65,12 @@ def measure(machine: Machine, kernels: Sequence[Kernel], effort: Effort) -> Meas
         if kernel == "collectives" and not machine.is_host and machine.count < 2:
             skipped["collectives: there is one accelerator"] += 1
             continue
-        for found in _MEASURES[kernel](machine, effort):
-            if isinstance(found, Skipped):
-                skipped[f"{found.table}: {found.reason}"] += 1
+        for result in _MEASURES[kernel](machine, effort):
+            if isinstance(result, Skipped):
+                skipped[f"{result.table}: {result.reason}"] += 1
                 continue
-            rows.append(found)
-            doing(f"timing {found.table}: {len(rows):,} kernels so far")
+            rows.append(result)
+            doing(f"timing {result.table}: {len(rows):,} kernels so far")
     left_out = tuple(f"{reason} ({count})" if count > 1 else reason for reason, count in skipped.items())
     if not rows:
         raise InputError(f"nothing could be measured: {'; '.join(left_out) or 'no kernel was asked for'}")

@@ -1,8 +1,8 @@
-"""The table of measured kernel times: what `measure` writes and `calibrate` reads, one kernel a row.
+"""The table of measured kernel times: what `measure` writes and `calibrate` reads, one kernel per row.
 
-One CSV with a column `table` that says which kernel a row is of, or a CSV of one kernel without it (its columns tell).
+A CSV with a column `table` that names each row's kernel, or a CSV of one kernel without it (told by its columns).
 Columns: `gpu` (a name of the catalogue), `src` (what ran, `torch-2.13.0`), `mode` (`graph`, `eager`, `host`), `cache`
-(`cold`, `warm`), those of the kernel, `us` (microseconds). Every cell is text that a stranger wrote: all is bounded.
+(`cold`, `warm`), those of the kernel, `us` (microseconds). Cells are untrusted text, so everything is bounded.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _WHOLE = re.compile(r"[0-9]{1,13}")
 
 
 class KernelRow(Struct, frozen=True):
-    """One timed kernel; `shape` has a cell for each column of its table, `us` is microseconds."""
+    """One timed kernel; `shape` has a cell for each column of its table, `us` is in microseconds."""
 
     table: TableName
     gpu: str
@@ -57,7 +57,7 @@ class KernelRow(Struct, frozen=True):
     is_cold: bool = True
 
     def number(self, column: str) -> int:
-        """A cell of the shape that is a whole number."""
+        """A cell of the shape as a whole number."""
         return int(self.shape[column])
 
 
@@ -80,7 +80,7 @@ def table_text(rows: Iterable[KernelRow]) -> str:
 
 
 def table_of(header: Iterable[str]) -> TableName | None:
-    """The kernel whose table has these columns; `None` where there is none, or where a column `table` tells."""
+    """The kernel whose table has these columns; `None` if none or several fit, or if a column `table` says it."""
     names = set(header)
     if "us" not in names or "table" in names:
         return None
@@ -95,7 +95,7 @@ def is_kernel_table(header: Iterable[str]) -> bool:
 
 
 def read_kernel_rows(text: str, where: str) -> tuple[KernelRow, ...]:
-    """The rows of a CSV of kernel times; `where` is what errors call it.
+    """The rows of a CSV of kernel times; `where` names it in errors.
 
     Raises InputError: it is too large, is no such table, or a row cannot be read.
     """
@@ -118,7 +118,7 @@ def _rows(reader: csv.DictReader[str], table: TableName | None, where: str) -> I
     for count, cells in enumerate(reader, start=1):
         if count > MAX_ROWS:
             raise InputError(f"{where}: more than {MAX_ROWS:,} rows; split the table")
-        # A short row leaves None, a long one puts its rest under the key None.
+        # A short row has None cells, a long one has its extra cells under the key None.
         if None in cells:
             raise InputError(f"{where}: line {reader.line_num}: more cells than the header has columns")
         plain = {name: (cell or "").strip() for name, cell in cells.items()}
@@ -169,9 +169,9 @@ def _one_of(cell: str, words: tuple[str, ...], place: str, column: str) -> str:
 
 def _microseconds(cell: str, place: str) -> float:
     try:
-        found = float(cell)
+        microseconds = float(cell)
     except ValueError:
-        found = 0.0
-    if not 0.0 < found <= _MOST_US:
+        microseconds = 0.0
+    if not 0.0 < microseconds <= _MOST_US:
         raise InputError(f"{place}: us must be microseconds above 0, not {cell[:40]!r}")
-    return found
+    return microseconds
