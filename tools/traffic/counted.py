@@ -1,4 +1,4 @@
-"""What is counted of a trace in bounded memory while it goes by: lengths, and when requests come."""
+"""Counts lengths and arrival times of a trace while it streams by, in bounded memory."""
 
 from __future__ import annotations
 
@@ -13,40 +13,40 @@ from msgspec import Struct
 from ..input.bounds import BURSTINESS
 from .rows import Row
 
-# Lengths are counted to so many digits.
+# Significant digits to which lengths are counted.
 _DIGITS = 3
-# Windows of time that are kept; when there are more, each two become one.
+# The most windows of time; when there are more, pairs are merged.
 _MOST_WINDOWS = 1 << 17
 _FIRST_WINDOW_S = 1e-3
 _HOUR_S = 3600.0
-# Requests of a window on average, and windows, that burstiness is told from.
+# Mean requests of a window, and windows, that an estimate of burstiness needs.
 _OF_WINDOW, _FEWEST_WINDOWS = 32.0, 16
-# Errors of the estimate within which requests came at random.
+# Within this many standard errors of 1, requests came at random.
 _DOUBT = 2.0
-# The busiest stretch is as long as the first of these of which the trace lasts so many: the busy hour of a day.
+# The busiest stretch has the first of these lengths that fits this often into the trace: the busy hour of a day.
 _STRETCHES_S, _STRETCHES_OF_SPAN = (3600.0, 1800.0, 600.0, 60.0, 10.0, 1.0), 6
-# Deviations of the number of requests in a stretch above which it is busier than chance makes one.
+# Standard deviations, and requests, above which a stretch is busier than by chance.
 _BEYOND_CHANCE, _FEWEST_OF_STRETCH = 4.0, 50
-# Requests that are kept of a trace however long it is: enough of an hour of a month to draw a sample from.
-_MOST_KEPT = 1 << 17
-# Of fewer than so many nothing is said of how lengths spread.
+# The most requests in memory, however long the trace: enough to sample an hour of a month.
+_MOST_HELD = 1 << 17
+# A stretch with fewer sampled requests says too little about the spread of lengths.
 _FEWEST_TO_DRAW = 100
 
 
 class Lengths:
-    """Lengths by how often they were, to three digits."""
+    """Counts of lengths in tokens, rounded to three digits."""
 
     def __init__(self) -> None:
-        """None yet."""
+        """No lengths yet."""
         self._counts: Counter[int] = Counter()
 
     def add(self, tokens: int) -> None:
-        """One more."""
+        """Count a length."""
         unit = 10 ** max(0, int(math.log10(tokens)) + 1 - _DIGITS)
         self._counts[round(tokens / unit) * unit] += 1
 
     def percentile(self, share: float) -> int:
-        """The length than which so many are no longer."""
+        """The smallest length such that a `share` of all lengths is not longer; 0 without lengths."""
         left = share * self._counts.total()
         for tokens in sorted(self._counts):
             left -= self._counts[tokens]
@@ -56,7 +56,7 @@ class Lengths:
 
 
 class Stretch(Struct, frozen=True):
-    """A stretch of time: when it begins after the first request (s), how long it is, and how many requests came."""
+    """A stretch of time: its start after the first request (s), its length (s), and its number of requests."""
 
     start_s: float
     width_s: float
@@ -68,22 +68,22 @@ class Stretch(Struct, frozen=True):
         return self.requests / self.width_s
 
     def holds(self, since_s: float) -> bool:
-        """Whether a request came in it, so long after the first."""
+        """Whether it contains the time `since_s` after the first request."""
         return self.start_s <= since_s < self.start_s + self.width_s
 
 
 class Windows:
-    """How many requests came in each window of time; windows grow with the span, so that their number is bounded."""
+    """Counts of requests by window of time; windows grow with the span, so that their number is bounded."""
 
     def __init__(self) -> None:
-        """Nothing came yet."""
+        """No requests yet."""
         self._counts: list[int] = []
         self._width_s = _FIRST_WINDOW_S
         self._origin_s = self._last_s = 0.0
         self.early = self.requests = 0
 
     def add(self, at_s: float) -> None:
-        """A request at a time; what came before the first counts as with it."""
+        """Count a request at a time; one before the first counts as simultaneous with it."""
         if self.requests == 0:
             self._origin_s = self._last_s = at_s
         self.requests += 1
@@ -100,17 +100,17 @@ class Windows:
 
     @property
     def origin_s(self) -> float:
-        """When the first request came."""
+        """Time of the first request in s."""
         return self._origin_s
 
     @property
     def span_s(self) -> float:
-        """From the first request to the last."""
+        """Seconds from the first request to the last."""
         return self._last_s - self._origin_s
 
     def busiest(self) -> Stretch | None:
-        """The stretch in which the most came; `None` where chance makes one as busy of requests that come evenly."""
-        wanted_s = next((one for one in _STRETCHES_S if self.span_s >= _STRETCHES_OF_SPAN * one), None)
+        """The stretch with the most requests; `None` if requests at a steady rate have one as busy by chance."""
+        wanted_s = next((width_s for width_s in _STRETCHES_S if self.span_s >= _STRETCHES_OF_SPAN * width_s), None)
         burstiness = self.burstiness()
         if wanted_s is None or burstiness is None:
             return None
@@ -118,13 +118,13 @@ class Windows:
         width_s = wide * self._width_s
         ends = [0, *accumulate(self._counts)]
         first = max(range(len(ends) - wide), key=lambda place: ends[place + wide] - ends[place])
-        found = Stretch(first * self._width_s, width_s, ends[first + wide] - ends[first])
+        busiest = Stretch(first * self._width_s, width_s, ends[first + wide] - ends[first])
         usual = self.requests * width_s / self.span_s
         chance = _BEYOND_CHANCE * math.sqrt(usual / burstiness)
-        return found if found.requests > max(_FEWEST_OF_STRETCH, usual + chance) else None
+        return busiest if busiest.requests > max(_FEWEST_OF_STRETCH, usual + chance) else None
 
     def hours(self, are_dates: bool) -> tuple[float, ...] | None:
-        """Requests per second of each hour of a day, of several days the highest; `None` where an hour has too little.
+        """Requests per second in each hour of a day, the highest of several days; `None` if an hour is not covered.
 
         `are_dates`: hours are those of the clock (UTC), else they count from the first request.
         """
@@ -141,14 +141,14 @@ class Windows:
         return tuple(rates[hour] for hour in range(24)) if len(rates) == 24 else None
 
     def burstiness(self, stretch: Stretch | None = None) -> float | None:
-        """The shape of gamma-distributed gaps with as much unevenness; `None` where too few came to tell.
+        """The shape of gamma-distributed gaps that are as uneven; `None` if there are too few requests.
 
-        Of all that came, or of what came in a `stretch`.
+        Over all requests, or those in a `stretch`.
 
-        Over windows of some requests the variance of their number over its mean is the squared variation of gaps.
-        Differences of neighbours tell it apart from how the rate goes up and down over the day. Half their mean square
-        has a relative error of the square root of 3 over their number for requests at random; what lies within
-        `_DOUBT` such errors of 1 is 1.
+        For windows with several requests, the variance of their number over its mean is the squared variation of gaps.
+        Differences of neighbours separate it from the change of the rate over the day. For random requests half their
+        mean square has a relative error of the square root of 3 over their number; within `_DOUBT` such errors of 1
+        the result is 1.
         """
         counts = self._counts
         if stretch is not None:
@@ -156,7 +156,7 @@ class Windows:
             counts = counts[first : first + round(stretch.width_s / self._width_s)]
         while len(counts) >= _FEWEST_WINDOWS and sum(counts) < _OF_WINDOW * len(counts):
             counts = _in_twos(counts)
-        # The last window is not over.
+        # The last window is incomplete.
         counts = counts[:-1]
         if len(counts) < _FEWEST_WINDOWS:
             return None
@@ -173,52 +173,52 @@ def _in_twos(counts: list[int]) -> list[int]:
     return [first + second for first, second in zip(counts[::2], counts[1::2], strict=True)]
 
 
-class Kept:
-    """Requests of a trace, each with the same chance however many come, with the times at which they came."""
+class Reservoir:
+    """A bounded random sample of a trace's requests with their times; each has the same chance."""
 
     def __init__(self, seed: int) -> None:
-        """None yet; `seed` of the draw."""
+        """An empty sample; `seed` of the draw."""
         self._seed, self._draw = seed, Random(seed).random
         self._times, self._tokens = array("d"), (array("q"), array("q"))
         self._seen = 0
 
     def add(self, row: Row) -> None:
-        """One more."""
+        """Offer a request to the sample."""
         self._seen += 1
         place = len(self._times)
-        if place == _MOST_KEPT:
+        if place == _MOST_HELD:
             place = int(self._draw() * self._seen)
         else:
             for column in (self._times, *self._tokens):
                 column.append(0)
-        if place < _MOST_KEPT:
+        if place < _MOST_HELD:
             self._times[place] = row.at_s or 0.0
             self._tokens[0][place], self._tokens[1][place] = row.input_tokens, row.output_tokens
 
     def within(self, stretch: Stretch, origin_s: float) -> range | list[int]:
-        """Those in `stretch`, by their places; all of them where too few of those in it were kept."""
-        found = [place for place, at_s in enumerate(self._times) if stretch.holds(at_s - origin_s)]
-        return found if len(found) >= min(_FEWEST_TO_DRAW, stretch.requests) else self.places
+        """Places of the requests in `stretch`; of all requests if too few of those are in the sample."""
+        inside = [place for place, at_s in enumerate(self._times) if stretch.holds(at_s - origin_s)]
+        return inside if len(inside) >= min(_FEWEST_TO_DRAW, stretch.requests) else self.places
 
     @property
     def is_whole(self) -> bool:
-        """Whether all requests were kept, so that those at successive places came one after the other."""
+        """Whether the sample has all requests, so that successive places are successive requests."""
         return self._seen == len(self._times)
 
     @property
     def places(self) -> range:
-        """All of them, by their places."""
+        """Places of all requests in the sample."""
         return range(len(self._times))
 
     def stretch(self, size: int, places: range | list[int]) -> list[int]:
-        """Places of `size` requests in a row, the first of them drawn, among `places`."""
+        """Up to `size` successive `places`, from a drawn start."""
         start = Random(self._seed).randrange(len(places) - size + 1) if len(places) > size else 0
         return list(places[start : start + size])
 
     def pairs(self, places: range | list[int]) -> tuple[tuple[int, int], ...]:
-        """Lengths of the requests at `places`."""
+        """(Prompt, answer) tokens of the requests at `places`."""
         return tuple((self._tokens[0][place], self._tokens[1][place]) for place in places)
 
     def sample(self, size: int, places: range | list[int]) -> tuple[tuple[int, int], ...]:
-        """Lengths of `size` of those at `places`."""
+        """(Prompt, answer) tokens of up to `size` requests drawn from `places`."""
         return self.pairs(sorted(Random(self._seed).sample(places, size)) if len(places) > size else places)

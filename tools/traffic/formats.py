@@ -1,5 +1,5 @@
-"""A stream of bytes as requests, in the format that its content tells: Mooncake, Azure, BurstGPT, results of load
-generators, logs with token counts.
+"""Reads requests from a stream of bytes in the format that its content shows: Mooncake, Azure, BurstGPT, results of
+load generators, logs with token counts.
 """
 
 from __future__ import annotations
@@ -16,27 +16,27 @@ from ..input.strict_json import JsonError, parse
 from .rows import Fault, Row, RowError, blocks_of, list_of, refused, row_of, seconds_of, tokens_of
 from .unlike import UnknownFormatError
 
-# A line of a log with the texts of a long conversation; a result that is one value.
+# Enough for a line of a log with the texts of a long conversation, and for a result in one JSON value.
 MOST_LINE_BYTES, MOST_VALUE_BYTES = 4 << 20, 64 << 20
 MOST_LINES = 20_000_000
-# Lines that may be of no known format before one is.
+# The most lines without a known format before the first with one.
 _MOST_UNKNOWN = 100
 
 Lines = Iterator[tuple[int, str | None]]
 
 
 class Reader:
-    """What a trace holds, in order: requests, and faults at their places; `kind` is told once the first is read."""
+    """Reads a trace in order: requests, and faults with their places; `kind` is set once the first is read."""
 
     def __init__(self, stream: BufferedIOBase) -> None:
-        """Nothing is read yet."""
+        """A reader that has read nothing yet."""
         self._stream = stream
         self.kind = ""
-        # The names in the first object of no known format, beside those that are known; nothing where there is none.
+        # Describes the names in the first object without a known format and the expected ones; empty if there is none.
         self.unlike = ""
 
     def read(self) -> Iterator[Row | Fault]:
-        """Read it all. Raises InputError: it is of no known format, or larger than any trace."""
+        """Read everything. Raises InputError: the format is not known, or it is larger than any trace."""
         lines = _lines(self._stream)
         number, first = next(lines, (0, ""))
         if number == 0:
@@ -54,16 +54,16 @@ class Reader:
         yield from _of_table(table, lines)
 
     def _objects(self, number: int, text: str | None, lines: Lines) -> Iterator[Row | Fault]:
-        """JSON Lines."""
+        """Read JSON Lines."""
         unknown = 0
         while text is not None or number:
             place = f"line {number}"
-            for one in self._of_line(text, place):
+            for row in self._of_line(text, place):
                 unknown += not self.kind
                 if unknown > _MOST_UNKNOWN:
-                    assert isinstance(one, Fault)
-                    raise InputError(f"{place}: {one.reason}, as {_MOST_UNKNOWN} lines before it{self.unlike}")
-                yield one
+                    assert isinstance(row, Fault)
+                    raise InputError(f"{place}: {row.reason}, as {_MOST_UNKNOWN} lines before it{self.unlike}")
+                yield row
             number, text = next(lines, (0, None))
 
     def _of_line(self, text: str | None, place: str) -> Iterator[Row | Fault]:
@@ -73,7 +73,7 @@ class Reader:
         try:
             value = parse(text, place)
         except InputError:
-            # What is said of it could quote it.
+            # The error's text could quote it.
             yield Fault(place, "that are no JSON")
             return
         yield from self._of_object(value, place)
@@ -82,13 +82,13 @@ class Reader:
         try:
             if not isinstance(value, Mapping):
                 raise RowError("that are no objects")
-            given = cast("Mapping[str, Any]", value)
-            kind = kind_of(given)
+            record = cast("Mapping[str, Any]", value)
+            kind = kind_of(record)
             if self.kind not in ("", kind):
                 raise RowError("of another format than those before")
             self.kind = kind
-            for row in _READERS[kind](given):
-                # Of one result those that cannot be read are told one by one.
+            for row in _READERS[kind](record):
+                # Unreadable requests of one result are reported one by one.
                 yield row if isinstance(row, Row) else Fault(place, str(row))
         except UnknownFormatError as fault:
             self.unlike = self.unlike or fault.unlike
@@ -97,7 +97,7 @@ class Reader:
             yield Fault(place, str(fault))
 
     def _value(self, first: str) -> Iterator[Row | Fault]:
-        """One JSON value over all lines: an object, or a list of them."""
+        """Read one JSON value over all lines: an object, or a list of them."""
         data = first.encode() + b"\n" + self._stream.read(MOST_VALUE_BYTES + 1)
         if len(data) > MOST_VALUE_BYTES:
             raise InputError(f"one JSON value larger than {MOST_VALUE_BYTES >> 20} MiB; write one request a line")
@@ -120,7 +120,7 @@ _TOO_LONG = f"of more than {MOST_LINE_BYTES >> 20} MiB, or no UTF-8 text"
 
 
 def _is_part(line: str) -> bool:
-    """Whether a first line is the beginning of a value that goes on."""
+    """Whether a first line begins a value that continues on the next lines."""
     return line.startswith("[") or line.strip() == "{" or line.rstrip().endswith(",")
 
 
@@ -133,9 +133,9 @@ def _of_table(table: Table, lines: Lines) -> Iterator[Row | Fault]:
 
 
 def _lines(stream: BufferedIOBase) -> Lines:
-    """Lines with their numbers, empty ones left out; `None` in place of one that cannot be read.
+    """Numbered lines without empty ones; `None` for one that cannot be read.
 
-    Raises InputError: there are more than a trace has.
+    Raises InputError: there are more than `MOST_LINES`.
     """
     number = 0
     while data := stream.readline(MOST_LINE_BYTES):
@@ -156,7 +156,7 @@ def _lines(stream: BufferedIOBase) -> Lines:
 
 
 class Columns(Struct, frozen=True):
-    """A format of tables by the names of its columns, in lower case: time, prompt and answer."""
+    """A table format: its name, and the lower-case names of its columns for time, prompt and answer."""
 
     name: str
     time: str
@@ -171,14 +171,14 @@ KNOWN = (
 
 
 class Table(Struct, frozen=True):
-    """A table that is known, and where its columns are."""
+    """A table of a known format: places of its columns, and its number of cells per line."""
 
     columns: Columns
     places: tuple[int, int, int]
     width: int
 
     def row(self, line: str) -> Row:
-        """The request of a line. Raises RowError: it is none."""
+        """The request of a line. Raises RowError: it is not a request."""
         cells = _cells(line)
         if len(cells) != self.width:
             refused("with another number of cells than the first line has")
@@ -188,7 +188,7 @@ class Table(Struct, frozen=True):
 
 
 def table_of(header: str) -> Table | None:
-    """The table that a first line begins; `None` where it begins none that is known."""
+    """The table of a header line; `None` if its format is not known."""
     cells = [cell.strip().lower() for cell in _cells(header)]
     for columns in KNOWN:
         names = columns.time, columns.prompt, columns.answer
@@ -207,7 +207,7 @@ def _cells(line: str) -> list[str]:
 
 Object = Mapping[str, Any]
 _MILLISECOND = 1e-3
-# A number of seconds that is no date of this century is one of milliseconds.
+# A number above this is in milliseconds: as seconds it would be no date of this century.
 _FIRST_MS = 1e11
 _USAGE_NAMES = (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 _TIME_NAMES = ("created", "created_at", "timestamp", "start_time", "time")
@@ -215,29 +215,29 @@ _TEXTS = ("conversations", "conversation", "messages", "prompt", "text", "instru
 MOONCAKE, RESULTS, LOG = "Mooncake JSONL", "result of a load generator", "log with token counts"
 
 
-def kind_of(given: Object) -> str:
-    """Which of the formats an object is of. Raises RowError: none."""
-    if "input_length" in given and "output_length" in given:
+def kind_of(record: Object) -> str:
+    """The format of an object. Raises RowError: it has none of the known formats."""
+    if "input_length" in record and "output_length" in record:
         return MOONCAKE
-    if isinstance(given.get("input_lens"), list) and isinstance(given.get("output_lens"), list):
+    if isinstance(record.get("input_lens"), list) and isinstance(record.get("output_lens"), list):
         return RESULTS
-    if _usage(given) is not None:
+    if _usage(record) is not None:
         return LOG
-    if any(name in given for name in _TEXTS):
+    if any(name in record for name in _TEXTS):
         refused("with texts and no token counts: count them with the model's tokeniser first")
-    raise UnknownFormatError(given)
+    raise UnknownFormatError(record)
 
 
-def _mooncake(given: Object) -> Iterator[Row]:
-    at = given.get("timestamp")
+def _mooncake(record: Object) -> Iterator[Row]:
+    at = record.get("timestamp")
     at_s = None if at is None else seconds_of(at, "timestamp", _MILLISECOND)
-    prompt, answer = (tokens_of(given.get(name), name) for name in ("input_length", "output_length"))
-    hashes = given.get("hash_ids")
+    prompt, answer = (tokens_of(record.get(name), name) for name in ("input_length", "output_length"))
+    hashes = record.get("hash_ids")
     yield row_of(at_s, prompt, answer, () if hashes is None else blocks_of(hashes))
 
 
-def _results(given: Object) -> Iterator[Row | RowError]:
-    prompts, answers, starts = (list_of(given.get(name)) for name in ("input_lens", "output_lens", "start_times"))
+def _results(record: Object) -> Iterator[Row | RowError]:
+    prompts, answers, starts = (list_of(record.get(name)) for name in ("input_lens", "output_lens", "start_times"))
     if prompts is None or answers is None or len(prompts) != len(answers):
         refused("with lists input_lens and output_lens that differ in length")
     times = starts if starts is not None and len(starts) == len(prompts) else None
@@ -249,35 +249,40 @@ def _results(given: Object) -> Iterator[Row | RowError]:
             yield fault
 
 
-def _log(given: Object) -> Iterator[Row]:
-    usage = _usage(given)
+def _log(record: Object) -> Iterator[Row]:
+    usage = _usage(record)
     if usage is None:
         refused("without token counts in usage")
     prompt, answer = next(names for names in _USAGE_NAMES if names[0] in usage)
-    times = (_log_time(one[name], name) for one in _holders(given) for name in _TIME_NAMES if one.get(name) is not None)
+    times = (
+        _log_time(holder[name], name)
+        for holder in _holders(record)
+        for name in _TIME_NAMES
+        if holder.get(name) is not None
+    )
     at_s = next(times, None)
     yield row_of(at_s, tokens_of(usage[prompt], f"usage.{prompt}"), tokens_of(usage.get(answer), f"usage.{answer}"))
 
 
 def _log_time(value: Any, name: str) -> float:
-    found = seconds_of(value, name)
-    return found * _MILLISECOND if found > _FIRST_MS else found
+    time = seconds_of(value, name)
+    return time * _MILLISECOND if time > _FIRST_MS else time
 
 
-def _holders(given: Object) -> Iterator[Object]:
-    """The object, and what a batch or a proxy wraps an answer in."""
-    yield given
+def _holders(record: Object) -> Iterator[Object]:
+    """The object, and the objects inside it in which a batch or a proxy wraps an answer."""
+    yield record
     for names in (("response",), ("response", "body"), ("body",), ("result",)):
-        inner: Any = given
+        inner: Any = record
         for name in names:
             inner = cast("Object", inner).get(name) if isinstance(inner, Mapping) else None
         if isinstance(inner, Mapping):
             yield cast("Object", inner)
 
 
-def _usage(given: Object) -> Object | None:
-    for one in _holders(given):
-        usage = one.get("usage")
+def _usage(record: Object) -> Object | None:
+    for holder in _holders(record):
+        usage = holder.get("usage")
         if isinstance(usage, Mapping) and any(names[0] in usage for names in _USAGE_NAMES):
             return cast("Object", usage)
     return None

@@ -1,5 +1,5 @@
-"""What is read of a trace: requests, what is wrong at which place, and which prompts begin as earlier ones do, in
-bounded memory.
+"""Rows of a trace: requests, faults with their places, and which prompts share beginnings with earlier ones, in bounded
+memory.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from ..input.bounds import TOKENS
 
-# Seconds since 1970, or since the start: later than the year 30,000 is nobody's clock.
+# Seconds since 1970, or since the start; no clock is later than the year 30,000.
 _MOST_TIME_S = 1e12
-# A whole number in digits; some tables write each number with a point.
+# A whole number in digits; some tables write whole numbers with a decimal point.
 _DIGITS = re.compile(r"[0-9]{1,20}(?:\.0{1,9})?")
-# Blocks of one prompt that are looked at.
+# The most blocks of one prompt.
 _MOST_BLOCKS = 1_000_000
 NO_ANSWER = "without an answer"
 
@@ -34,14 +34,14 @@ class Row(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """What is wrong at a place, in words that quote nothing of it."""
+    """What is wrong at a place, in words that quote nothing of the trace."""
 
     place: str
     reason: str
 
 
 class RowError(Exception):
-    """Something is no request; the text says what, and quotes nothing."""
+    """Something is not a request; the text says why, and quotes nothing."""
 
 
 def refused(reason: str) -> NoReturn:
@@ -50,7 +50,7 @@ def refused(reason: str) -> NoReturn:
 
 
 def tokens_of(value: Any, field: str) -> int:
-    """A count of tokens, written as a number or in digits. Raises RowError: it is none, or none of a request."""
+    """A count of tokens, written as a number or in digits. Raises RowError: it is no count, or out of range."""
     if isinstance(value, str) and _DIGITS.fullmatch(value.strip()):
         value = int(value.strip().partition(".")[0])
     if isinstance(value, float) and value.is_integer():
@@ -63,7 +63,7 @@ def tokens_of(value: Any, field: str) -> int:
 
 
 def row_of(at_s: float | None, prompt: int, answer: int, blocks: tuple[int, ...] = ()) -> Row:
-    """The request. Raises RowError: its prompt is empty, or it had no answer."""
+    """A request. Raises RowError: its prompt is empty, or it has no answer."""
     if prompt == 0:
         refused("with an empty prompt")
     if answer == 0:
@@ -72,7 +72,7 @@ def row_of(at_s: float | None, prompt: int, answer: int, blocks: tuple[int, ...]
 
 
 def seconds_of(value: Any, field: str, unit_s: float = 1.0) -> float:
-    """A time in s: a number of units, or a date as ISO 8601 writes it (UTC where it names no zone).
+    """A time in s, from a number of `unit_s` or a date in ISO 8601 (UTC if it names no zone).
 
     Raises RowError: it is neither.
     """
@@ -100,45 +100,45 @@ def _read_time(text: str) -> float | None:
 
 
 def blocks_of(value: Any) -> tuple[int, ...]:
-    """The hashes of a prompt's blocks. Raises RowError: they are no list of whole numbers or texts."""
+    """The hashes of a prompt's blocks. Raises RowError: not a list of whole numbers or texts."""
     blocks = list_of(value)
     if blocks is None or len(blocks) > _MOST_BLOCKS:
         refused("without a list in hash_ids")
-    if not all(isinstance(one, int | str) for one in blocks):
+    if not all(isinstance(block, int | str) for block in blocks):
         refused("without whole numbers in hash_ids")
-    # Whatever they are, only which of them are the same counts.
+    # Only their equality counts.
     return tuple(map(hash, blocks))
 
 
 def list_of(value: object) -> list[Any] | None:
-    """A list as one of whatever it holds; `None` of what is none."""
+    """`value` typed as a list of anything; `None` if it is not a list."""
     return cast("list[Any]", value) if isinstance(value, list) else None
 
 
-# Different blocks of prompts that are remembered, and earlier requests that are named for all of them together.
+# The most distinct blocks of prompts in memory, and the most entries of earlier requests for all prompts together.
 _MOST_KNOWN_BLOCKS = 1 << 20
 
 
 class Prefixes:
-    """Which share of the blocks of prompts had come before, and with which requests each prompt shares its beginning.
+    """The share of prompt blocks that had come before, and the requests that each prompt shares its beginning with.
 
-    A block's hash stands for all of its prompt up to it (Mooncake's `hash_ids`). Who asked for a block last asked for
-    those before it too, maybe not last: so along a prompt the last owners of its blocks are ever earlier requests, and
-    those at which the owner changes are all that a prompt can share most with, wherever the record is begun.
+    A block's hash stands for its prompt up to that block (Mooncake's `hash_ids`). The last request with a block (its
+    owner) also had all blocks before it, maybe not as the last one. So along a prompt owners get earlier and earlier,
+    and only owners where the owner changes can share the most with it, wherever a replay begins.
     """
 
     def __init__(self) -> None:
-        """No prompt yet."""
+        """No prompts yet."""
         self._last: dict[int, int] = {}
         self._blocks = self._shared = 0
-        # Of each request: where its owners begin; owners with the number of blocks that are shared with each.
+        # `_starts`: by request, where its owners begin in `_owners`; `_depths`: the blocks shared with each owner.
         self._starts, self._owners, self._depths = array("q"), array("q"), array("q")
-        # Between these the tokens of a block lie, as lengths and numbers of blocks tell.
+        # Bounds for the tokens of a block, from lengths and numbers of blocks.
         self._least_tokens, self._most_tokens = 1, 1 << 62
         self.is_whole = True
 
     def add(self, tokens: int, blocks: Sequence[int]) -> None:
-        """One more prompt; once so many blocks are remembered as can be, no more are looked at."""
+        """Add a prompt; ignored once memory is full."""
         if not self.is_whole:
             return
         request, last = len(self._starts), self._last
@@ -164,24 +164,24 @@ class Prefixes:
         self.is_whole = max(len(last), len(self._owners)) < _MOST_KNOWN_BLOCKS
 
     def share(self) -> float | None:
-        """The share; `None` where no blocks are told."""
+        """The share of blocks that had come before; `None` if the trace has no blocks."""
         return self._shared / self._blocks if self._blocks else None
 
     def replay(self, places: Sequence[int], prompts: Sequence[int]) -> tuple[tuple[int, int], ...] | None:
-        """Of requests in a row, by their places and the tokens of their `prompts`: with which of them each shares most.
+        """For successive requests: (the earlier one of them that each shares most with, shared tokens).
 
-        `None` where none shares anything, or lengths and blocks do not agree. What was shared with requests before the
-        first is left out.
+        `places` are their numbers, `prompts` their tokens. `None` if none shares anything, or lengths and blocks do not
+        agree. Sharing with requests before the first is left out.
         """
         if not self.is_whole or self._least_tokens > self._most_tokens:
             return None
-        first, found = places[0], list[tuple[int, int]]()
+        first, shares = places[0], list[tuple[int, int]]()
         for place, prompt in zip(places, prompts, strict=True):
             end = self._starts[place + 1] if place + 1 < len(self._starts) else len(self._owners)
             within = [at for at in range(self._starts[place], end) if self._owners[at] >= first]
             if not within:
-                found.append((0, 0))
+                shares.append((0, 0))
                 continue
             earlier = self._owners[within[-1]] - first
-            found.append((earlier, min(self._depths[within[-1]] * self._least_tokens, prompt, prompts[earlier])))
-        return tuple(found) if any(tokens for _, tokens in found) else None
+            shares.append((earlier, min(self._depths[within[-1]] * self._least_tokens, prompt, prompts[earlier])))
+        return tuple(shares) if any(tokens for _, tokens in shares) else None

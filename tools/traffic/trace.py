@@ -1,4 +1,4 @@
-"""A trace as what a plan needs of it: a sample of its lengths, how its requests come, and a line that describes it."""
+"""What a plan needs of a trace: a sample of its lengths, how its requests arrive, and a line that describes it."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from ..plan.lengths import MOST_PAIRS, Arrivals, RequestLengths
 from ..plan.load import arrival_words, with_lengths
 from ..plan.peak import Peak
 from ..plan.prefixes import SharedPrefixes
-from .counted import Kept, Lengths, Stretch, Windows
+from .counted import Lengths, Reservoir, Stretch, Windows
 from .formats import Reader
 from .rows import Fault, Prefixes, Row
 from .unlike import NO_FORMAT
 
-# Of a text that somebody sends.
+# The longest text of a trace that is accepted.
 MOST_TEXT_CHARACTERS = 4_000_000
-# Kinds of faults that are told, each with its first place.
-_MOST_TOLD = 5
-# Requests out of their order beyond this share: they are not listed by when they came.
+# The most kinds of faults in a description, each with its first place.
+_MOST_SHOWN = 5
+# If a larger share of requests is out of order, the trace is not sorted by time.
 _MOST_EARLY = 0.05
 _BETWEEN_CHECKPOINTS = 1024
 # A time this many seconds after 1970 (in 2001) is a date, not one since a start.
@@ -103,9 +103,9 @@ class Trace(Struct, frozen=True):
             of = f"those of the busiest {self.peak.stretch}" if self.peak is not None and self.is_of_peak else "them"
             row = "" if self.replay is None else " in a row"
             parts.append(f"{len(self.pairs):,} of {of}{row} sampled with seed {self.seed}")
-        told = [f"{count:,} {reason} (first: {place})" for reason, count, place in self.left_out[:_MOST_TOLD]]
-        if told:
-            parts.append(f"left out: {', '.join(told)}")
+        shown = [f"{count:,} {reason} (first: {place})" for reason, count, place in self.left_out[:_MOST_SHOWN]]
+        if shown:
+            parts.append(f"left out: {', '.join(shown)}")
         return f"Trace ({self.kind}): {'; '.join(parts)}"
 
     def _when(self) -> str:
@@ -124,7 +124,7 @@ def _span(seconds: float) -> str:
 
 
 def _peak(stretch: Stretch, origin_s: float, mean_per_s: float) -> Peak:
-    """The busiest stretch in words: from which date where times are dates, else how long after the first request."""
+    """The busiest stretch in words, with its start as a date if times are dates, else as time after the start."""
     begins_s = origin_s + stretch.start_s
     if begins_s >= _FIRST_DATE_S:
         begins = f"{datetime.fromtimestamp(begins_s, UTC):%Y-%m-%d %H:%M} UTC"
@@ -166,37 +166,37 @@ def read_trace(path: str | Path, sample: int = MOST_PAIRS, seed: int = 0, window
     """
     name = shown_path(Path(path))
     with opened(Path(path), name) as stream:
-        return _trace_of(stream, name, _Sum(int(sample), int(seed), window))
+        return _trace_of(stream, name, _Tally(int(sample), int(seed), window))
 
 
 def trace_of_text(text: str, sample: int = MOST_PAIRS, seed: int = 0, window: TraceWindow = "busiest") -> Trace:
-    """The trace that a text is. Raises InputError: as `read_trace`, or it is too long."""
+    """The trace in `text`. Raises InputError: as `read_trace`, or it is too long."""
     if len(text) > MOST_TEXT_CHARACTERS:
         raise InputError(f"trace: at most {MOST_TEXT_CHARACTERS:,} characters are read; send a part of it")
-    return _trace_of(BytesIO(text.encode("utf-8", "surrogatepass")), "trace", _Sum(sample, seed, window))
+    return _trace_of(BytesIO(text.encode("utf-8", "surrogatepass")), "trace", _Tally(sample, seed, window))
 
 
 def sampling(sample: int | None, seed: int | None, window: TraceWindow | None) -> dict[str, Any]:
-    """How a trace is sampled as arguments, as far as it is stated."""
+    """The stated sampling options as keyword arguments."""
     stated = ("sample", sample), ("seed", seed), ("window", window)
     return {name: value for name, value in stated if value is not None}
 
 
 def under_trace(workload: WorkloadBlock, trace: Trace) -> WorkloadBlock:
-    """The load of `trace` in place of that of `workload`, whose limits stay; without times, its lengths alone.
+    """`workload` with the load of `trace`; of a trace without times, only its lengths.
 
-    Requests in flight stay as well: what memory is asked to hold.
+    Limits stay, and so do requests in flight, which size the memory.
     """
     workload = with_lengths(workload, trace.lengths)
-    given = workload.prefix_cache_hit_rate
-    workload = workload.model_copy(update={"prefixes": trace.prefixes if given is None else None})
+    stated_rate = workload.prefix_cache_hit_rate
+    workload = workload.model_copy(update={"prefixes": trace.prefixes if stated_rate is None else None})
     if trace.planned_rate_per_s is None:
         return workload
     return workload.model_copy(update={"request_rate": trace.planned_rate_per_s, "arrivals": trace.arrivals})
 
 
-class _Sum:
-    """What is counted of a trace while it is read."""
+class _Tally:
+    """Counts a trace while it is read."""
 
     def __init__(self, sample: int, seed: int, window: TraceWindow) -> None:
         if not 1 <= sample <= MOST_PAIRS:
@@ -206,12 +206,12 @@ class _Sum:
         self.requests, self.seed, self.size = 0, seed, sample
         self.window: TraceWindow = window
         self.sides, self.longest = (Lengths(), Lengths()), (0, 0)
-        self.windows, self.prefixes, self.kept = Windows(), Prefixes(), Kept(seed)
+        self.windows, self.prefixes, self.reservoir = Windows(), Prefixes(), Reservoir(seed)
         self.faults: Counter[str] = Counter()
         self.first: dict[str, str] = {}
 
     def add(self, row: Row) -> None:
-        """A request."""
+        """Count a request."""
         pair = row.input_tokens, row.output_tokens
         for side, tokens in zip(self.sides, pair, strict=True):
             side.add(tokens)
@@ -220,17 +220,17 @@ class _Sum:
             self.windows.add(row.at_s)
         self.prefixes.add(row.input_tokens, row.blocks)
         self.requests += 1
-        self.kept.add(row)
+        self.reservoir.add(row)
 
     def refuse(self, fault: Fault) -> None:
-        """What is no request."""
+        """Count an entry that is not a request."""
         self.faults[fault.reason] += 1
         self.first.setdefault(fault.reason, fault.place)
 
     def trace(self, kind: str) -> Trace:
-        """All that was read."""
+        """The trace from all that was read."""
         windows = self.windows
-        # Some without a time: what comes in a stretch is not known; out of order: it is not listed by when they came.
+        # If some requests have no time, or too many are out of order, rates are not known.
         is_timed = windows.requests == self.requests > 1 and windows.early <= _MOST_EARLY * self.requests
         rate = (self.requests - 1) / windows.span_s if is_timed and windows.span_s > 0.0 else None
         if rate is not None and not REQUESTS_PER_S.hold(rate):
@@ -238,9 +238,9 @@ class _Sum:
         busiest = None if rate is None else windows.busiest()
         if busiest is not None and not REQUESTS_PER_S.hold(busiest.rate_per_s):
             busiest = None
-        places = self.kept.places
+        places = self.reservoir.places
         if busiest is not None and self.window == "busiest":
-            places = self.kept.within(busiest, windows.origin_s)
+            places = self.reservoir.within(busiest, windows.origin_s)
         pairs, replay = self._sample(places)
         burstiness = windows.burstiness() if rate is not None else None
         inside = windows.burstiness(busiest) if busiest is not None and self.window == "busiest" else None
@@ -261,42 +261,42 @@ class _Sum:
             peak=None if busiest is None or rate is None else _peak(busiest, windows.origin_s, rate),
             hours_per_s=None if rate is None else windows.hours(windows.origin_s >= _FIRST_DATE_S),
             window=self.window,
-            is_of_peak=places != self.kept.places,
+            is_of_peak=places != self.reservoir.places,
             left_out=tuple((reason, count, self.first[reason]) for reason, count in self.faults.most_common()),
         )
 
     def _sample(
         self, places: range | list[int]
     ) -> tuple[tuple[tuple[int, int], ...], tuple[tuple[int, int], ...] | None]:
-        """Lengths of a sample: of requests in a row with what they share, where it is known; else of any."""
-        if self.kept.is_whole and self.prefixes.share():
-            row = self.kept.stretch(self.size, places)
-            pairs = self.kept.pairs(row)
+        """Lengths of a sample: of successive requests with what they share, if known; else of any, with `None`."""
+        if self.reservoir.is_whole and self.prefixes.share():
+            row = self.reservoir.stretch(self.size, places)
+            pairs = self.reservoir.pairs(row)
             replay = self.prefixes.replay(row, [tokens for tokens, _ in pairs])
             if replay is not None:
                 return pairs, replay
-        return self.kept.sample(self.size, places), None
+        return self.reservoir.sample(self.size, places), None
 
 
-def _trace_of(stream: BufferedIOBase, name: str, found: _Sum) -> Trace:
+def _trace_of(stream: BufferedIOBase, name: str, tally: _Tally) -> Trace:
     reader = Reader(stream)
     try:
-        for place, one in enumerate(reader.read()):
+        for place, entry in enumerate(reader.read()):
             if place % _BETWEEN_CHECKPOINTS == 0:
                 checkpoint()
-            if isinstance(one, Row):
-                found.add(one)
+            if isinstance(entry, Row):
+                tally.add(entry)
             else:
-                found.refuse(one)
+                tally.refuse(entry)
     except InputError as error:
         raise InputError(f"{name}: no trace that can be read: {error}") from None
-    wrong = found.faults.total()
-    if wrong >= max(1, found.requests):
-        reason, count = found.faults.most_common(1)[0]
-        where = found.first[reason]
-        share = f"{wrong:,} of {wrong + found.requests:,} entries are no requests"
+    wrong = tally.faults.total()
+    if wrong >= max(1, tally.requests):
+        reason, count = tally.faults.most_common(1)[0]
+        where = tally.first[reason]
+        share = f"{wrong:,} of {wrong + tally.requests:,} entries are no requests"
         unlike = reader.unlike if reason == NO_FORMAT else ""
         raise InputError(f"{name}: {share}: {count:,} {reason} (first: {where}){unlike}")
-    if found.requests == 0:
+    if tally.requests == 0:
         raise InputError(f"{name}: no request is in it")
-    return found.trace(reader.kind)
+    return tally.trace(reader.kind)

@@ -1,4 +1,4 @@
-"""What is told of an object that no known format has: names of its fields, no value, and those that are looked for."""
+"""Describes an object without a known format: the names of its fields, never values, and the expected names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from .rows import RowError
 
 NO_FORMAT = "of no known format"
-# Names of fields as programs write them, and few.
+# Names of fields as programs write them.
 _FIELD = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}")
 _MOST_FIELDS = 8
 _EXPECTED = (
@@ -19,12 +19,12 @@ _EXPECTED = (
 
 
 class UnknownFormatError(RowError):
-    """An object is of no format that is known; `unlike` says what it has, and what is expected."""
+    """An object has no known format; `unlike` says which fields it has, and which are expected."""
 
-    def __init__(self, given: Mapping[str, Any]) -> None:
-        """`given`: the object."""
+    def __init__(self, record: Mapping[str, Any]) -> None:
+        """`record`: the object."""
         super().__init__(NO_FORMAT)
-        names = [name for name in given if _FIELD.fullmatch(name)][:_MOST_FIELDS]
-        if len(names) < len(given):
-            names.append(f"{len(given) - len(names)} more" if names else "no names that programs write")
+        names = [name for name in record if _FIELD.fullmatch(name)][:_MOST_FIELDS]
+        if len(names) < len(record):
+            names.append(f"{len(record) - len(names)} more" if names else "no names that programs write")
         self.unlike = f"; it has {', '.join(names) or 'nothing'}; expected are {_EXPECTED}"
