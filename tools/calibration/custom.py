@@ -71,12 +71,10 @@ class CustomCalibration(Frozen):
 
     def laid_over(self, profile: KernelProfile) -> KernelProfile:
         """`profile` with the own entries in place of those that ship for the same kernel, format and ranks."""
-        custom_file = self.kernel_file(profile.accelerator)
-        if custom_file is None:
+        custom = self.kernel_file(profile.accelerator)
+        if custom is None:
             return profile
-        return replace(
-            profile, files=_merged(custom_file, profile.files), link_files=_merged(custom_file, profile.link_files)
-        )
+        return replace(profile, files=_merged(custom, profile.files), link_files=_merged(custom, profile.link_files))
 
     def engine(self, engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile | None:
         """The own entry for an engine on an accelerator; `None` where it has none.
@@ -104,10 +102,10 @@ class CustomCalibration(Frozen):
         return tuple(covered)
 
 
-def _merged(custom_file: ProfileFile, files: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
+def _merged(custom: ProfileFile, files: tuple[ProfileFile, ...]) -> tuple[ProfileFile, ...]:
     """`files` with the user's entries over those that ship for the same accelerator, before the other files."""
-    shipped = next((file for file in files if file.accelerator == custom_file.accelerator), None)
-    return (custom_file.over(shipped), *(file for file in files if file.accelerator != custom_file.accelerator))
+    shipped = next((file for file in files if file.accelerator == custom.accelerator), None)
+    return (custom.over(shipped), *(file for file in files if file.accelerator != custom.accelerator))
 
 
 def read_calibration(path: Path) -> CustomCalibration:
@@ -152,16 +150,13 @@ def parse_calibration(data: bytes | str, where: str) -> CustomCalibration:
     return calibration
 
 
-def _check(calibration: CustomCalibration, where: str) -> None:
-    entries = [(file, entry) for file in calibration.kernels for entry in file.entries]
+def _check(custom: CustomCalibration, where: str) -> None:
+    entries = [(file, entry) for file in custom.kernels for entry in file.entries]
     if len(entries) > _MOST_ENTRIES:
         raise InputError(f"{where}: more than {_MOST_ENTRIES:,} entries")
     for names, role in (
-        ([file.accelerator for file in calibration.kernels], "accelerator"),
-        (
-            [(engine.engine, engine.generation, engine.accelerator_class) for engine in calibration.engines],
-            "engine entry",
-        ),
+        ([file.accelerator for file in custom.kernels], "accelerator"),
+        ([(engine.engine, engine.generation, engine.accelerator_class) for engine in custom.engines], "engine entry"),
     ):
         if len(set(names)) < len(names):
             raise InputError(f"{where}: the same {role} twice")
@@ -170,13 +165,13 @@ def _check(calibration: CustomCalibration, where: str) -> None:
             read_constants(_FORMS[entry.kernel], entry.constants)
         except InputError as error:
             raise InputError(f"{where}: {file.accelerator}: {entry.kernel} {entry.variant}: {error}") from None
-    for engine in calibration.engines:
+    for engine in custom.engines:
         if engine_name(engine.engine) != engine.engine:
             raise InputError(f"{where}: engine {engine.engine[:40]!r} is none that is known")
-    words = [calibration.name, *(file.accelerator for file in calibration.kernels)]
+    words = [custom.name, *(file.accelerator for file in custom.kernels)]
     words += [word for _, entry in entries for word in (entry.variant, entry.framework, entry.note or "")]
-    words += [word for engine in calibration.engines for word in (engine.generation, engine.accelerator_class)]
+    words += [word for engine in custom.engines for word in (engine.generation, engine.accelerator_class)]
     if any(not word.isprintable() or len(word) > 500 for word in words):
         raise InputError(f"{where}: a name holds characters that cannot be printed, or has more than 500")
-    if not calibration.kernels and not calibration.engines:
+    if not custom.kernels and not custom.engines:
         raise InputError(f"{where}: it has no constants")

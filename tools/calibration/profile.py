@@ -185,12 +185,10 @@ def _powered_as(accelerator: Accelerator, file: ProfileFile) -> ProfileFile:
     A card with fewer FLOP/s per watt of its limit slows down by that much less. How much more a card with a tighter
     limit slows down was not measured, so it keeps its relative's loss.
     """
-    rate, measured_rate = _flops_s_per_watt(accelerator), _measured_on(file.accelerator)
-    if file.accelerator == accelerator.id or rate is None or measured_rate is None or rate >= measured_rate:
+    rate, measured = _flops_s_per_watt(accelerator), _measured_on(file.accelerator)
+    if file.accelerator == accelerator.id or rate is None or measured is None or rate >= measured:
         return file
-    entries = tuple(
-        _with_loss(entry, rate / measured_rate) if entry.kernel == "gemm" else entry for entry in file.entries
-    )
+    entries = tuple(_with_loss(entry, rate / measured) if entry.kernel == "gemm" else entry for entry in file.entries)
     return file.model_copy(update={"entries": entries})
 
 

@@ -96,19 +96,17 @@ class DeviceTerms(Struct, frozen=True):
         prefill = next((term.phase for term in self.stages if term.phase.phase == "prefill"), None)
         if decode is None:
             return 0.0 if prefill is None else requests_of_group(prefill, requests) * self.prefill_request
-        group_requests = requests_of_group(decode, requests)
-        return larger(
-            group_requests * self.decode_request, (group_requests - 1) * self.decode_request + self.prefill_request
-        )
+        in_group = requests_of_group(decode, requests)
+        return larger(in_group * self.decode_request, (in_group - 1) * self.decode_request + self.prefill_request)
 
     def activation_bytes(self, setting: Setting, requests: Number) -> Number:
         """Bytes of activations and logits on the device: the larger of its phases."""
         peak: Number = 0.0
         for term in self.stages:
-            group_requests = requests_of_group(term.phase, requests)
-            size = term.bytes_per_token * pass_tokens(setting, term.phase, group_requests)
+            in_group = requests_of_group(term.phase, requests)
+            size = term.bytes_per_token * pass_tokens(setting, term.phase, in_group)
             if term.has_head:
-                size = size + logits_bytes(setting, term.phase, term.stage, group_requests)
+                size = size + logits_bytes(setting, term.phase, term.stage, in_group)
             peak = larger(peak, size)
         return ceil(peak)
 

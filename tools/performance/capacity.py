@@ -37,19 +37,17 @@ _ALIKE = 1.25
 
 def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> Number:
     """Bytes left for the KV cache on a device by the engine, or under another `use`; below 0 it does not start."""
-    engine_use, part = use or setting.memory_use, setting.hardware.accelerator
-    batch = setting.batch_of(engine_use)
+    needs, part = use or setting.memory_use, setting.hardware.accelerator
+    batch = setting.batch_of(needs)
     ranks = max(term.stage.width for term in terms.stages)
     layers = reduce(larger, (term.layers for term in terms.stages))
-    taken = terms.weights + engine_use.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
+    taken = terms.weights + needs.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
     taken += setting.architecture.encoder_params * _ENCODER_BYTES
-    taken += engine_use.graph_bytes * layers * engine_use.graphs(batch.sequences) + _padding_bytes(
-        setting, terms, engine_use
-    )
-    if engine_use.counts_passes:
-        taken += reduce(larger, _pass_bytes(setting, terms, batch, engine_use.logit_bytes))
+    taken += needs.graph_bytes * layers * needs.graphs(batch.sequences) + _padding_bytes(setting, terms, needs)
+    if needs.counts_passes:
+        taken += reduce(larger, _pass_bytes(setting, terms, batch, needs.logit_bytes))
     total, share = part.memory_bytes_to_processes(), setting.memory_utilization
-    return share * (total - taken) if engine_use.of_free else share * total - taken
+    return share * (total - taken) if needs.of_free else share * total - taken
 
 
 def _padding_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse) -> Number:

@@ -1,7 +1,6 @@
 """How sure an estimate is: which profiles its constants come from, and how far measured figures lay from predictions.
 
-A range comes from measurements that took no part in the fit; it is absent, with a note, where too few are like the
-plan's.
+A range comes from measurements outside the fit; where too few are like the plan's there is a note and no range.
 """
 
 from __future__ import annotations

@@ -50,13 +50,9 @@ class Look(Struct, frozen=True):
 def look_of(node: ExecutionNode) -> Look:
     """The look of `node`: operator, layers, input and output shapes on each GPU, GPUs."""
     times = f" × {node.repeat}" if node.repeat and node.repeat > 1 else ""
-    texts = [f"layer {node.layer}{times}"] if node.layer is not None else []
-    texts += [
-        _shape_text("in", node.input_shape),
-        _shape_text("out", node.output_shape),
-        devices_text(devices_of(node)),
-    ]
-    lines = [part for line in texts for part in textwrap.wrap(line, _LONGEST_LINE)]
+    rows = [f"layer {node.layer}{times}"] if node.layer is not None else []
+    rows += [_shape_text("in", node.input_shape), _shape_text("out", node.output_shape), devices_text(devices_of(node))]
+    lines = [part for line in rows for part in textwrap.wrap(line, _LONGEST_LINE)]
     title = f"{node.op} {node.role}" if node.role else node.op
     if node.is_collective:
         return Look("ellipse", "communication", (title, *lines))

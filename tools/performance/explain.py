@@ -123,29 +123,27 @@ def _costs(time: PhaseTime) -> list[_Cost]:
 
 def _resources(time: PhaseTime) -> dict[Resource, float]:
     """Seconds of the critical path by the resource that they wait for."""
-    seconds_of: dict[Resource, float] = {}
+    totals: dict[Resource, float] = {}
     for cost in _costs(time):
         for resource, seconds in cost.seconds.items():
-            seconds_of[resource] = seconds_of.get(resource, 0.0) + seconds
+            totals[resource] = totals.get(resource, 0.0) + seconds
     if time.waiting_seconds > 0.0:
-        seconds_of["pipeline"] = time.waiting_seconds
-    return {resource: seconds for resource, seconds in seconds_of.items() if seconds > 0.0}
+        totals["pipeline"] = time.waiting_seconds
+    return {resource: seconds for resource, seconds in totals.items() if seconds > 0.0}
 
 
 def _constants(timer: PhaseTimer, time: PhaseTime) -> tuple[ConstantsShare, ...]:
     """The critical path's time by the origin of its constants, largest first; host time counts as the engine's."""
-    seconds_of: dict[Origin, float] = {}
+    totals: dict[Origin, float] = {}
     for _, piece in _pieces(time):
         for operation in piece.path.operations:
-            seconds_of[operation.origin] = (
-                seconds_of.get(operation.origin, 0.0) + float(operation.seconds) * piece.count
-            )
+            totals[operation.origin] = totals.get(operation.origin, 0.0) + float(operation.seconds) * piece.count
     engine = engine_origin(timer.setting)
-    seconds_of[engine] = seconds_of.get(engine, 0.0) + time.host_seconds
-    whole = sum(seconds_of.values())
+    totals[engine] = totals.get(engine, 0.0) + time.host_seconds
+    whole = sum(totals.values())
     return tuple(
         ConstantsShare(constants=origin.kind, of=origin.of or None, ms=seconds * 1e3, share_pct=100.0 * seconds / whole)
-        for origin, seconds in sorted(seconds_of.items(), key=lambda item: -item[1])
+        for origin, seconds in sorted(totals.items(), key=lambda item: -item[1])
         if seconds > 0.0
     )
 

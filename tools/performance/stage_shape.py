@@ -240,13 +240,11 @@ class Piece(Struct, frozen=True):
 
 def on_path(overlapped: Overlapped, number: int, half: int, kind: LayerKind, layer: HalvedLayer) -> Piece:
     """The part of one half of one kind of layer on the critical path, with the seconds of all its occurrences."""
-    operations: list[Operation] = []
+    timed: list[Operation] = []
     for place, run in enumerate(layer.halves[half].runs):
         times = overlapped.on_path.get((number, half, place), 0)
-        operations.extend(
-            operation._replace(seconds=operation.seconds * times) for operation in run.operations if times
-        )
-    path = Path(tuple(operations), sum(o.seconds for o in operations))
+        timed.extend(operation._replace(seconds=operation.seconds * times) for operation in run.operations if times)
+    path = Path(tuple(timed), sum(o.seconds for o in timed))
     return Piece(f"l{kind.first}.half{half}", layer.halves[half].operations, path, 1, kind.count)
 
 

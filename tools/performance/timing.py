@@ -1,7 +1,6 @@
 """Time of the stages of a phase: like layers are timed once, by the longest path through their operations.
 
-A pass consists of the pieces of the folded execution DAG: embedding, each kind of layer, head, transfer to the next
-stage.
+A pass is the pieces of the folded execution DAG: embedding, each kind of layer, head, transfer to the next stage.
 """
 
 from __future__ import annotations

@@ -255,10 +255,7 @@ def _log(record: Object) -> Iterator[Row]:
         refused("without token counts in usage")
     prompt, answer = next(names for names in _USAGE_NAMES if names[0] in usage)
     times = (
-        _log_time(holder[name], name)
-        for holder in _holders(record)
-        for name in _TIME_NAMES
-        if holder.get(name) is not None
+        _log_time(part[name], name) for part in _holders(record) for name in _TIME_NAMES if part.get(name) is not None
     )
     at_s = next(times, None)
     yield row_of(at_s, tokens_of(usage[prompt], f"usage.{prompt}"), tokens_of(usage.get(answer), f"usage.{answer}"))
@@ -281,8 +278,8 @@ def _holders(record: Object) -> Iterator[Object]:
 
 
 def _usage(record: Object) -> Object | None:
-    for holder in _holders(record):
-        usage = holder.get("usage")
+    for part in _holders(record):
+        usage = part.get("usage")
         if isinstance(usage, Mapping) and any(names[0] in usage for names in _USAGE_NAMES):
             return cast("Object", usage)
     return None

@@ -55,10 +55,8 @@ class AttentionProgram:
 
     def _split(self) -> None:
         context = self.context
-        local_shape = self._shape("hidden", context.hidden)
-        self.writer.add(
-            Operation("attention.split", "Split", "attention", "attention", context.hidden_shape, local_shape)
-        )
+        local = self._shape("hidden", context.hidden)
+        self.writer.add(Operation("attention.split", "Split", "attention", "attention", context.hidden_shape, local))
 
     def _linear(
         self, name: str, role: Role, weights: Matrix, known: int, inputs: tuple[str, ...] = (), *, output: bool = False
@@ -171,9 +169,9 @@ class AttentionProgram:
         context = self.context
         wider = context.shape.wider("attention", following)
         where: Where = "sp" if wider is None else union_where("attention", following)
-        local_shape = self._shape("hidden", context.hidden)
+        local = self._shape("hidden", context.hidden)
         self.writer.transfer(
-            Operation("attention.gather", "AllGather", "attention", where, local_shape, context.hidden_shape),
+            Operation("attention.gather", "AllGather", "attention", where, local, context.hidden_shape),
             context.links.all_gather(context.token_bytes, wider or context.shape.sp_group),
         )
 

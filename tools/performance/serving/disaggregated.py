@@ -136,14 +136,10 @@ class ApartRun:
         """The lines for prefill: one for all replicas, unless requests are routed by cache contents or in turn."""
         deployment, policy, talks = self.deployment, self.deployment.prefill_policy, self.callers.talks
         passes = min(deployment.prefill_servers, deployment.prefill_passes if self.shares else MOST_SERVERS)
-        step, pass_times, count = (
-            columns_of(deployment.prefill_table),
-            PassTimes(),
-            deployment.prefill_servers // passes,
-        )
+        step, times, count = columns_of(deployment.prefill_table), PassTimes(), deployment.prefill_servers // passes
 
         def server(cache: GivenPrefixes) -> PrefillServer:
-            return PrefillServer(step, policy.token_budget, self.requests, cache, passes, pass_times)
+            return PrefillServer(step, policy.token_budget, self.requests, cache, passes, times)
 
         if not self.shares:
             return [Target(0, PrefillLine([server(GivenPrefixes(self.requests.cached)) for _ in range(count)]))]
