@@ -1,8 +1,8 @@
-"""The data files of kernel times (fitted constants of one accelerator, an entry for each kernel, variant and stack),
-and the order of those that stand in for missing ones.
+"""The data files of kernel times, and the order of those that stand in for missing ones.
 
-They are written by `benchmarks/fit_kernels.py` from measured tables. The order of accelerators comes from their
-catalogue entries; `profile.py` chooses along it and notes its choice.
+A file has the fitted constants of one accelerator: an entry for each kernel, variant and stack, written by
+`benchmarks/fit_kernels.py` from measured tables. The order of accelerators comes from their catalogue entries;
+`profile.py` chooses along it and notes its choice.
 """
 
 from __future__ import annotations

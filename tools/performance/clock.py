@@ -1,12 +1,11 @@
-"""How long kernels take on one accelerator as one engine runs them: calibrated where measured, else by the roofline,
-the slower of arithmetic and memory.
+"""How long kernels take on one accelerator as one engine runs them: calibrated if measured, else by the roofline.
 
 Calibrated: the form of each kernel with the constants of the accelerator's profile, times a factor fitted to the
 engine's end-to-end results, but never less than datasheet rates allow. A user's own card with a stated MFU, and work
 that no table covers (compressed attention), get the datasheet roofline; a recurrent layer also gets the time of its
 small kernels, as end-to-end results show it.
 
-t = max(FLOPs / (eff_c x peak), bytes / (eff_m x bandwidth)) + launch. The efficiencies are published starting figures,
+Roofline: t = max(FLOPs / (eff_c x peak), bytes / (eff_m x bandwidth)) + launch. Efficiencies are published figures,
 not fitted ones; an accelerator's own `compute_efficiency` and `memory_efficiency` win.
 """
 

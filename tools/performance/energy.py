@@ -1,5 +1,4 @@
-"""Average power of a plan's GPUs and joules per output token, as ranges by what keeps the GPUs busy in the run; and
-the price of a GPU-hour.
+"""Power of a plan's GPUs and joules per output token, as ranges by what keeps them busy; the price of a GPU-hour.
 
 Power is measured rarely and varies more than times do, so every share below is a span of published measurements, and
 the result is the span that they give for the simulated run. It covers the boards only: no host, network or cooling.

@@ -1,5 +1,6 @@
-"""What one pass runs on a stage, for the execution DAG: its operations in stream order, the devices of each, and the
-plan node that each unrolls (`None` in a layout that was made without a graph).
+"""What one pass runs on a stage, for the execution DAG: operations in stream order, their devices and plan nodes.
+
+Plan nodes are `None` in a layout that was made without a graph.
 """
 
 from __future__ import annotations

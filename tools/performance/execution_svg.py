@@ -1,8 +1,8 @@
-"""The execution DAG as an SVG picture, and the look of its nodes and edges: a vertical lane for each GPU, or for all
-GPUs that run the same nodes.
+"""The execution DAG as an SVG picture, and the look of its nodes and edges.
 
-A node on several lanes lies across them, below everything already there, so that nothing overlaps. A line stays in a
-lane that both its ends share, beside the nodes between them. Units are pixels; deterministic and self-contained.
+Each GPU has a vertical lane; GPUs that run the same nodes share one. A node on several lanes lies across them, below
+everything already there, so that nothing overlaps. A line stays in a lane that both its ends share, beside the nodes
+between them. Units are pixels; deterministic and self-contained.
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""A layout with its setting, the input of all memory and time computations; settings are made of blocks or read out of
-a plan.
+"""A layout with its setting, the input of all memory and time computations; settings from blocks or from a plan.
 
 `make_layout` needs no graph (search compares hundreds of strategies); `layout_from_view` reads what the graph shows,
 not what the strategy block declares. Nothing is judged: an illegal strategy has a layout too.

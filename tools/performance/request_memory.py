@@ -1,5 +1,4 @@
-"""Memory that requests take: their KV cache, per token of the whole model and per request on one device, and the
-activations of a pass.
+"""Memory that requests take: their KV cache, per token and per request on a device, and the activations of a pass.
 
 The cache is cut by KV heads while tp <= `cache_shards`, repeated beyond (MLA and MQA: never cut by TP); sequence
 parallelism cuts along tokens; windows cap the tokens cached; linear layers keep a constant state. Rulings R9 to R11.

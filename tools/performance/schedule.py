@@ -1,5 +1,4 @@
-"""From stage passes to the time of a phase (pipelining of prefill chunks, microbatches of decode, their bubbles), and a
-replica's share of the load.
+"""From stage passes to the time of a phase, with pipelined chunks, microbatches and bubbles; a replica's share of load.
 
 The parts of a phase are averages over its stages: compute, memory, communication, and the bubble in which a stage waits
 for the others. One stage has no bubble. Host time between passes counts as compute.

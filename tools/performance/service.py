@@ -1,5 +1,4 @@
-"""Latency and throughput in closed form, for the screening of a search: mean waits of a request, and from seconds of
-prompts and steps to what users see.
+"""Latency and throughput in closed form, from the seconds of prompts and steps: screens the layouts of a search.
 
 Works for one deployment or for arrays of them, with a column for each figure. Colocated replicas alternate between
 prompts and decode steps; the rate is requests in flight over the time of one in the system.

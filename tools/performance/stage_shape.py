@@ -1,7 +1,7 @@
-"""What the time of a stage depends on (degrees, experts per device, how its groups lie over the links), and pieces that
-stand for its like layers.
+"""What the time of a stage depends on (its shape), and pieces that stand for its like layers.
 
-Stages of equal shape take equal time for equal layers, wherever they are, so shapes are compared by value.
+A shape has degrees, experts per device, and how groups lie over the links. Stages of equal shape take equal time for
+equal layers, wherever they are, so shapes are compared by value.
 """
 
 from __future__ import annotations

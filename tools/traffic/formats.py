@@ -1,6 +1,4 @@
-"""Reads requests from a stream of bytes in the format that its content shows: Mooncake, Azure, BurstGPT, results of
-load generators, logs with token counts.
-"""
+"""Reads requests from bytes in the format they show: Mooncake, Azure, BurstGPT, load generators' results, logs."""
 
 from __future__ import annotations
 

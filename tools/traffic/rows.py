@@ -1,6 +1,4 @@
-"""Rows of a trace: requests, faults with their places, and which prompts share beginnings with earlier ones, in bounded
-memory.
-"""
+"""Rows of a trace: requests, faults with their places, and which prompts share beginnings, in bounded memory."""
 
 from __future__ import annotations
 

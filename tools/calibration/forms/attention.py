@@ -1,5 +1,4 @@
-"""Time of attention: for a prompt, or a chunk of one on cached tokens, in tiles like FlashAttention's; for one new
-token per sequence, a read of the KV cache.
+"""Time of attention: for prompts and their chunks in tiles like FlashAttention's; for decode a read of the KV cache.
 
 Prefill: t = launch + write + soft_max(soft_max(all tiles, longest tile), memory): tiles of 128 query rows walk the keys
 in blocks of 64. The query heads of one KV head are rows of the same tile; those of tokens that decode beside prompts

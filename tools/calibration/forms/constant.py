@@ -1,8 +1,8 @@
-"""How a form of kernel time declares its constants (meaning, unit in the name, prior and bounds in one place), and the
-simplest form: a launch, then bytes.
+"""How a form of kernel time declares its constants, and the simplest form: a launch, then bytes.
 
-A set of constants is a frozen dataclass whose fields are made with `constant`. Constants are dimensionless shares of
-datasheet figures, or microseconds, so that they can be carried to a chip without measurements.
+A set of constants is a frozen dataclass whose fields are made with `constant`: meaning, prior and bounds in one place,
+the unit in the name. Constants are dimensionless shares of datasheet figures, or microseconds, so that they can be
+carried to a chip without measurements.
 
 t = sqrt(launch^2 + (bytes / (share x bandwidth))^2): the launch hides behind the first bytes. `moved_bytes` are those
 that an engine's fused kernel must read and write once: a norm with its residual 4 x tokens x hidden x 2 bytes, a gated

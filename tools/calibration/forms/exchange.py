@@ -1,5 +1,4 @@
-"""Time of the dispatch or the combine of experts (a latency, the bytes that leave a rank, the copies to handle), and
-the load of the busiest rank.
+"""Time of the dispatch or the combine of experts, and the load of the busiest rank.
 
 t = alpha + ((bytes / (share x link))^p + (handling x copies)^p)^(1/p). Throughput kernels send a token once to each
 other domain that needs it and, inside a domain, once to each rank; low-latency kernels send a copy for each expert.

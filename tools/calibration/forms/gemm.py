@@ -1,5 +1,4 @@
-"""Time of matmuls with weights: a dense one in waves of tiles, blended with the read of its operands; and the routed
-experts of a device.
+"""Time of matmuls with weights: a dense one, and the routed experts of a device.
 
 Dense: t = launch + soft_max(arithmetic, memory). Arithmetic is that of the best of a few tile sizes and splits of k, as
 a library's heuristics would choose: tiles run in whole waves, a tile has a start-up worth some elements of k, small

@@ -1,9 +1,8 @@
-"""Time of the core of latent attention (arXiv 2405.04434): naive over a prompt, absorbed for one new token; and of
-DeepSeek-V3.2's sparse core.
+"""Time of the core of latent attention (arXiv 2405.04434): naive, absorbed, and DeepSeek-V3.2's sparse form.
 
-Naive: keys and values are expanded from the latents, one KV head for each query head, in tiles as in prefill attention;
-cached latents are expanded again, those of new tokens by a matmul of the caller. Absorbed: all heads of a device read
-the same latents once. The projections around the core and the write to the cache are not included.
+Naive (prompts): keys and values are expanded from the latents, one KV head for each query head, in tiles as in prefill
+attention; cached latents are expanded again, those of new tokens by a matmul of the caller. Absorbed (one new token):
+all heads of a device read the same latents once. Projections around the core and the cache write are not included.
 
 Sparse: tokens with their own choice of keys share no tile, so kernels run absorbed in prefill too, and compute for as
 many heads as their blocks have: a device with fewer heads computes padding. The indexer that chooses is a separate

@@ -1,5 +1,4 @@
-"""Fits kernel constants to a user's table by least squares with a share of the shapes held back, beginning at the
-shipped constants and pulled towards them.
+"""Fits kernel constants to a user's table by least squares, near the shipped ones and with some shapes held back.
 
 A group with too few rows for the constants of its form is left out with that reason. Errors are those on shapes that
 the fit did not see; a group without such shapes reports none.

@@ -1,5 +1,4 @@
-"""The core of one attention operator on one device, the only operation that depends on what is cached: grouped-query,
-latent, or a recurrence.
+"""The core of attention on one device, grouped-query, latent or recurrent: what depends on cached tokens.
 
 Prefill and decode are the same call: T new tokens on S cached ones. Scores cost 2 d_qk and values 2 d_v FLOPs for each
 query head and each pair of a query and a key that it sees; keys and values are read once for all queries. Linear and

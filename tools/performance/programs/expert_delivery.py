@@ -1,5 +1,4 @@
-"""How tokens reach their experts and come back (the faster of the engines' two ways), and the work of the experts on
-the slowest device.
+"""How tokens reach their experts and come back, by the faster of two ways, and the experts' work on the slowest device.
 
 Either copies of tokens are exchanged (dispatch and combine), or every device gets all tokens, computes the part of its
 experts, and one sum adds up the parts. If every device already has every token (attention without data parallelism),

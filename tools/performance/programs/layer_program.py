@@ -1,5 +1,4 @@
-"""The operations of a layer after its attention (a dense FFN, or a MoE operator), and of the embedding and the LM head
-around all layers.
+"""The operations of a layer after its attention (dense FFN or MoE), and of the embedding and the LM head.
 
 The shared expert has no edge to the routed fan-out but runs on the same devices: its matmuls come before the experts in
 the compute stream, its collective before the combine on the links. So only dispatch overlaps with the shared expert.

@@ -1,5 +1,4 @@
-"""The cost of one operator on one device, for operators other than the cores of attention and experts: matmuls and
-memory-bound operators.
+"""The cost of one operator on one device: matmuls and memory-bound operators, not the cores of attention and experts.
 
 FLOPs count 2 per multiply-add; bytes are those that cross the memory bus, weights included. There are no times here.
 """

@@ -1,6 +1,4 @@
-"""Writes and times the operations of one program; also the collective that closes an operator, and the transfer to the
-next stage.
-"""
+"""Writes and times the operations of one program, collectives that close operators, and transfers between stages."""
 
 from __future__ import annotations
 
