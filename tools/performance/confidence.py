@@ -236,8 +236,8 @@ def _words(setting: Setting, known: Known) -> str:
         return f"no range: too little was measured{where} that took no part in a fit"
     measured = ", ".join(f"{_METRICS[metric]} {_range_text(error_range)}" for metric, error_range in known.items())
     without = [name for metric, name in _METRICS.items() if metric not in known]
-    rest = f"; too little was measured for a range of {' and '.join(without)}" if without else ""
-    return f"the ranges held {SHARE_PCT}% of measurements that took no part in the fit: {measured}{rest}"
+    lacking = f"; too little was measured for a range of {' and '.join(without)}" if without else ""
+    return f"the ranges held {SHARE_PCT}% of measurements that took no part in the fit: {measured}{lacking}"
 
 
 def _range_text(fit: ErrorRange) -> str:

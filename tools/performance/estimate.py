@@ -157,11 +157,11 @@ def _headroom(layout: LoadedLayout, times: ServingTimes) -> str | None:
     replicas = len(layout.decode_replicas)
     if replicas < 2:
         return None
-    left = max_concurrency(layout) * (replicas - 1) // replicas
+    remaining = max_concurrency(layout) * (replicas - 1) // replicas
     need = layout.setting.workload.concurrency
-    fits = f"{left:,} requests fit on the other {replicas - 1}"
+    fits = f"{remaining:,} requests fit on the other {replicas - 1}"
     rate = times.output_tokens_per_s * (replicas - 1) / replicas
-    verdict = "enough for" if left >= need else "too few for"
+    verdict = "enough for" if remaining >= need else "too few for"
     return f"with one of {replicas} replicas lost, {fits}: {verdict} {need:,}; they make {rate:,.0f} tokens/s"
 
 

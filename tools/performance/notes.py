@@ -37,8 +37,8 @@ def estimate_notes(layout: LoadedLayout, transfer_seconds: float, imbalance: flo
 def _formats(layout: LoadedLayout) -> Iterator[str]:
     """Number formats for which the accelerator has no units but others of the same width."""
     precision, part = layout.setting.precision, layout.setting.hardware.accelerator
-    there = precision.on(part)
-    named = [name.replace("_", " ") for name, wanted in precision if getattr(there, name) != wanted]
+    supported = precision.on(part)
+    named = [name.replace("_", " ") for name, wanted in precision if getattr(supported, name) != wanted]
     if named:
         yield (
             f"{', '.join(named)} in bf16, for which {part.id} has no units: engines refuse it there or compute in "
@@ -134,10 +134,10 @@ def _host_memory(layout: LoadedLayout) -> Iterator[str]:
     if (why := without_effect(setting.serving.kv_offload, engine, setting.workload.prefixes)) is not None:
         yield f"not acted on: {why}"
     else:
-        given = "a copy of what is computed" if engine.keeps_in_host == "copies" else "what the GPU lets go of"
+        blocks = "a copy of what is computed" if engine.keeps_in_host == "copies" else "what the GPU lets go of"
         waits = "the pass of its prompt" if layout.is_disaggregated else "a prompt, while others go on,"
         yield (
-            f"the host's memory gets {given}; {waits} waits until its blocks are back over the link, at its peak: "
+            f"the host's memory gets {blocks}; {waits} waits until its blocks are back over the link, at its peak: "
             "engines that load layer by layer hide a part of that"
         )
 

@@ -68,11 +68,11 @@ class _Schedule(Struct):
     layers: Sequence[HalvedLayer]
     finish: list[float] = field(default_factory=list[float])
     before: list[int] = field(default_factory=list[int])
-    what: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
+    runs: list[tuple[int, int, int]] = field(default_factory=list[tuple[int, int, int]])
     jumps: list[_Jump] = field(default_factory=list[_Jump])
     # The last event on the compute stream and on the links.
     last: list[int] = field(default_factory=lambda: [-1, -1])
-    made: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])
+    event_of: dict[tuple[int, int, int], int] = field(default_factory=dict[tuple[int, int, int], int])
     # The place that was run before each place.
     previous: dict[int, int] = field(default_factory=dict[int, int])
 
@@ -89,16 +89,16 @@ class _Schedule(Struct):
             event = len(self.finish)
             self.finish.append(start + run.seconds)
             self.before.append(latest)
-            self.what.append((place, half, number))
-            self.made[place, half, number] = self.last[run.on_links] = event
+            self.runs.append((place, half, number))
+            self.event_of[place, half, number] = self.last[run.on_links] = event
 
     def _waits(self, place: int, half: int, run: Run) -> Iterator[int]:
         for wait in run.waits:
             if wait != BEFORE:
-                yield self.made[place, half, wait]
+                yield self.event_of[place, half, wait]
             elif (earlier := self.previous.get(place)) is not None:
                 for end in self.layers[earlier].halves[half].ends:
-                    yield self.made[earlier, half, end]
+                    yield self.event_of[earlier, half, end]
 
     def state(self, since: int) -> list[float]:
         """When each event from `since` on ended, relative to the end of the compute stream, which comes last."""
@@ -116,7 +116,7 @@ class _Schedule(Struct):
         event = max(range(len(self.finish)), key=self.finish.__getitem__, default=-1)
         jumps = list(self.jumps)
         while event >= 0:
-            yield self.what[event]
+            yield self.runs[event]
             event = self.before[event]
             while jumps and 0 <= event < jumps[-1].start:
                 if jumps[-1].cycles == 0:

@@ -47,8 +47,8 @@ class Range(Struct, frozen=True):
 def _grid(points: Sequence[int], most: int) -> list[int]:
     """The points up to the first that is at least `most`; at least two."""
     below = [point for point in points if point < most]
-    rest = points[len(below) : len(below) + 1]
-    return (below + list(rest)) if len(below) + len(rest) >= 2 else list(points[:2])
+    beyond = points[len(below) : len(below) + 1]
+    return (below + list(beyond)) if len(below) + len(beyond) >= 2 else list(points[:2])
 
 
 def _is_joint(operation: Operation) -> bool:

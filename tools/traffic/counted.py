@@ -47,10 +47,10 @@ class Lengths:
 
     def percentile(self, share: float) -> int:
         """The smallest length such that a `share` of all lengths is not longer; 0 without lengths."""
-        left = share * self._counts.total()
+        remaining = share * self._counts.total()
         for tokens in sorted(self._counts):
-            left -= self._counts[tokens]
-            if left <= 0.0:
+            remaining -= self._counts[tokens]
+            if remaining <= 0.0:
                 return tokens
         return 0
 

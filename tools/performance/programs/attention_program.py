@@ -111,14 +111,14 @@ class AttentionProgram:
         return width, (*inputs, "attention.kv_b")
 
     def _cache(self, source: str, width: float) -> None:
-        """Write the exchange of keys and values (`width` of `source`) over sequence ranks, and the cache write."""
+        """Write the exchange over sequence ranks of keys and values, `width` wide at `source`, and the cache write."""
         context, spec, shape = self.context, self.spec, self.context.shape
-        here, state_bytes = self._output_of(source), spec.state_element_bytes(context.setting.kv_element_bytes)
-        before = here
+        output, state_bytes = self._output_of(source), spec.state_element_bytes(context.setting.kv_element_bytes)
+        before = output
         if shape.sp > 1:
-            before = (*here[:2], ("kv_seq", context.load.new_tokens), here[2])
+            before = (*output[:2], ("kv_seq", context.load.new_tokens), output[2])
             operation = Operation(
-                "attention.exchange", "AllToAll" if shape.ulysses else "AllGather", "attention", "sp", here, before,
+                "attention.exchange", "AllToAll" if shape.ulysses else "AllGather", "attention", "sp", output, before,
                 inputs=(source,), of_sequences=spec.is_recurrent and not shape.ulysses,
             )  # fmt: skip
             if shape.ulysses:
@@ -138,7 +138,7 @@ class AttentionProgram:
             work = cache_update(tokens, elements, context.setting.kv_element_bytes, context.element_bytes)
         self.writer.compute(
             Operation(
-                "attention.cache", "KVCacheUpdate", "attention", "attention", before, here, inputs=(source,),
+                "attention.cache", "KVCacheUpdate", "attention", "attention", before, output, inputs=(source,),
                 of_sequences=spec.is_recurrent,
             ),
             work,

@@ -56,8 +56,8 @@ class MoEProgram:
         if delivery is not None:
             if shape.tp_expert > 1:
                 # Sums the slices of each expert (no time where the next collective does that).
-                here = self.writer.output_shape
-                slices = Operation("moe.slices", "AllReduce", "moe", "expert_tp", here, here)
+                partial = self.writer.output_shape
+                slices = Operation("moe.slices", "AllReduce", "moe", "expert_tp", partial, partial)
                 self.writer.transfer(slices, delivery.slices)
             self._exchange("combine", delivery.combine)
             self._replicate(delivery.replicate)
@@ -80,13 +80,13 @@ class MoEProgram:
 
     def _exchange(self, role: str, transfer: Transfer) -> None:
         context = self.context
-        there = self._copies(expert_load(context, self.spec).copies)
+        delivered = self._copies(expert_load(context, self.spec).copies)
         # New tokens of each sequence that one device owns after the combine.
         owned_tokens = ceil(self.device_tokens / context.load.sequences)
         back = shape_of(context.load.sequences, owned_tokens, "hidden", context.hidden)
         operation = Operation(
             f"moe.{role}", "AllToAll", "moe", "stage_all", self.writer.output_shape,
-            there if role == "dispatch" else back, inputs=(self.writer.operations[-1].name,),
+            delivered if role == "dispatch" else back, inputs=(self.writer.operations[-1].name,),
         )  # fmt: skip
         self.writer.transfer(operation, transfer)
 
@@ -241,15 +241,15 @@ def write_head(writer: ProgramWriter) -> None:
         last = shape_of(load.sequences, 1, "hidden", context.hidden)
         writer.add(Operation("head.last", "Split", "head", "head", context.hidden_shape, last))
     positions = load.sequences
-    here = shape_of(positions, 1, "hidden", context.hidden)
+    hidden = shape_of(positions, 1, "hidden", context.hidden)
     vectors = setting.tensor_bytes(architecture.final_norm_tensors).total
     work = norm(positions, context.hidden, vectors, context.element_bytes)
-    writer.compute(Operation("head.norm", "Norm", "head", "head", here, here), work)
+    writer.compute(Operation("head.norm", "Norm", "head", "head", hidden, hidden), work)
     if context.shape.vocabulary_spans_groups:
         positions = positions * load.groups
-        before, here = here, shape_of(positions, 1, "hidden", context.hidden)
+        before, hidden = hidden, shape_of(positions, 1, "hidden", context.hidden)
         gather = context.links.all_gather(context.hidden_bytes(positions), context.shape.vocab_group)
-        writer.transfer(Operation("head.tokens", "AllGather", "head", "vocabulary", before, here), gather)
+        writer.transfer(Operation("head.tokens", "AllGather", "head", "vocabulary", before, hidden), gather)
     # The head also reads a tied table as one H x V matrix.
     elements = architecture.hidden_size * architecture.vocab_size / shards
     weight_bytes = elements * setting.weight_bytes("vocabulary")
@@ -258,7 +258,7 @@ def write_head(writer: ProgramWriter) -> None:
     matrix = Matrix(elements, weight_bytes, stored, rate_dtype(stored, setting.precision.activations))
     work = linear(positions, matrix, context.hidden, context.element_bytes)
     logits = shape_of(positions, 1, "vocab", vocabulary)
-    writer.compute(Operation("head.logits", "Linear", "head", "head", here, logits, role="lm_head"), work)
+    writer.compute(Operation("head.logits", "Linear", "head", "head", hidden, logits, role="lm_head"), work)
     if shards > 1:
         whole = shape_of(positions, 1, "vocab", architecture.vocab_size)
         size = positions * architecture.vocab_size * _LOGIT_BYTES

@@ -135,16 +135,16 @@ def close_operator(
     context, shape = writer.context, writer.context.shape
     current: OperatorSet = "attention" if owner == "attention" else "ffn"
     wider = shape.wider(current, following)
-    size, here = context.hidden_bytes(tokens), writer.output_shape
+    size, result = context.hidden_bytes(tokens), writer.output_shape
     name = f"{owner}.close"
     if reduces:
         group = wider or (shape.tp_group if current == "attention" else shape.ffn_tp_group)
         where: Where = union_where(current, following) if wider else "tp" if current == "attention" else "ffn_tp"
         transfer = pick_transfer(joined, NO_TRANSFER, context.links.all_reduce(size, group))
-        writer.transfer(Operation(name, "AllReduce", owner, where, here, here), transfer)
+        writer.transfer(Operation(name, "AllReduce", owner, where, result, result), transfer)
     elif wider is not None:
         writer.transfer(
-            Operation(name, "AllGather", owner, union_where(current, following), here, here),
+            Operation(name, "AllGather", owner, union_where(current, following), result, result),
             context.links.broadcast(size, wider),
         )
 

@@ -88,13 +88,13 @@ def arrivals_at(rate_per_s: float, count: int, one_of: int = 1, burstiness: floa
     scale = -1.0 / (rate_per_s * shape)
     now = 0.0
     times: list[float] = []
-    rest = _small_gammas(shape - skipped, count) if shape > skipped else None
+    partial_gaps = _small_gammas(shape - skipped, count) if shape > skipped else None
     draws = uniforms(ARRIVAL_STREAM, count * skipped)
     for index in range(count):
         for u in draws[index * skipped : (index + 1) * skipped]:
             now += scale * math.log1p(-u)
-        if rest is not None:
-            now -= scale * rest[index]
+        if partial_gaps is not None:
+            now -= scale * partial_gaps[index]
         times.append(now)
     return times
 

@@ -149,8 +149,8 @@ def longest_of(requests: Requests) -> int:
 def check_cache(policy: Policy, tokens: int, together: int = 1) -> None:
     """Raise InputError, which names the field, if the cache cannot hold `together` requests of `tokens`."""
     if together * tokens > policy.kv_tokens:
-        what = f"{together} requests" if together > 1 else "a request"
-        raise InputError(f"Policy.kv_tokens {policy.kv_tokens} is less than {what} of {tokens} tokens")
+        needed = f"{together} requests" if together > 1 else "a request"
+        raise InputError(f"Policy.kv_tokens {policy.kv_tokens} is less than {needed} of {tokens} tokens")
 
 
 def check_budget(policy: Policy, requests: Requests) -> None:

@@ -125,13 +125,13 @@ def _seconds(step: StepColumns, prompts: Sequence[tuple[int, int]], budget: int)
     seconds = 0.0
     room, chunks, rows, tokens = budget, 0, 0, 0
     for cached, compute in prompts:
-        prefix, left = cached, compute
-        while left:
-            take = min(left, room)
+        prefix, remaining = cached, compute
+        while remaining:
+            take = min(remaining, room)
             seconds += chunk_time(step, prefix, take)
-            prefix, left = prefix + take, left - take
+            prefix, remaining = prefix + take, remaining - take
             room, chunks, tokens = room - take, chunks + 1, tokens + take
-            rows += left == 0
+            rows += remaining == 0
             if not room:
                 seconds += pass_time(step, 0, rows, tokens, chunks) + step.host_per_prefill_s
                 room, chunks, rows, tokens = budget, 0, 0, 0
