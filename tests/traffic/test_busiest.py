@@ -18,7 +18,7 @@ from shardwright.benchmarks.traces import azure_lines, burstgpt_lines, mooncake_
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.document import WorkloadBlock
 from shardwright.tools.plan.load import arrival_words
-from shardwright.tools.traffic.counted import Kept, Stretch, Windows
+from shardwright.tools.traffic.counted import Reservoir, Stretch, Windows
 from shardwright.tools.traffic.rows import Row
 from shardwright.tools.traffic.trace import trace_of_text
 
@@ -122,7 +122,7 @@ def test_lengths_are_those_of_the_stretch_that_is_planned_for() -> None:
 
 
 def test_of_a_stretch_of_which_too_few_were_kept_lengths_are_those_of_all() -> None:
-    kept = Kept(seed=0)
+    kept = Reservoir(seed=0)
     for at in range(300_000):
         kept.add(Row(float(at), at + 1, 1))
     assert kept.within(Stretch(0.0, 150.0, 150), 0.0) == kept.places
