@@ -24,7 +24,7 @@ from ..frozen import Frozen
 from .dtypes import DType
 
 MAX_NAME_CHARS = 200
-# A name that says something.
+# At least one character that is no blank.
 AcceleratorName = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS, pattern=r"\S")]
 TFLOPs = Annotated[float, bounds.TFLOPS.real()]
 Bandwidth = Annotated[float, bounds.BANDWIDTH_GB_S.real()]
@@ -35,7 +35,7 @@ Count = Annotated[int, bounds.DEGREE.whole()]
 Watts = Annotated[float, bounds.WATTS.real()]
 Ratio = Annotated[float, bounds.FLOP_PER_BYTE.real()]
 USDPerHour = Annotated[float, bounds.USD.real()]
-# Of a part's peak; the least that is worth its name.
+# Share of a part's peak, from the least that is plausible.
 Share = Annotated[float, bounds.USABLE_SHARE.real()]
 
 
@@ -66,10 +66,10 @@ class Accelerator(Frozen):
     memory_bytes_reported: Bytes | None = None
     memory_gib_reported: Gibibytes | None = None
     driver_memory_mib_from_memory_unverified: Mebibytes | None = None
-    # What a process is told that there is in all (cudaMemGetInfo), as engines log it: the driver keeps some.
+    # Total memory that cudaMemGetInfo reports to a process, as engines log it: the driver reserves some.
     memory_gib_to_processes: Gibibytes | None = None
     memory_bandwidth_gb_s: Bandwidth | None = None
-    # What work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that all of them share.
+    # Units that work is spread over (SMs of NVIDIA, compute units of AMD), and the cache that they share.
     multiprocessors: Count | None = None
     l2_bytes: Annotated[int, bounds.CACHE_BYTES.whole()] | None = None
     dense_peak_tflops: DensePeakTFLOPS
@@ -91,7 +91,7 @@ class Accelerator(Frozen):
     price_source: str | None = None
     measured_max_matmul_tflops: dict[str, TFLOPs] | None = None
     ridge_flop_per_byte: dict[str, Ratio] | None = None
-    # Whose measured kernels stand in for its own, nearest first; none stated: the first of the same architecture.
+    # Accelerators whose measured kernels stand in for its own, nearest first; if empty, the first of its architecture.
     kernels_like: tuple[AcceleratorName, ...] = ()
     kernels_like_reason: str | None = None
     source: tuple[str, ...] = ()
@@ -108,12 +108,12 @@ class Accelerator(Frozen):
 
     @property
     def usd_per_hour(self) -> float | None:
-        """The middle of what one costs an hour on demand, where that is known."""
+        """Midpoint of the on-demand price range in USD per hour; `None` if unknown."""
         return None if self.on_demand_usd_per_hour is None else sum(self.on_demand_usd_per_hour) / 2
 
     @property
     def host_gb_s(self) -> float | None:
-        """10^9 bytes/s at which one reads the host's memory, at the peak of its link, where that is known."""
+        """Peak rate in 10^9 bytes/s at which an accelerator reads the host's memory; `None` if unknown."""
         return self.host_link_gb_s_unidirectional or self.host_pcie_gb_s_unidirectional
 
     def computes_in(self, wanted: DType) -> DType:
@@ -138,7 +138,7 @@ class Accelerator(Frozen):
         raise MissingFieldError("memory_gb_marketing", f"accelerator {self.id}", "memory decides what fits")
 
     def memory_bytes_to_processes(self) -> int:
-        """Bytes of which an engine takes its share: what a process is told, where that was logged, else all memory.
+        """Bytes that an engine takes its share of: what cudaMemGetInfo reports, where that was logged, else all memory.
 
         Raises MissingFieldError: the accelerator states no memory at all.
         """
@@ -171,7 +171,7 @@ class NameWords(Struct, frozen=True):
 
 
 class AcceleratorNames:
-    """The names of a catalogue's entries; `known_elsewhere` are names that are seen in text and stand for none."""
+    """The names of a catalogue's entries; `known_elsewhere` are names recognised in text that have no entry."""
 
     def __init__(
         self,
@@ -225,8 +225,8 @@ def _spelled(name: str) -> str:
 def _shapes(names: Iterable[str]) -> Iterator[str]:
     """Patterns of names like those of the catalogue, for accelerators that it does not have.
 
-    A name's digits stand for any as many. One letter with digits is read so only in capitals and with three digits: all
-    else that is so short is a word of something else ("T5", "b16").
+    A name's digits match any digits of that length. One letter with digits counts only in capitals and with three
+    digits: shorter words mean something else ("T5", "b16").
     """
     for name in names:
         words = name.split()
@@ -244,14 +244,14 @@ def _shapes(names: Iterable[str]) -> Iterator[str]:
 
 
 def machine_key(name: str) -> str:
-    """A cloud's name of a machine, as it is compared: `Standard_ND96isr_H100_v5` and `nd96isr h100 v5` are one."""
+    """A cloud machine's name as it is compared: `Standard_ND96isr_H100_v5` and `nd96isr h100 v5` are equal."""
     return re.sub(r"[^a-z0-9]", "", name.lower()).removeprefix("standard")
 
 
 def _mention_pattern(
     names: list[str], elsewhere: tuple[str, ...], before: tuple[str, ...], machines: Iterable[str]
 ) -> re.Pattern[str]:
-    """A name in running text, `before` it brands and systems, and what qualifies it; or the name of a machine.
+    """Matches a name in running text with its qualifiers, brands and systems (`before`) in front; or a machine's name.
 
     Bounded, no nested repetition.
     """

@@ -1,6 +1,6 @@
 """What a model *is*, layer by layer, in the quantities that splitting it needs.
 
-An `Architecture` is read once from a Hugging Face style config (`config.py`) and knows no file format any more.
+An `Architecture` is read once from a Hugging Face style config (`config.py`) and does not depend on file formats.
 Every weight tensor of every operator is listed with its size and the way tensor parallelism may cut it, so that the
 parameter count, the memory of a device and the bytes that a step reads are all sums over the same list.
 
@@ -62,7 +62,7 @@ class LayerSpec(Struct, frozen=True):
 
 
 class WeightDTypes(Struct, frozen=True):
-    """The number format of each tensor class for one precision request; `linear` is every matmul beside the named."""
+    """The number format of each tensor class for one precision request; `linear` is every other matmul."""
 
     attention: DType
     linear: DType
@@ -89,12 +89,12 @@ class Architecture(Struct, frozen=True, dict=True, weakref=True):
     # Empty when the embedding table is tied: the head then reads the embedding's own tensor.
     lm_head_tensors: tuple[WeightTensor, ...]
     final_norm_tensors: tuple[WeightTensor, ...]
-    # The checkpoint's own formats, and what of it was not said and therefore assumed (documented defaults).
+    # The checkpoint's own formats; the documented defaults that were taken are among the `assumptions`.
     native_dtypes: WeightDTypes
     native_precision: DType
     # How many weights in a row share a scale, where a device must hold all of them (fp8 blocks, int4 groups).
     scale_block: int | None = None
-    # Of a vision encoder, which engines load onto every rank and no plan splits.
+    # Parameters of a vision encoder, which engines load onto every rank and no plan splits.
     encoder_params: int = 0
     assumptions: tuple[str, ...] = ()
 
@@ -141,7 +141,7 @@ def layer_params(layer: LayerSpec) -> int:
 
 
 def active_params(layer: LayerSpec) -> int:
-    """Weights of a layer that a token meets: of the routed experts only those that it is sent to."""
+    """Weights of a layer that a token uses: of the routed experts only those that it is sent to."""
     if layer.moe is None:
         return layer_params(layer)
     expert = sum(tensor.elements for tensor in layer.moe.expert_tensors)

@@ -1,7 +1,7 @@
 """Quantised checkpoints of the catalogue's models: what the suffix of a published name says of its weights.
 
-"Qwen3-4B-FP8" is no Qwen3-4B in another format: its scales belong to blocks that no device may hold a part of. The
-rules are data with their sources; a suffix that none covers stays a format whose scales are not known, and is said.
+"Qwen3-4B-FP8" is more than Qwen3-4B in another format: its scales belong to blocks that no device may hold a part
+of. The rules are data with their sources; for a suffix without a rule the result says that its scales are unknown.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .names import format_tokens, named_format
 from .precision import is_native
 
 _WIDENED = "the model's own weights, widened"
-# Fields of a config that say how the base model is stored.
+# Fields of a config that state how the base model is stored.
 _STORED = ("quantization_config", "native_weight_dtype", "expert_dtype", "torch_dtype", "dtype")
 
 
 class Checkpoint(Struct, frozen=True):
-    """A quantised checkpoint: its name, its config, and where that was read. `config` is `None` where it is unknown."""
+    """A quantised checkpoint: its name, its config, and the config's source. `config` is `None` if unknown."""
 
     name: str
     config: Mapping[str, Any] | None
@@ -32,7 +32,7 @@ class Checkpoint(Struct, frozen=True):
 
 
 class Base(Struct, frozen=True):
-    """What a checkpoint was made of: the catalogue's entry, the tuned checkpoint of it or itself, and its config."""
+    """What a checkpoint is derived from: the catalogue's entry, that entry or its tuned checkpoint, and its config."""
 
     entry: str
     name: str
@@ -44,13 +44,13 @@ def _rules() -> list[dict[str, Any]]:
     return shipped(__name__, "checkpoints.json")["checkpoints"]
 
 
-def checkpoint_of(written: str, base: Base, own: Architecture) -> Checkpoint | None:
-    """The checkpoint of `base`, of `own` architecture, that the name `written` means.
+def checkpoint_of(written: str, base: Base, architecture: Architecture) -> Checkpoint | None:
+    """The checkpoint of `base`, which has this `architecture`, that the name `written` means.
 
     `None` where the name states no number format, or the one that the model is published in.
     """
     stated, tokens = named_format(written), format_tokens(written)
-    if stated is None or is_native(own.native_precision, stated):
+    if stated is None or is_native(architecture.native_precision, stated):
         return None
     publisher, short, config = base.name.split("/")[0], base.name.rsplit("/", 1)[-1], base.config
     if "/" in written.strip():
@@ -58,14 +58,14 @@ def checkpoint_of(written: str, base: Base, own: Architecture) -> Checkpoint | N
     if stated in WIDE:
         return Checkpoint(f"{publisher}/{short}-{stated.upper()}", _stored(config, {"torch_dtype": stated}), _WIDENED)
     for rule in _rules():
-        if _covers(rule, tokens, publisher, base.entry, is_moe=own.is_moe):
+        if _covers(rule, tokens, publisher, base.entry, is_moe=architecture.is_moe):
             changed = {"torch_dtype": "bfloat16", **rule.get("config", {})}
-            if own.native_dtypes.norm == "fp16":
+            if architecture.native_dtypes.norm == "fp16":
                 changed["torch_dtype"] = "float16"
             changed["quantization_config"] = rule["quantization_config"]
             return Checkpoint(f"{publisher}/{short}-{rule['suffix']}", _stored(config, changed), rule["source"])
-    said_by = f"{publisher}/" if "/" in written else ""
-    return Checkpoint(f"{said_by}{short}-{stated.upper()}", None, "")
+    prefix = f"{publisher}/" if "/" in written else ""
+    return Checkpoint(f"{prefix}{short}-{stated.upper()}", None, "")
 
 
 def _stored(config: Mapping[str, Any], changed: Mapping[str, Any]) -> dict[str, Any]:
@@ -76,6 +76,6 @@ def _covers(rule: Mapping[str, Any], tokens: frozenset[str], publisher: str, ent
     publishers, models = rule["publishers"], rule["models"]
     return (
         tokens.issuperset(rule["tokens"])
-        and (publishers is None or publisher.lower() in (one.lower() for one in publishers))
+        and (publishers is None or publisher.lower() in (name.lower() for name in publishers))
         and (models is None or (models == "dense" and not is_moe) or (models != "dense" and entry in models))
     )

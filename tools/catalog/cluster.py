@@ -1,7 +1,7 @@
 """The facts of a cluster of one kind of accelerator: memory, bandwidths, domains, peaks.
 
-A figure that nobody states is `None` inside and an error that names it when asked for. Nothing here is derated: what
-share of a peak is reached is the performance model's business.
+A figure that nobody states is `None` inside and an error that names it when asked for. Nothing here is derated: the
+share of a peak that is reached belongs to the performance model.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from ..errors import InputError, MissingFieldError
 from .accelerators import Accelerator
 from .dtypes import COMPUTE_KEYS, WIDE, DType
 
-# How a request says what nobody catalogued.
+# How a request states a figure that the catalogue lacks.
 SAY_NETWORK = "say it (100 Gbit/s between the nodes), or give a hardware block with inter_node_bw_gb_s"
 
 
 class HardwareFacts(Struct, frozen=True):
     """`nodes` of `gpus_per_node` accelerators of one kind. Bandwidths are bytes/s, one way per accelerator.
 
-    `island_gpus`: so many of a node share fast links (bridged pairs), where that is not all of it.
+    `island_gpus`: the GPUs of a node that share fast links (bridged pairs), if that is not the whole node.
     """
 
     accelerator: Accelerator
@@ -76,7 +76,7 @@ class HardwareFacts(Struct, frozen=True):
         return max(1, size // self.gpus_per_node)
 
     def over_host(self) -> HardwareFacts:
-        """The cluster as accelerators of one node find it that lie in several islands: PCIe joins them.
+        """The cluster as GPUs of one node in several islands see it: PCIe joins them.
 
         Raises MissingFieldError: nobody states how fast that is.
         """
@@ -102,9 +102,9 @@ class HardwareFacts(Struct, frozen=True):
         units = COMPUTE_KEYS[dtype]
         wider = () if dtype == "fp32" else ("fp8", *WIDE) if "fp4" in units else WIDE
         for key in (*units, *wider):
-            found: float | None = getattr(peaks, key)
-            if found is not None:
-                return found * 1e12
+            peak: float | None = getattr(peaks, key)
+            if peak is not None:
+                return peak * 1e12
         raise MissingFieldError(f"dense_peak_tflops.{dtype}", f"accelerator {self.accelerator.id}", "compute needs it")
 
 
@@ -142,7 +142,7 @@ def facts_of(
 
 def _island(part: Accelerator, gpus_per_node: int) -> int | None:
     size = part.scale_up_domain_accelerators
-    # Several islands are a node of such cards as they are sold; a larger node than that is taken as it is stated.
+    # A node sold with several islands; a larger node is taken as stated.
     is_split = size is not None and 1 < size < min(gpus_per_node, part.typical_node_accelerators or 1)
     return size if is_split else None
 

@@ -23,7 +23,7 @@ from .config_formats import native_formats
 from .config_layers import LayerKind, layer_kinds
 from .dtypes import WeightTensor
 
-# What changes shapes in ways that this reader does not know: refused where it is switched on (Gemma 3n and E models).
+# Fields that change shapes in ways that this reader does not know: refused if set (Gemma 3n and E models).
 _UNREADABLE = ("num_kv_shared_layers", "hidden_size_per_layer_input")
 _SPARSE_NAMES = ("minimax_m3_sparse", "sparse_attention")
 # Where composite (vision, audio) checkpoints keep the text decoder.
@@ -43,16 +43,16 @@ def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Ar
         InputError: a value is of the wrong type, out of bounds, or contradicts another.
     """
     try:
-        # Unlike JSON it tells a list from a tuple, which is refused.
+        # Unlike JSON, marshal tells a list from a tuple, which is refused.
         content = marshal.dumps(dict(config), _WITHOUT_REFERENCES)
     except ValueError:
         return _read(config, where)
     return _ARCHITECTURES.get(content) or _ARCHITECTURES.keep(content, _read(config, where))
 
 
-# The format of equal values is then the same, whoever else holds parts of them.
+# Without references the bytes of equal values are equal, whatever objects share parts of them.
 _WITHOUT_REFERENCES = 2
-# A kind of layer, with its tensors.
+# Bytes of one kind of layer with its tensors.
 _KIND_BYTES = 10_000
 
 
@@ -60,7 +60,7 @@ def _size_bytes(content: bytes, architecture: Architecture) -> int:
     return len(content) + 8 * architecture.num_layers + _KIND_BYTES * len(architecture.layer_kinds)
 
 
-# An equal config gives the same object, so that what was worked out of one plan of a model serves the next.
+# An equal config returns the same object, so that results cached for one plan of a model serve the next.
 _ARCHITECTURES = Kept[bytes, Architecture](16_000_000, _size_bytes)
 
 
@@ -125,24 +125,24 @@ def _text_part(config: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any]
                 outer.pop("dtype", None)
                 outer.pop("torch_dtype", None)
             values, _ = _text_part(inner, where) if name == "thinker_config" else (inner, True)
-            found = {**outer, **values}
+            part_fields = {**outer, **values}
             if config.get("tie_word_embeddings") is not None:
-                # The composite model owns the LM head, so its word on tying is the one that holds.
-                found["tie_word_embeddings"] = config["tie_word_embeddings"]
-            return found, True
+                # The composite model owns the LM head, so its statement on tying decides.
+                part_fields["tie_word_embeddings"] = config["tie_word_embeddings"]
+            return part_fields, True
         if part is not None:
             raise InputError(f"{where}: field {name!r} must be an object")
     return config, False
 
 
 def _positions(fields: ConfigFields) -> int:
-    found = fields.count("max_position_embeddings", MAX_POSITIONS)
-    if found == 0:
+    positions = fields.count("max_position_embeddings", MAX_POSITIONS)
+    if positions == 0:
         raise fields.refuse("field 'max_position_embeddings' must be at least 1, not 0: nothing could be served")
-    if found is None:
+    if positions is None:
         fields.assume("max_position_embeddings: not stated, no limit on the context is assumed")
         return MAX_POSITIONS
-    return found
+    return positions
 
 
 def _layers(fields: ConfigFields, profile: Profile, width: int) -> tuple[LayerSpec, ...]:
@@ -155,20 +155,20 @@ def _layers(fields: ConfigFields, profile: Profile, width: int) -> tuple[LayerSp
         heads = fields.size("num_attention_heads", "tensor parallelism splits attention by heads")
     attention, ffn = AttentionContext(fields, profile, width, heads), FFNContext(fields, profile, width)
     indexed = _indexed_layers(attention, kinds)
-    made: dict[tuple[LayerKind, bool], LayerSpec] = {}
-    found: list[LayerSpec] = []
+    layer_by_kind: dict[tuple[LayerKind, bool], LayerSpec] = {}
+    layers: list[LayerSpec] = []
     for kind, has_indexer in zip(kinds, indexed, strict=True):
         key = (kind, has_indexer)
-        if key not in made:
-            made[key] = LayerSpec(
+        if key not in layer_by_kind:
+            layer_by_kind[key] = LayerSpec(
                 attention=None
                 if kind.mixer is None
                 else read_attention(attention, kind.mixer, has_indexer=has_indexer),
                 ffn=dense_ffn(ffn) if kind.ffn == "dense" else None,
                 moe=mixture(ffn) if kind.ffn == "moe" else None,
             )
-        found.append(made[key])
-    return tuple(found)
+        layers.append(layer_by_kind[key])
+    return tuple(layers)
 
 
 def _indexed_layers(attention: AttentionContext, kinds: tuple[LayerKind, ...]) -> list[bool]:
@@ -185,40 +185,40 @@ def _indexed_layers(attention: AttentionContext, kinds: tuple[LayerKind, ...]) -
         if len(names) != count:
             raise fields.refuse(f"indexer_types has {len(names)} items for {count} layers")
         return [name == "full" for name in names]
-    every = fields.optional_size("index_topk_freq") or 1
-    if every == 1:
+    step = fields.optional_size("index_topk_freq") or 1
+    if step == 1:
         return [True] * count
     offset = fields.count("index_skip_topk_offset")
     offset = 2 if offset is None else offset
-    return [max(index - offset + 1, 0) % every == 0 for index in range(count)]
+    return [max(index - offset + 1, 0) % step == 0 for index in range(count)]
 
 
 def _embedding(
     fields: ConfigFields, profile: Profile, width: int, vocabulary: int, positions: int
 ) -> tuple[WeightTensor, ...]:
-    found = [WeightTensor("embedding", vocabulary * width, "sharded", "vocabulary")]
+    tensors = [WeightTensor("embedding", vocabulary * width, "sharded", "vocabulary")]
     if profile.traits.get("learned_positions"):
         rows = positions + profile.traits.get("position_offset", 0)
-        found.append(WeightTensor("positions", rows * width, "replicated", "vocabulary"))
+        tensors.append(WeightTensor("positions", rows * width, "replicated", "vocabulary"))
     if profile.traits.get("embedding_norm"):
         vectors = 2 if profile.traits.get("norm_bias") else 1
-        found.append(WeightTensor("embedding_norm", vectors * width, "replicated", "norm"))
-    return tuple(found)
+        tensors.append(WeightTensor("embedding_norm", vectors * width, "replicated", "norm"))
+    return tuple(tensors)
 
 
 def _lm_head(fields: ConfigFields, profile: Profile, width: int, vocabulary: int) -> tuple[WeightTensor, ...]:
-    found: list[WeightTensor] = []
+    tensors: list[WeightTensor] = []
     if not fields.flag("tie_word_embeddings"):
-        found.append(WeightTensor("lm_head", vocabulary * width, "sharded", "vocabulary"))
+        tensors.append(WeightTensor("lm_head", vocabulary * width, "sharded", "vocabulary"))
     if fields.flag("lm_head_bias", bool(profile.traits.get("lm_head_bias"))):
-        found.append(WeightTensor("lm_head_bias", vocabulary, "sharded", "norm"))
-    return tuple(found)
+        tensors.append(WeightTensor("lm_head_bias", vocabulary, "sharded", "norm"))
+    return tuple(tensors)
 
 
 def _final_norm(fields: ConfigFields, profile: Profile, width: int) -> tuple[WeightTensor, ...]:
     vectors = profile.traits.get("final_norms", 1) * (2 if profile.traits.get("norm_bias") else 1)
-    found = [WeightTensor("final_norm", vectors * width, "replicated", "norm")]
+    tensors = [WeightTensor("final_norm", vectors * width, "replicated", "norm")]
     if profile.traits.get("residual_streams"):
         streams = fields.size("hc_mult", "the model keeps this many residual streams")
-        found.append(WeightTensor("hyper_head", streams * streams * width + streams + 1, "replicated", "norm"))
-    return tuple(found)
+        tensors.append(WeightTensor("hyper_head", streams * streams * width + streams + 1, "replicated", "norm"))
+    return tuple(tensors)

@@ -1,7 +1,7 @@
-"""Layers that a config lists one by one, each with KV heads and an FFN width of its own: models that a search pruned.
+"""Layers that a config lists one by one, each with its own KV heads and FFN width: models pruned by a search.
 
-Llama-Nemotron Super (arXiv 2411.19146; `DeciLMForCausalLM`). A layer may lack its attention or its FFN; one that lacks
-both (Llama-Nemotron Ultra has 81) is an operator of no device, which no plan can place.
+Llama-Nemotron Super (arXiv 2411.19146; `DeciLMForCausalLM`). A layer may lack its attention or its FFN; a layer
+without both (Llama-Nemotron Ultra has 81) has no operator, so that no plan can place it.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ def block_layers(fields: ConfigFields, profile: Profile, width: int) -> tuple[La
     count = fields.count("num_hidden_layers")
     if count is not None and count != len(blocks):
         raise fields.refuse(f"num_hidden_layers is {count} but block_configs lists {len(blocks)} layers")
-    made: dict[tuple[int | None, float | None], LayerSpec] = {}
+    layers: dict[tuple[int | None, float | None], LayerSpec] = {}
     if (None, None) in blocks:
         raise fields.refuse(f"layer {blocks.index((None, None))} of block_configs has neither attention nor an FFN")
     for group, share in blocks:
-        if (group, share) not in made:
-            made[group, share] = LayerSpec(
+        if (group, share) not in layers:
+            layers[group, share] = LayerSpec(
                 attention=None if group is None else _attention(fields, profile, width, heads, group),
                 ffn=None if share is None else _ffn(fields, profile, width, share),
                 moe=None,
             )
-    return tuple(made[block] for block in blocks)
+    return tuple(layers[block] for block in blocks)
 
 
 def _block(fields: ConfigFields, item: Any) -> tuple[int | None, float | None]:
-    """Query heads that share a KV head, and the share of the FFN's width; `None` where the layer has no such part."""
+    """Query heads per KV head, and the FFN's width multiplier; `None` where the layer lacks that operator."""
     parts: Mapping[str, Any] = cast("Mapping[str, Any]", item) if isinstance(item, Mapping) else {}
     attention, ffn = parts.get("attention"), parts.get("ffn")
     if not isinstance(attention, Mapping) or not isinstance(ffn, Mapping):
@@ -66,8 +66,8 @@ def _block(fields: ConfigFields, item: Any) -> tuple[int | None, float | None]:
 def _attention(fields: ConfigFields, profile: Profile, width: int, heads: int, group: int) -> AttentionSpec:
     if heads % group:
         raise fields.refuse(f"{heads} attention heads do not fall into groups of {group}")
-    own = fields.with_values({"num_key_value_heads": heads // group})
-    return read_attention(AttentionContext(own, profile, width, heads), "full", has_indexer=False)
+    layer_fields = fields.with_values({"num_key_value_heads": heads // group})
+    return read_attention(AttentionContext(layer_fields, profile, width, heads), "full", has_indexer=False)
 
 
 def _ffn(fields: ConfigFields, profile: Profile, width: int, share: float) -> FFNSpec:

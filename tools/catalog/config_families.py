@@ -1,5 +1,5 @@
-"""What single families write in a way of their own, as the plain fields that the reader knows: DBRX, Falcon, Gemma 4,
-Kimi Linear.
+"""Fields that single families write in their own way, as the plain fields that the reader knows: DBRX, Falcon,
+Gemma 4, Kimi Linear.
 """
 
 from __future__ import annotations
@@ -29,30 +29,30 @@ def plain_fields(values: Mapping[str, Any], profile: Profile, where: str) -> tup
 
 
 def _flatten(values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Bring the parts that DBRX nests to the top."""
-    found = dict(values)
+    """Move the fields that DBRX nests to the top level."""
+    fields = dict(values)
     for part in ("attn_config", "ffn_config"):
-        nested: Any = found.get(part)
+        nested: Any = fields.get(part)
         if isinstance(nested, Mapping):
             inner = cast("Mapping[str, Any]", nested)
-            found = {**{key: value for key, value in inner.items() if key != "hidden_size"}, **found}
-    return found
+            fields = {**{key: value for key, value in inner.items() if key != "hidden_size"}, **fields}
+    return fields
 
 
 def _falcon(values: Mapping[str, Any], profile: Profile) -> tuple[Mapping[str, Any], Profile]:
     """Falcon's switches as plain fields: its old architecture has one KV head and one norm for both operators."""
-    found = dict(values)
-    stated_heads = found.get("num_key_value_heads")
-    is_new = found.get("new_decoder_architecture", isinstance(stated_heads, int) and stated_heads > 1) is True
+    fields = dict(values)
+    stated_heads = fields.get("num_key_value_heads")
+    is_new = fields.get("new_decoder_architecture", isinstance(stated_heads, int) and stated_heads > 1) is True
     if stated_heads is None:
-        heads = found.get("num_attention_heads", found.get("n_head"))
-        one_head = not is_new and found.get("multi_query", True) is True
-        found["num_key_value_heads"] = 1 if one_head else found.get("num_kv_heads") if is_new else heads
-        found.pop("num_kv_heads", None)
-    norms = found.get("num_ln_in_parallel_attn") or (2 if is_new else 1)
-    if found.get("parallel_attn", True) is not True:
+        heads = fields.get("num_attention_heads", fields.get("n_head"))
+        one_head = not is_new and fields.get("multi_query", True) is True
+        fields["num_key_value_heads"] = 1 if one_head else fields.get("num_kv_heads") if is_new else heads
+        fields.pop("num_kv_heads", None)
+    norms = fields.get("num_ln_in_parallel_attn") or (2 if is_new else 1)
+    if fields.get("parallel_attn", True) is not True:
         norms = 2
-    return found, replace(profile, traits={**profile.traits, "ffn_norms": 1 if norms == 2 else 0})
+    return fields, replace(profile, traits={**profile.traits, "ffn_norms": 1 if norms == 2 else 0})
 
 
 def _per_layer(values: Mapping[str, Any], where: str) -> Mapping[str, Any]:
@@ -66,18 +66,18 @@ def _per_layer(values: Mapping[str, Any], where: str) -> Mapping[str, Any]:
         or not known.keys() >= set(cast("Mapping[str, Any]", first))
     ):
         raise InputError(f"{where}: field 'per_layer_config' may hold one head_dim and num_key_value_heads for all")
-    found = dict(cast("Mapping[str, Any]", first))
-    return {**values, **{known[key]: found[key] for key in found}}
+    overridden = dict(cast("Mapping[str, Any]", first))
+    return {**values, **{known[key]: overridden[key] for key in overridden}}
 
 
 def _kimi_linear(values: Mapping[str, Any], where: str) -> Mapping[str, Any]:
-    """Kimi Linear's recurrent layers, which it lists from 1 and describes apart."""
+    """Kimi Linear's recurrent layers, which it numbers from 1 and describes in a nested object."""
     part: Any = values["linear_attn_config"]
     inner: Mapping[str, Any] = cast("Mapping[str, Any]", part) if isinstance(part, Mapping) else {}
     lists: list[Any] = [inner.get(name) for name in ("kda_layers", "full_attn_layers")]
-    if not all(isinstance(one, list | tuple) and len(cast("list[Any]", one)) <= MAX_LAYERS for one in lists):
+    if not all(isinstance(layers, list | tuple) and len(cast("list[Any]", layers)) <= MAX_LAYERS for layers in lists):
         raise InputError(f"{where}: field 'linear_attn_config' must list kda_layers and full_attn_layers")
-    linear, full = (cast("list[Any]", one) for one in lists)
+    linear, full = (cast("list[Any]", layers) for layers in lists)
     count = len(linear) + len(full)
     if sorted(map(str, [*linear, *full])) != sorted(map(str, range(1, count + 1))):
         raise InputError(f"{where}: kda_layers and full_attn_layers must name each layer from 1 to {count} once")

@@ -1,5 +1,5 @@
-"""The dense FFN and the mixture of experts of one layer from a config, and the vision encoder that engines load beside
-the decoder, onto every rank.
+"""The dense FFN and the mixture of experts of one layer from a config, and the vision encoder, which engines load onto
+every rank beside the decoder.
 """
 
 from __future__ import annotations
@@ -28,31 +28,31 @@ class FFNContext(OperatorContext, frozen=True):
         return self.flag("mlp_bias") or self.has_bias_everywhere or self.fields.flag("bias")
 
     def around(self) -> list[WeightTensor]:
-        """What stands around an FFN or MoE operator: norms, and what single types add."""
+        """The tensors around an FFN or MoE operator: norms, and what single model types add."""
         traits = self.profile.traits
-        found = [norm_tensor(self.profile, self.hidden_size, "ffn_norms")]
+        tensors = [norm_tensor(self.profile, self.hidden_size, "ffn_norms")]
         if traits.get("short_convolutions"):
             kernel = self.fields.size("conv_kernel_size", "the short convolutions have this width")
-            found.append(vector("ffn_sconv", self.hidden_size * kernel + 1))
+            tensors.append(vector("ffn_sconv", self.hidden_size * kernel + 1))
         if traits.get("residual_streams"):
-            found.append(hyper_connection(self.fields, self.hidden_size, "ffn_hyper_connection"))
-        return found
+            tensors.append(hyper_connection(self.fields, self.hidden_size, "ffn_hyper_connection"))
+        return tensors
 
     def matrices(self, width: int, inner: int, tensor_class: TensorClass = "linear") -> list[WeightTensor]:
         """The two or three matrices of one FFN between `width` and `inner`, with their biases."""
         ups = 2 if self.gated else 1
         names = ("gate_up_proj" if self.gated else "up_proj", "down_proj")
-        found = [
+        tensors = [
             WeightTensor(names[0], ups * width * inner, "sharded", tensor_class),
             WeightTensor(names[1], inner * width, "sharded", tensor_class),
         ]
         if self._bias and tensor_class == "linear":
-            found += [vector("up_bias", ups * inner, sharded=True), vector("down_bias", width)]
-        return found
+            tensors += [vector("up_bias", ups * inner, sharded=True), vector("down_bias", width)]
+        return tensors
 
 
 def dense_width(context: FFNContext) -> int:
-    """I of the dense layers; types whose `intermediate_size` is the experts' width name it differently."""
+    """I of the dense layers; types whose `intermediate_size` is the experts' width use another field."""
     fields, traits = context.fields, context.profile.traits
     field = traits.get("dense_width_field", "intermediate_size")
     if field == "intermediate_size" and traits.get("ffn_is_4h") and fields.stated(field) is None:
@@ -76,10 +76,10 @@ def num_experts(fields: ConfigFields, profile: Profile) -> int:
 
     Raises MissingFieldError: the model type always has experts and the config does not say how many.
     """
-    found = fields.count("num_experts", MAX_EXPERTS)
-    if found is None and profile.needs_experts:
+    experts = fields.count("num_experts", MAX_EXPERTS)
+    if experts is None and profile.needs_experts:
         raise fields.missing("num_experts", f"a {profile.model_type} model has routed experts")
-    return found or 0
+    return experts or 0
 
 
 def _expert_width(context: FFNContext) -> int:
@@ -131,12 +131,12 @@ def _router(context: FFNContext, experts: int, latent: int | None) -> list[Weigh
     if traits.get("short_convolutions"):
         # Inkling's router scores the shared experts too, and scales by one learned number.
         outputs += fields.count("n_shared_experts", MAX_EXPERTS) or 0
-    found = [WeightTensor("router", width * outputs, "replicated", "router")]
+    tensors = [WeightTensor("router", width * outputs, "replicated", "router")]
     if context.flag("router_bias"):
-        found.append(WeightTensor("router_bias", experts, "replicated", "router"))
+        tensors.append(WeightTensor("router_bias", experts, "replicated", "router"))
     if latent is not None:
-        found.append(WeightTensor("latent_proj", 2 * width * latent, "replicated"))
-    return found
+        tensors.append(WeightTensor("latent_proj", 2 * width * latent, "replicated"))
+    return tensors
 
 
 def _shared(context: FFNContext, expert_width: int) -> FFNSpec | None:
@@ -148,7 +148,7 @@ def _shared(context: FFNContext, expert_width: int) -> FFNSpec | None:
     stated_width = fields.count("shared_expert_intermediate_size")
     copies = fields.count("n_shared_experts", MAX_EXPERTS)
     if copies is None:
-        # A stated width with no number of experts is one expert (Qwen2-MoE); types that always have one say so.
+        # A stated width without a count is one expert (Qwen2-MoE); types that always have some have a default.
         copies = traits.get("n_shared_experts", 1 if stated_width else 0)
     inner = copies * (expert_width if stated_width is None else stated_width)
     if inner == 0:

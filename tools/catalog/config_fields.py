@@ -1,8 +1,8 @@
 """The fields of one model config: read from hostile text or a file, typed and bounded, with spellings, refusals and
 each type's documented defaults.
 
-It knows what a field is called and what an absent one defaults to; it knows nothing of what the fields mean. Values
-are hostile: a wrong type, a sign or a size that no model has is an `InputError` that names the field.
+It knows how fields are spelled and what absent ones default to, not what they mean. Values are hostile: a wrong
+type, a sign or a size that no model has is an `InputError` that names the field.
 
 The table is data (`data/model_types.json`, taken from the Hugging Face configuration and model classes). An unknown
 `model_type` is refused with the nearest known ones; a config without any is read as a plain decoder.
@@ -26,7 +26,7 @@ from ..input.strict_json import parse
 MAX_LAYERS = 10_000
 MAX_EXPERTS = 100_000
 MAX_SIZE = 10**9
-# A context longer than any model's: what stands for "no limit was stated".
+# A context longer than any model's: means "no limit stated".
 MAX_POSITIONS = 10**12
 
 # Other spellings of a field, by the name that this package uses. The first one that is present counts; two that are
@@ -66,7 +66,7 @@ _KNOWN = frozenset((*_SPELLINGS, *(name for names in _SPELLINGS.values() for nam
 # A field that is written with a letter or two more, fewer or others is misspelt.
 _MISSPELT, _ALIKE = 2, 0.92
 
-# Several lengths of one config may differ (trained, served); the position table's is the model's.
+# Several lengths of one config may differ (trained, served); the position table's is the model's limit.
 _FIRST_COUNTS = frozenset(["max_position_embeddings"])
 
 
@@ -83,13 +83,13 @@ class ConfigFields:
         self.assumptions: list[str] = []
 
     def with_values(self, values: Mapping[str, Any]) -> ConfigFields:
-        """These fields with others in their place; what is assumed of them is noted here."""
-        found = ConfigFields({**self.values, **values}, self.defaults, self.model_type, self.where)
-        found.assumptions = self.assumptions
-        return found
+        """These fields with `values` in place of some; what is assumed of them is noted here."""
+        changed = ConfigFields({**self.values, **values}, self.defaults, self.model_type, self.where)
+        changed.assumptions = self.assumptions
+        return changed
 
     def refuse(self, message: str) -> InputError:
-        """An `InputError` with this config's place in front."""
+        """An `InputError` that begins with this config's place."""
         return InputError(f"{self.where}: {message}")
 
     def missing(self, field: str, why: str) -> MissingFieldError:
@@ -110,32 +110,34 @@ class ConfigFields:
 
     def stated(self, field: str) -> Any:
         """The value as the config states it under any spelling, or `None` where it is absent or null."""
-        found: Any = None
-        found_as = field
+        first: Any = None
+        first_spelling = field
         for spelling, written in self._written(field):
             value = _collapse(written)
             if value is None:
                 continue
-            if found is None:
-                found, found_as = value, spelling
-            elif field not in _FIRST_COUNTS and (type(found) is not type(value) or found != value):
-                raise self.refuse(f"{found_as!r} is {_show(found)} but {spelling!r} is {_show(value)}; state it once")
-        return found
+            if first is None:
+                first, first_spelling = value, spelling
+            elif field not in _FIRST_COUNTS and (type(first) is not type(value) or first != value):
+                raise self.refuse(
+                    f"{first_spelling!r} is {_show(first)} but {spelling!r} is {_show(value)}; state it once"
+                )
+        return first
 
     def value(self, field: str) -> Any:
         """The stated value, else the documented default of the model type (noted), else `None`.
 
         A field that is stated as null has no value: the default is for absent fields only.
         """
-        found = self.stated(field)
+        stated = self.stated(field)
         is_null = any(written is None for _, written in self._written(field))
-        if found is None and not is_null and (default := self.defaults.get(field)) is not None:
+        if stated is None and not is_null and (default := self.defaults.get(field)) is not None:
             self.assume(f"{field} = {_show(default)}: not stated, documented default of {self.model_type}")
             return default
-        return found
+        return stated
 
     def _written(self, field: str) -> Iterator[tuple[str, Any]]:
-        """Each spelling under which the config has the field, with what stands there."""
+        """Each spelling of the field that the config has, with its value."""
         spellings = (field, *_SPELLINGS.get(field, ()))
         return ((spelling, self.values[spelling]) for spelling in spellings if spelling in self.values)
 
@@ -144,64 +146,64 @@ class ConfigFields:
 
         Raises MissingFieldError: it is absent and has no documented default.
         """
-        found = self.optional_size(field, most)
-        if found is None:
+        size = self.optional_size(field, most)
+        if size is None:
             raise self.missing(field, why)
-        return found
+        return size
 
     def optional_size(self, field: str, most: int = MAX_SIZE) -> int | None:
         """A positive integer, or `None` where it is absent, null or zero."""
-        found = self.count(field, most)
-        return found if found else None
+        size = self.count(field, most)
+        return size if size else None
 
     def count(self, field: str, most: int = MAX_SIZE) -> int | None:
         """An integer of 0 or more, or `None` where it is absent or null."""
-        found = self.value(field)
-        if found is None or found is False:
+        number = self.value(field)
+        if number is None or number is False:
             return None
-        if isinstance(found, float) and found.is_integer() and abs(found) <= most:
-            found = int(found)
-        if not isinstance(found, int) or isinstance(found, bool):
-            raise self.refuse(f"field {field!r} must be a whole number, not {_show(found)}")
-        if not 0 <= found <= most:
-            raise self.refuse(f"field {field!r} must be between 0 and {most}, not {_show(found)}")
-        return found
+        if isinstance(number, float) and number.is_integer() and abs(number) <= most:
+            number = int(number)
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise self.refuse(f"field {field!r} must be a whole number, not {_show(number)}")
+        if not 0 <= number <= most:
+            raise self.refuse(f"field {field!r} must be between 0 and {most}, not {_show(number)}")
+        return number
 
     def flag(self, field: str, default: bool = False) -> bool:
         """A boolean; `default` where the model type documents none."""
-        found = self.value(field)
-        if found is None:
+        switch = self.value(field)
+        if switch is None:
             return default
-        if not isinstance(found, bool):
-            if found in (0, 1):
-                return bool(found)
-            raise self.refuse(f"field {field!r} must be true or false, not {_show(found)}")
-        return found
+        if not isinstance(switch, bool):
+            if switch in (0, 1):
+                return bool(switch)
+            raise self.refuse(f"field {field!r} must be true or false, not {_show(switch)}")
+        return switch
 
     def text(self, field: str) -> str | None:
         """A string, or `None`."""
-        found = self.value(field)
-        if found is not None and not isinstance(found, str):
-            raise self.refuse(f"field {field!r} must be a string, not {_show(found)}")
-        return found
+        text = self.value(field)
+        if text is not None and not isinstance(text, str):
+            raise self.refuse(f"field {field!r} must be a string, not {_show(text)}")
+        return text
 
     def mapping(self, field: str) -> Mapping[str, Any]:
         """A JSON object, empty where it is absent."""
-        found = self.value(field)
-        if found is None:
+        content = self.value(field)
+        if content is None:
             return {}
-        if not isinstance(found, Mapping):
-            raise self.refuse(f"field {field!r} must be an object, not {_show(found)}")
-        return cast("Mapping[str, Any]", found)
+        if not isinstance(content, Mapping):
+            raise self.refuse(f"field {field!r} must be an object, not {_show(content)}")
+        return cast("Mapping[str, Any]", content)
 
     def items(self, field: str, most: int = MAX_LAYERS) -> list[Any] | None:
         """A JSON array of at most `most` items, or `None` where it is absent."""
-        found = next((written for _, written in self._written(field) if written is not None), None)
-        if found is None:
+        listed_as = next((written for _, written in self._written(field) if written is not None), None)
+        if listed_as is None:
             return None
-        if not isinstance(found, list | tuple):
-            raise self.refuse(f"field {field!r} must be a list, not {_show(found)}")
-        listed = cast("list[Any] | tuple[Any, ...]", found)
+        if not isinstance(listed_as, list | tuple):
+            raise self.refuse(f"field {field!r} must be a list, not {_show(listed_as)}")
+        listed = cast("list[Any] | tuple[Any, ...]", listed_as)
         if len(listed) > most:
             raise self.refuse(f"field {field!r} has {len(listed)} items, more than {most}")
         return list(listed)

@@ -1,7 +1,7 @@
 """The number formats that a checkpoint is stored in, from a config: which tensors are quantised, and how.
 
-Reads `torch_dtype`/`dtype`, `quantization_config`, `expert_dtype` and the catalogue's `native_weight_dtype`. What a
-quantisation leaves in 16 bits is said by `precision.py`; here only what the checkpoint itself says.
+Reads `torch_dtype`/`dtype`, `quantization_config`, `expert_dtype` and the catalogue's `native_weight_dtype`: what the
+checkpoint itself states. Which tensors a quantisation leaves in 16 bits is decided in `precision.py`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _DTYPE_NAMES: dict[str, DType] = {
     "int8": "int8", "int4": "int4", "fp4": "fp4", "mxfp4": "mxfp4", "nvfp4": "nvfp4", "e2m1": "fp4",
 }  # fmt: skip
 _LAYER = re.compile(r"layers\.(\d{1,6})\b")
-# The matrices of attention; its norms, scales and the like are left alone by most.
+# The matrices of attention; most quantisations leave its norms and scales alone anyway.
 _ATTENTION = re.compile(r"self_attn(?!.*(?:norm|scale|rotary|indexer|bias))")
 _SCHEMES: dict[str, DType] = {"int4": "int4", "int8": "int8", "float8": "fp8", "float4": "nvfp4"}
 _GROUPED_METHODS = ("awq", "gptq", "auto-round", "autoround", "gptq_marlin", "awq_marlin")
@@ -38,7 +38,7 @@ class NativeFormats(Struct, frozen=True):
 
 
 class _Quantised(Struct, frozen=True):
-    """What a quantisation changes: the format of matmul weights and of experts; `None` leaves 16 bits.
+    """What a quantisation changes: the format of matmul weights and of experts; `None`: stays in 16 bits.
 
     `keeps_attention`: attention's matrices stay as they are.
     """
@@ -62,18 +62,18 @@ def native_formats(fields: ConfigFields, *, is_moe: bool) -> NativeFormats:
 
 
 def _named(fields: ConfigFields, field: str, text: str) -> DType:
-    found = _DTYPE_NAMES.get(text.lower().removeprefix("torch."))
-    if found is None:
+    dtype = _DTYPE_NAMES.get(text.lower().removeprefix("torch."))
+    if dtype is None:
         raise fields.refuse(f"field {field!r} is {text[:40]!r}, which is no known number format")
-    return found
+    return dtype
 
 
 def _base(fields: ConfigFields, words: str | None) -> DType:
     """The 16-bit (or 32-bit) format that unquantised tensors have."""
     stated = fields.stated("torch_dtype")
     if isinstance(stated, str):
-        found = _named(fields, "torch_dtype", stated)
-        return found if found in WIDE else "bf16"
+        dtype = _named(fields, "torch_dtype", stated)
+        return dtype if dtype in WIDE else "bf16"
     if words is not None:
         first = words.lower().split()[0].strip(",()") if words.split() else ""
         return _DTYPE_NAMES[first] if first in ("fp16", "fp32") else "bf16"
@@ -94,8 +94,8 @@ def _from_words(fields: ConfigFields, words: str | None) -> _Quantised | None:
     if head in WIDE or "variants" in words:
         return _Quantised()
     if "experts" in parts[0]:
-        rest = _DTYPE_NAMES.get(parts[1].split()[0]) if len(parts) > 1 and parts[1] else None
-        return _Quantised(linear=None if rest in WIDE else rest, expert=head)
+        elsewhere = _DTYPE_NAMES.get(parts[1].split()[0]) if len(parts) > 1 and parts[1] else None
+        return _Quantised(linear=None if elsewhere in WIDE else elsewhere, expert=head)
     return _Quantised(head, head)
 
 
@@ -127,12 +127,12 @@ def _by_bits(fields: ConfigFields, bits: Any) -> _Quantised:
 
 def _grouped(fields: ConfigFields, config: Mapping[str, Any], method: str) -> _Quantised:
     """compressed-tensors and modelopt: one scheme for what their `ignore` list does not leave alone."""
-    found = _scheme(fields, config, method)
+    scheme = _scheme(fields, config, method)
     items = _ignored(config)
     ignored = " ".join(items)
     # Checkpoints that quantise the routed experts alone list attention and the shared experts as ignored.
     experts_only = "self_attn" in ignored and ("shared" in ignored or "mlp." in ignored)
-    return _Quantised(None if experts_only else found, found, keeps_attention=_ignores_attention(fields, items))
+    return _Quantised(None if experts_only else scheme, scheme, keeps_attention=_ignores_attention(fields, items))
 
 
 def _ignored(config: Mapping[str, Any]) -> list[str]:
@@ -141,11 +141,11 @@ def _ignored(config: Mapping[str, Any]) -> list[str]:
 
 
 def _ignores_attention(fields: ConfigFields, ignored: list[str]) -> bool:
-    """Whether what is left alone is the attention of all layers: by a pattern, or layer by layer."""
+    """Whether the ignored modules are the attention of all layers: by a pattern, or layer by layer."""
     attention = [item for item in ignored if _ATTENTION.search(item)]
     named = [_LAYER.search(item) for item in attention]
     layers = fields.count("num_hidden_layers", MAX_LAYERS)
-    return None in named or (layers is not None and len({found[1] for found in named if found}) >= layers > 0)
+    return None in named or (layers is not None and len({match[1] for match in named if match}) >= layers > 0)
 
 
 def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DType:
@@ -157,9 +157,9 @@ def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DTy
     if "float-quantized" in words or "fp8" in words:
         return "fp8"
     scheme = _group_weights(config)
-    found = _SCHEMES.get(f"{scheme.get('type')!s:.9}{scheme.get('num_bits')!s:.9}")
-    if found is not None:
-        return found
+    dtype = _SCHEMES.get(f"{scheme.get('type')!s:.9}{scheme.get('num_bits')!s:.9}")
+    if dtype is not None:
+        return dtype
     if "pack-quantized" in words:
         return "int4"
     if "int-quantized" in words:
@@ -168,7 +168,7 @@ def _scheme(fields: ConfigFields, config: Mapping[str, Any], method: str) -> DTy
 
 
 def _group_weights(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What the first group of a compressed-tensors config says of weights; empty where it says nothing."""
+    """What the first group of a compressed-tensors config states of weights; empty if nothing."""
     groups = config.get("config_groups")
     if not isinstance(groups, Mapping) or not groups:
         return {}

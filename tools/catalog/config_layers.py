@@ -1,4 +1,4 @@
-"""Which operators each layer has, from the many ways in which configs say so.
+"""Which operators each layer has, from the many ways in which configs state it.
 
 A layer is a pair: its mixer (attention or recurrence) and its FFN, either of which may be absent. Nothing here knows
 shapes. Every list must cover exactly the layers that the model has.
@@ -69,11 +69,11 @@ def layer_kinds(fields: ConfigFields, profile: Profile) -> tuple[LayerKind, ...]
 
 
 def _check_count(fields: ConfigFields, kinds: list[LayerKind]) -> None:
-    """`moe_layers` as a number (catalogue spelling) only checks what the other fields say."""
+    """`moe_layers` as a number (catalogue spelling) only checks what the other fields state."""
     stated = fields.values.get("moe_layers")
-    found = sum(kind.ffn == "moe" for kind in kinds)
-    if isinstance(stated, int) and not isinstance(stated, bool) and stated != found:
-        raise fields.refuse(f"moe_layers is {stated} but the other fields make {found} layers MoE")
+    moe_layers = sum(kind.ffn == "moe" for kind in kinds)
+    if isinstance(stated, int) and not isinstance(stated, bool) and stated != moe_layers:
+        raise fields.refuse(f"moe_layers is {stated} but the other fields make {moe_layers} layers MoE")
 
 
 def _mixer(fields: ConfigFields, name: str) -> str | None:
@@ -139,15 +139,15 @@ def _run_lengths(fields: ConfigFields, field: str) -> list[str] | None:
     items = fields.items(field)
     if items is None:
         return None
-    found: list[str] = []
+    names: list[str] = []
     for item in items:
         pair = cast("list[Any]", item) if isinstance(item, list | tuple) else []
         if len(pair) != 2 or not isinstance(pair[0], str) or not isinstance(pair[1], int) or isinstance(pair[1], bool):
             raise fields.refuse(f"field {field!r} must list [name, count] pairs")
-        if not 0 <= pair[1] <= MAX_LAYERS - len(found):
+        if not 0 <= pair[1] <= MAX_LAYERS - len(names):
             raise fields.refuse(f"field {field!r} covers no sensible number of layers (at most {MAX_LAYERS})")
-        found += [pair[0]] * pair[1]
-    return found
+        names += [pair[0]] * pair[1]
+    return names
 
 
 def _implied_mixers(fields: ConfigFields, profile: Profile, count: int) -> list[str | None]:
@@ -162,8 +162,8 @@ def _implied_mixers(fields: ConfigFields, profile: Profile, count: int) -> list[
         if len(bits) != count:
             raise fields.refuse(f"no_rope_layers has {len(bits)} items for {count} layers")
         return [local if bit else "full" for bit in bits]
-    every = fields.stated("sliding_window_pattern")
-    if isinstance(every, int) and not isinstance(every, bool):
+    stated_period = fields.stated("sliding_window_pattern")
+    if isinstance(stated_period, int) and not isinstance(stated_period, bool):
         period = fields.optional_size("sliding_window_pattern", MAX_LAYERS) or 1
         return ["full" if (index + 1) % period == 0 else local for index in range(count)]
     pattern = profile.traits.get("layer_pattern")
@@ -235,5 +235,5 @@ def _implied_ffn(fields: ConfigFields, profile: Profile, index: int, count: int)
     )
     if step is not None and (index + 1) % step:
         return "dense"
-    every = fields.optional_size("moe_layer_freq", MAX_LAYERS) or 1
-    return "moe" if index % every == 0 else "dense"
+    frequency = fields.optional_size("moe_layer_freq", MAX_LAYERS) or 1
+    return "moe" if index % frequency == 0 else "dense"

@@ -1,7 +1,7 @@
 """Number formats by the names that planners use, with the bytes of an element, and the weight tensors that are stored
 in them.
 
-Block-scaled formats count their scales. It refuses to guess: an unknown name is a `KeyError` at the one table below.
+Block-scaled formats count their scales. Nothing is guessed: an unknown name is a `KeyError` at the one table below.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ DType = Literal[
 
 DTYPES: tuple[DType, ...] = get_args(DType)
 
-# Of 16 bits or more, the usual first.
+# Formats of 16 bits or more, the usual first.
 WIDE: tuple[DType, ...] = ("bf16", "fp16", "fp32")
 
 
@@ -32,8 +32,8 @@ class _Format(Struct, frozen=True):
     units: tuple[str, ...]
 
 
-# A scale of fp8 is an fp32 for a block of 128x128, of int4 a bf16 for a group of 32; of the others it is a byte for 32
-# elements, of nvfp4 (and bare "fp4") for 16.
+# Scales: fp8 has an fp32 per block of 128x128, int4 a bf16 per group of 32; the others have a byte per 32 elements,
+# nvfp4 (and bare "fp4") per 16.
 _FORMATS: dict[DType, _Format] = {
     "fp32": _Format(4.0, 0.0, ("fp32",)),
     "bf16": _Format(2.0, 0.0, ("bf16",)),
@@ -46,7 +46,7 @@ _FORMATS: dict[DType, _Format] = {
     "mxfp4": _Format(0.5, 1.0 / 32, ("fp4",)),
     "nvfp4": _Format(0.5, 1.0 / 16, ("fp4",)),
 }
-COMPUTE_KEYS = {dtype: one.units for dtype, one in _FORMATS.items()}
+COMPUTE_KEYS = {dtype: number_format.units for dtype, number_format in _FORMATS.items()}
 
 
 def weight_bytes_per_element(dtype: DType, group: int | None = None) -> float:
@@ -70,7 +70,7 @@ def element_bytes(dtype: DType) -> float:
 #   replicated  whole on each device (norms, MLA down-projections, routers)
 Split = Literal["sharded", "kv_heads", "replicated"]
 
-# Which number format a tensor is stored in is decided by its class (`WeightDTypes`), not by the checkpoint's name.
+# A tensor's class, not the checkpoint's name, decides its number format (`WeightDTypes`).
 TensorClass = Literal["attention", "linear", "expert", "vocabulary", "router", "norm"]
 
 

@@ -1,4 +1,4 @@
-"""One model of the catalogue: its config, its counts, and the checkpoints that are made of it."""
+"""One model of the catalogue: its config, its counts, and the checkpoints that share its layers."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from .architecture import Architecture
 from .config import read_architecture
 
-# How sure a config is that the user gave.
+# The confidence of a config that the user gave.
 OWN = "user"
 
 
 class Variant(Struct, frozen=True):
-    """A tuned checkpoint with the weights' shapes of an entry and its own longest sequence, as its config has it."""
+    """A tuned checkpoint with the weight shapes of an entry and its own longest sequence, as its config states it."""
 
     name: str
     max_position_embeddings: int
@@ -37,10 +37,10 @@ class ModelEntry(Struct, frozen=True):
     published_params: float | None = None
     aliases: tuple[str, ...] = ()
     variants: tuple[Variant, ...] = ()
-    # The entry that this is a tuned or a quantised checkpoint of; what is not known of the checkpoint that was named.
+    # The entry that this is a tuned or quantised checkpoint of; what is unknown of the named checkpoint.
     base: str | None = None
     unknown: str | None = None
-    # Elements per token over all layers, before windows cap them (and of sparse indexers), as counted independently.
+    # Independently counted elements per token over all layers, before windows cap them (and of sparse indexers).
     kv_cache: Mapping[str, int] | None = None
 
     def __hash__(self) -> int:
@@ -57,5 +57,5 @@ class ModelEntry(Struct, frozen=True):
 
 
 def made_of(entry: ModelEntry, name: str) -> ModelEntry:
-    """The checkpoint `name`, which has the layers of the entry."""
+    """The checkpoint `name` with the layers of the entry."""
     return replace(entry, name=name, base=entry.base or entry.name, aliases=(), variants=())

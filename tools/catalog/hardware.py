@@ -1,9 +1,9 @@
 """The accelerator catalogue by names as people write them.
 
-A name's rule: a bare family name means the first entry that has it among its `names` (A100: 80 GB SXM); "PCIe", "NVL",
-"SXM" and a memory size choose another one and must fit. What the catalogue does not have is refused with the nearest
-names, never replaced by a cousin (L20 is no L40). How names are cut and found is in `accelerators.py`, a cluster's
-facts are in `cluster.py`.
+A bare family name means the first entry that has it among its `names` (A100: 80 GB SXM); "PCIe", "NVL", "SXM" and a
+memory size choose another one and must fit. A name that the catalogue lacks is refused with the nearest names, never
+replaced by a cousin (L20 is no L40). How names are cut and matched is in `accelerators.py`, a cluster's facts are in
+`cluster.py`.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _FORMS = ("sxm", "pcie", "nvl")
 
 
 class NamedAccelerator(Struct, frozen=True):
-    """What a name stands for. `gpus_per_node` is set where it names a machine (DGX, NVL72, p5.48xlarge), no part."""
+    """What a name stands for. `gpus_per_node` is set if it names a machine (DGX, NVL72, p5.48xlarge), not a part."""
 
     accelerator: Accelerator
     gpus_per_node: int | None
 
 
 class AcceleratorMention(Struct, frozen=True):
-    """An accelerator named in running text: its place, its words, and what it stands for or why for nothing."""
+    """An accelerator named in running text: its place, its words, and what it stands for or why it is unknown."""
 
     start: int
     end: int
@@ -99,35 +99,35 @@ def read_accelerator_name(name: str) -> NamedAccelerator:
         return machine
     words = _names().cut(written)
     family = _names().of_family(words.family)
-    found = next((part for part in family if _fits(part, words.memory_gb, words.form)), None)
-    if found is None:
+    match = next((part for part in family if _fits(part, words.memory_gb, words.form)), None)
+    if match is None:
         nearest = tuple(part.id for part in family or of_group(written)[:_MOST_OF_GROUP]) or _nearest(words.family)
         raise UnknownNameError("accelerator", written, nearest)
-    return NamedAccelerator(found, found.typical_node_accelerators if words.is_system else None)
+    return NamedAccelerator(match, match.typical_node_accelerators if words.is_system else None)
 
 
 def of_group(name: str) -> tuple[Accelerator, ...]:
-    """The entries of a vendor, a brand or an architecture ("Blackwell", "AMD Instinct"); of another name none."""
+    """The entries of a vendor, a brand or an architecture ("Blackwell", "AMD Instinct"); empty for another name."""
     words = set(singular(name).lower().split())
-    groups = (f"{one.vendor} {one.architecture} {' '.join(one.brands)}" for one in all_accelerators())
-    found = zip(all_accelerators(), groups, strict=True)
-    return tuple(one for one, group in found if words and words <= set(group.lower().split()))
+    groups = (f"{part.vendor} {part.architecture} {' '.join(part.brands)}" for part in all_accelerators())
+    parts = zip(all_accelerators(), groups, strict=True)
+    return tuple(part for part, group in parts if words and words <= set(group.lower().split()))
 
 
 def variant_taken(words: str, taken: Accelerator) -> str | None:
-    """Why `taken` is what `words` are read as, where they may mean another variant as well; else `None`."""
+    """The note that `words` leave the variant open and are read as `taken`; `None` where they mean that one alone."""
     written = words.strip()
     if written.lower() in _by_id() or machine_key(written) in _machines():
         return None
     cut = _names().cut(written)
-    name = next((one.words for one in mentions(written) if one.accelerator is not None), written)
+    name = next((mention.words for mention in mentions(written) if mention.accelerator is not None), written)
     family = _names().of_family(_names().cut(singular(name)).family)
     form = _form(taken) if cut.is_system else cut.form
     others = [part.id for part in family if part.id != taken.id and _fits(part, cut.memory_gb, form)]
     if taken not in family or not others:
         return None
-    rest = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
-    return f"“{written}” leaves the variant open: the usual one, not {rest}"
+    alternatives = " or ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    return f"“{written}” leaves the variant open: the usual one, not {alternatives}"
 
 
 def _fits(accelerator: Accelerator, memory_gb: str | None, form: str | None) -> bool:
@@ -151,8 +151,8 @@ def _form(accelerator: Accelerator) -> str | None:
 def _nearest(key: str) -> tuple[str, ...]:
     keys = {re.sub(r"[^a-z0-9]", "", i): i for i in _by_id()}
     keys |= _names().families
-    found = dict.fromkeys(keys[match] for match in get_close_matches(key[:60], list(keys), n=6, cutoff=0.5))
-    return tuple(found)[:3]
+    matches = dict.fromkeys(keys[match] for match in get_close_matches(key[:60], list(keys), n=6, cutoff=0.5))
+    return tuple(matches)[:3]
 
 
 def mentions(text: str) -> tuple[AcceleratorMention, ...]:
@@ -176,7 +176,7 @@ def _mention(text: str, start: int, end: int) -> AcceleratorMention:
 
 @lru_cache(maxsize=1024)
 def _outcome(words: str) -> tuple[NamedAccelerator | None, str | None]:
-    """What the words stand for, or why for nothing."""
+    """What the words stand for, or why they are unknown."""
     try:
         return read_accelerator_name(singular(words)), None
     except InputError as error:
@@ -184,7 +184,7 @@ def _outcome(words: str) -> tuple[NamedAccelerator | None, str | None]:
 
 
 def singular(words: str) -> str:
-    """An accelerator's name without a plural "s"; where the "s" is part of a name ("L40S") it stays."""
+    """An accelerator's name without a plural "s"; an "s" that is part of the name ("L40S") stays."""
     if words[-1:].lower() != "s" or _names().of_family(_names().cut(words).family):
         return words
     return words[:-1]

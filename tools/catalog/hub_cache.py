@@ -1,7 +1,7 @@
 """Models of the Hugging Face Hub by their id (`org/name`), from the cache that its tools keep on this machine.
 
-Only files are read here. Who may use the network opens `fetching` with something that puts a repository's config into
-that cache; a model that is not there is then looked for once more.
+Only files are read here. Code that may use the network opens `fetching` with a function that puts a repository's
+config into that cache; a model that is not there is then looked for once more.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .config_fields import parse_config
 
 MAX_HUB_CONFIG_BYTES = 1_000_000
 CONFIG = "config.json"
-# Where older tools keep how a checkpoint is quantised, beside a config that does not say it, and whose form it is.
+# Files in which older tools store a checkpoint's quantisation beside its config, each with the method it implies.
 QUANTISATION_FILES = {"hf_quant_config.json": "modelopt", "quantize_config.json": "gptq", "quant_config.json": "awq"}
 _PART = r"[A-Za-z0-9](?:[A-Za-z0-9_.-]{0,94}[A-Za-z0-9_])?"
 REPOSITORY = rf"{_PART}/{_PART}"
@@ -56,18 +56,18 @@ def cache_folder() -> Path:
 
 
 def snapshot_folder(repository: str, commit: str) -> Path:
-    """Where the files of a repository at a commit lie."""
+    """The folder of a repository's files at a commit."""
     return repository_folder(repository) / "snapshots" / commit
 
 
 def repository_folder(repository: str) -> Path:
-    """Where the cache keeps a repository of a model."""
+    """The folder of a model's repository in the cache."""
     return cache_folder() / f"models--{repository.replace('/', '--')}"
 
 
 @contextmanager
 def fetching(fetch: Callable[[str], None]) -> Generator[None]:
-    """Inside, a model that is not in the cache is looked for again after `fetch` was called with its id."""
+    """Within this context `fetch` is called with the id of a model that is not cached, and the cache is read again."""
     _fetchers.append(fetch)
     try:
         yield
@@ -76,15 +76,15 @@ def fetching(fetch: Callable[[str], None]) -> Generator[None]:
 
 
 def hub_config(repository: str) -> Mapping[str, Any] | None:
-    """The config of a repository, fetched where that is allowed and needed; `None` where it is not there.
+    """The config of a repository, fetched where that is allowed and needed; `None` if absent.
 
     Raises InputError: it cannot be read, or what was fetched is no config; ServiceError: the Hub could not be asked.
     """
-    found = cached_config(repository)
-    if found is None and _fetchers:
+    config = cached_config(repository)
+    if config is None and _fetchers:
         _fetchers[-1](repository)
-        found = cached_config(repository)
-    return found
+        config = cached_config(repository)
+    return config
 
 
 def is_cached(repository: str) -> bool:
@@ -94,7 +94,7 @@ def is_cached(repository: str) -> bool:
 
 
 def cached_config(repository: str) -> Mapping[str, Any] | None:
-    """The config of a repository in the cache, with how it is quantised; `None` where it is not there.
+    """The config of a repository in the cache, with its quantisation; `None` if absent.
 
     Raises InputError: it is larger than 1 MB, or no config.
     """
@@ -110,14 +110,14 @@ def cached_config(repository: str) -> Mapping[str, Any] | None:
 
 
 def _quantised(stated: Mapping[str, Any], method: str) -> dict[str, Any]:
-    """What a file of an older tool states, in the words of a `quantization_config`."""
+    """The content of an older tool's file as a `quantization_config`."""
     inner: Any = stated.get("quantization", stated)
-    said = {"quant_method": method, **(cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {})}
-    return {**said, "group_size": said["q_group_size"]} if "q_group_size" in said else said
+    fields = {"quant_method": method, **(cast("Mapping[str, Any]", inner) if isinstance(inner, Mapping) else {})}
+    return {**fields, "group_size": fields["q_group_size"]} if "q_group_size" in fields else fields
 
 
 def _read(path: Path, repository: str) -> Mapping[str, Any] | None:
-    """The JSON object in a file of the cache; `None` where the file is not there."""
+    """The JSON object in a file of the cache; `None` if there is no such file."""
     if not path.is_file():
         return None
     name = f"{path.name} of {repository} in the Hugging Face cache"

@@ -1,5 +1,5 @@
-"""Models named in running text: where a stretch that looks like one begins and ends, which entry or checkpoint it is,
-or why it is none.
+"""Models named in running text: where a stretch that looks like a name begins and ends, and which entry or checkpoint
+it is, or why it is unknown.
 
 Tokens come from `names.py`; what a stretch stands for is decided by `models.py`. Every pattern is bounded and free of
 nested repetition, so that hostile text is read in linear time.
@@ -27,7 +27,7 @@ _REPOSITORY = re.compile(rf"(?<![\w./@:-]){REPOSITORY}(?![\w/])", re.ASCII)
 
 
 class Mention(Struct, frozen=True):
-    """A model named in running text: its place, its words, and what it stands for or why it stands for nothing.
+    """A model named in running text: its place, its words, and what it stands for or why it is unknown.
 
     `weights` is the number format that a suffix of the name states (`-FP8`), if any.
     """
@@ -43,24 +43,26 @@ class Mention(Struct, frozen=True):
 def mentions(text: str) -> tuple[Mention, ...]:
     """Models named in running text (English or Chinese), left to right.
 
-    What looks like a model's name (a known family with a version or size) and stands for none has an `error`; words
-    that are a family's name and English too ("step", "solar") count only where they stand for an entry. Raises
-    InputError: the text has more than a million characters.
+    What looks like a model's name (a known family with a version or size) but has no entry gets an `error`; a family's
+    name that is an English word too ("step", "solar") counts only if it resolves to an entry. Raises InputError: the
+    text has more than a million characters.
     """
     if len(text) > _MAX_TEXT:
         raise InputError(f"a text of more than {_MAX_TEXT} characters is not searched for model names")
-    found = [mention for span in spans_in(text) if (mention := _resolve(text, span)) is not None]
-    named = _repositories(text, found) if "/" in text else []
-    kept = [one for one in found if not any(one.start < other.end and other.start < one.end for other in named)]
-    return tuple(sorted([*kept, *named], key=lambda mention: mention.start))
+    by_name = [mention for span in spans_in(text) if (mention := _resolve(text, span)) is not None]
+    by_repository = _repositories(text, by_name) if "/" in text else []
+    apart = [
+        hit for hit in by_name if not any(hit.start < other.end and other.start < hit.end for other in by_repository)
+    ]
+    return tuple(sorted([*apart, *by_repository], key=lambda mention: mention.start))
 
 
-def _repositories(text: str, found: list[Mention]) -> list[Mention]:
-    """Models named by their id of the Hub: those in the local cache, and what looks like one and is no known name."""
+def _repositories(text: str, by_name: list[Mention]) -> list[Mention]:
+    """Models named by their id of the Hub: those in the local cache, and ids that look like an unknown model."""
     named: list[Mention] = []
     for match in _REPOSITORY.finditer(text):
         words = match[0]
-        is_known = any(one.entry is not None and one.start < match.end() and match.start() < one.end for one in found)
+        is_known = any(hit.entry is not None and hit.start < match.end() and match.start() < hit.end for hit in by_name)
         if is_repository(words) and (is_cached(words) or (not is_known and _looks_like_a_model(words))):
             entry, error = _outcome_now(words)
             named.append(Mention(*match.span(), words, entry, error, named_format(words)))
@@ -68,7 +70,7 @@ def _repositories(text: str, found: list[Mention]) -> list[Mention]:
 
 
 def _looks_like_a_model(words: str) -> bool:
-    """Whether the name behind the organisation states a size or a family ("acme/Foo-13B"), the organisation no size."""
+    """Whether the name states a size or a family and its organisation no size ("acme/Foo-13B")."""
     organisation, name = words.split("/")
     kinds = {token.kind for token in tokens_of(name)}
     is_name = bool(kinds & {"size", "family"}) and organisation[0].isalpha() and name[0].isalpha()
@@ -77,14 +79,14 @@ def _looks_like_a_model(words: str) -> bool:
 
 def _resolve(text: str, span: NameSpan) -> Mention | None:
     outcomes = {end: _outcome(text[span.start : end]) for end in span.ends}
-    found = next((end for end in span.ends if outcomes[end][0] is not None), None)
-    if found is None and not span.is_certain:
+    resolved_end = next((end for end in span.ends if outcomes[end][0] is not None), None)
+    if resolved_end is None and not span.is_certain:
         return None
-    end = span.ends[0] if found is None else found
+    end = span.ends[0] if resolved_end is None else resolved_end
     words, (entry, error) = text[span.start : end], outcomes[end]
     if entry is None:
         return Mention(span.start, end, words, error=error)
-    # Whose checkpoint it is: the organisation stands before the family's name, where a span begins.
+    # The publisher: an organisation stands before the family's name, where a span begins.
     is_family_of_organisation = _ORGANISATION.match(words) is not None  # "meta-llama/Llama-3.1-8B"
     before = _BEGINS_ORGANISATION if is_family_of_organisation else _PUBLISHER
     publisher = before.search(text[max(0, span.start - 40) : span.start])
@@ -98,18 +100,18 @@ def _resolve(text: str, span: NameSpan) -> Mention | None:
 
 
 def _outcome_now(words: str) -> tuple[ModelEntry | None, str | None]:
-    """What the words stand for, or why for nothing."""
+    """What the words stand for, or why they are unknown."""
     try:
         return find_model(words), None
     except InputError as error:
         return None, str(error)
 
 
-# Of words that name no organisation, and so no repository that may come to be there.
+# Cached for words without an organisation only: a repository may still be downloaded.
 _outcome = lru_cache(maxsize=1024)(_outcome_now)
 
 
-# Families that are words of English too: a mention only where they resolve to an entry, or surely are a name.
+# Families that are English words too: a mention only if they resolve to an entry, or are surely a name.
 _WORD_FAMILIES = frozenset(
     [
         "phi",
@@ -165,14 +167,14 @@ _ACTIVE_FOLLOWS = re.compile(r"[ \t-]{0,2}activ", re.IGNORECASE)
 # Dates that stand apart: "Mistral Large 2407", "DeepSeek V3 0324". Nobody counts from a zero.
 _DATE = re.compile(r"2[3-6](?:0[1-9]|1[0-2])|0[1-9][0-3]\d")
 _RELEASE = re.compile(r"[vrk]\d[\d.]*|\d+\.\d+")
-# A bare number before these counts something and is no version ("llama 8 H100").
+# A bare number before these is a count, no version ("llama 8 H100").
 _COUNTED = re.compile(
     r"[ \t]{0,2}(?:[x×*]|张|台|块|卡|个|路|并发|用户|请求|(?:gpu|card|node|user|request|replica|instance|cop(?:y|ie)|"
     r"server|host|machine|box(?:e)?|client|stream|session|people|token|chip|thread|worker|engineer|developer|agent|chat|"
     r"call)s?\b|concurren|simultan|parallel|[tr]ps\b|qps\b|[mk]?s\b|sec|min|[gt]i?b\b|%|[a-z]{1,3}\d{2,3})",
     re.IGNORECASE,
 )
-# A variant's word before these qualifies them and is no part of a name ("gemma 3 27b large batch").
+# A variant's word before these qualifies them and belongs to no name ("gemma 3 27b large batch").
 _QUALIFIED = re.compile(
     r"[ \t-]{1,2}(?:batch|context|prompt|input|output|cluster|gpu|card|node|server|machine|box|load|traffic|request|"
     r"document|file|window|budget|team|number|amount|scale|deployment|fleet|instance|memory|latency|cache|model)",
@@ -193,66 +195,66 @@ class NameSpan(Struct, frozen=True):
 def spans_in(text: str) -> Iterator[NameSpan]:
     """Stretches of `text` that look like model names, left to right, not overlapping.
 
-    `ends` are the ends to try in order: trailing words and counts that stand apart may belong to the sentence instead.
+    `ends` are the ends to try in order: trailing words and counts that stand apart may belong to the sentence.
     """
-    found = list(tokens_of(text))
+    tokens = list(tokens_of(text))
     index = taken = 0
-    while index < len(found):
-        token = found[index]
+    while index < len(tokens):
+        token = tokens[index]
         if token.kind != "family" and token.text not in _WORD_FAMILIES:
             index += 1
             continue
-        last = _last(text, found, index)
+        last = _last(text, tokens, index)
         if _NOT_A_MODEL.match(text, token.end) and last == index:
             index += 1
             continue
-        start = _start(text, found, index, last)
+        start = _start(text, tokens, index, last)
         if start < taken:
             start = token.start
-        taken = found[last].end
-        is_certain = token.kind == "family" or _is_surely_a_name(found[index : last + 1])
-        yield NameSpan(start, tuple(_ends(text, found, index, last)), is_certain)
+        taken = tokens[last].end
+        is_certain = token.kind == "family" or _is_surely_a_name(tokens[index : last + 1])
+        yield NameSpan(start, tuple(_ends(text, tokens, index, last)), is_certain)
         index = last + 1
 
 
 def _is_surely_a_name(tokens: list[NameToken]) -> bool:
-    """Whether no sentence says so: a size stands behind the word ("yi 34b"), or a version ("Phi-3.5", no "step 2")."""
+    """Whether the word is surely a name: it has a size ("yi 34b") or a version ("Phi-3.5", unlike "step 2")."""
     has_version = (
         len(tokens) > 1 and tokens[1].kind == "version" and (tokens[0].text != "step" or "." in tokens[1].text)
     )
     return has_version or any(token.kind == "size" for token in tokens)
 
 
-def _last(text: str, found: list[NameToken], first: int) -> int:
-    """Index of the last token that continues the name which begins at `first`."""
+def _last(text: str, tokens: list[NameToken], first: int) -> int:
+    """Index of the last token that continues the name beginning at `first`."""
     seen: set[TokenKind] = set()
     last = first
-    while last + 1 < len(found) and last - first < _MAX_TOKENS:
-        token = found[last + 1]
-        gap = text[found[last].end : token.start]
+    while last + 1 < len(tokens) and last - first < _MAX_TOKENS:
+        token = tokens[last + 1]
+        gap = text[tokens[last].end : token.start]
         is_joined = gap in ("", "-", "_", "/") or (gap == "." and named_format(token.text) is not None)
         is_counted = not is_joined and token.text.isdigit() and _COUNTED.match(text, token.end)
         if _CARD.match(text, token.start):  # "Qwen3-32B H200": the H of Granite 4.0 H begins a card's name here
             break
         if (
             (is_joined or _GAP.fullmatch(gap))
-            and _continues(token, found[last], seen, is_joined=is_joined)
+            and _continues(token, tokens[last], seen, is_joined=is_joined)
             and not is_counted
         ):
             last += 1
-        elif (bridged := _bridged(text, found, last, seen)) is not None:
+        elif (bridged := _bridged(text, tokens, last, seen)) is not None:
             last = bridged
         else:
             break
-        seen.add(found[last].kind)
+        seen.add(tokens[last].kind)
     return last
 
 
-def _bridged(text: str, found: list[NameToken], last: int, seen: set[TokenKind]) -> int | None:
-    """Index of the size or release that belongs to the name although words or a bracket stand in between."""
-    for index in range(last + 1, min(len(found), last + 1 + _BRIDGED_TOKENS)):
-        token = found[index]
-        gap = text[found[last].end : token.start]
+def _bridged(text: str, tokens: list[NameToken], last: int, seen: set[TokenKind]) -> int | None:
+    """Index of the size or release that belongs to the name across words or a bracket; `None` if none does."""
+    for index in range(last + 1, min(len(tokens), last + 1 + _BRIDGED_TOKENS)):
+        token = tokens[index]
+        gap = text[tokens[last].end : token.start]
         if not _BRIDGE.fullmatch(gap):
             continue
         is_size = token.kind == "size" and "size" not in seen and not _ACTIVE_FOLLOWS.match(text, token.end)
@@ -277,42 +279,46 @@ def _continues(token: NameToken, previous: NameToken, seen: set[TokenKind], *, i
     return (is_joined and token.text not in _CONNECTORS) or token.text in _VARIANTS
 
 
-def _start(text: str, found: list[NameToken], first: int, last: int) -> int:
+def _start(text: str, tokens: list[NameToken], first: int, last: int) -> int:
     """Where the name begins: a size may stand in front ("70B Llama 3.1"), a release too ("R1 from DeepSeek")."""
-    if (distilled := _distilled(text, found, first)) is not None:
+    if (distilled := _distilled(text, tokens, first)) is not None:
         return distilled
-    kinds = {token.kind for token in found[first : last + 1]}
+    kinds = {token.kind for token in tokens[first : last + 1]}
     has_size = "size" in kinds
-    before = _BEFORE.search(text, max(0, found[first].start - 50), found[first].start)
+    before = _BEFORE.search(text, max(0, tokens[first].start - 50), tokens[first].start)
     if before is not None and ("size" if before["token"][-1] in "bB" else "version") not in kinds:
         return before.start()
-    if first > 0 and not has_size and found[first - 1].kind == "size":
-        gap = text[found[first - 1].end : found[first].start]
+    if first > 0 and not has_size and tokens[first - 1].kind == "size":
+        gap = text[tokens[first - 1].end : tokens[first].start]
         if _GAP.fullmatch(gap) and "-" not in gap:
-            return found[first - 1].start
-    return found[first].start
+            return tokens[first - 1].start
+    return tokens[first].start
 
 
-def _distilled(text: str, found: list[NameToken], first: int) -> int | None:
-    """Where a name begins whose family is what was distilled into ("R1 distill qwen 32b")."""
+def _distilled(text: str, tokens: list[NameToken], first: int) -> int | None:
+    """Where a name begins that states the distilled release before its family ("R1 distill qwen 32b")."""
     start = first
-    while start > 0 and _GAP.fullmatch(text[found[start - 1].end : found[start].start] or " "):
-        if found[start - 1].text != "distill" and (start == first or found[start - 1].text not in _DISTILLED):
+    while start > 0 and _GAP.fullmatch(text[tokens[start - 1].end : tokens[start].start] or " "):
+        if tokens[start - 1].text != "distill" and (start == first or tokens[start - 1].text not in _DISTILLED):
             break
         start -= 1
-    return found[start].start if start < first and any(one.text in _DISTILLED for one in found[start:first]) else None
+    return (
+        tokens[start].start
+        if start < first and any(token.text in _DISTILLED for token in tokens[start:first])
+        else None
+    )
 
 
-def _ends(text: str, found: list[NameToken], first: int, last: int) -> Iterator[int]:
-    """The longest reading, then without trailing tokens that stand apart and may be words or counts of the sentence."""
-    yield found[last].end
+def _ends(text: str, tokens: list[NameToken], first: int, last: int) -> Iterator[int]:
+    """The end of the longest reading, then ends without trailing tokens that may be words or counts of the sentence."""
+    yield tokens[last].end
     while last > first:
-        token = found[last]
-        apart = any(character.isspace() for character in text[found[last - 1].end : token.start])
-        # Without a number of one or two digits ("Mistral Large 3"), or a variant, the name is another model's.
+        token = tokens[last]
+        apart = any(character.isspace() for character in text[tokens[last - 1].end : token.start])
+        # Without a number of one or two digits ("Mistral Large 3") or a variant, the name means another model.
         is_count = token.text.isdigit() and len(token.text) > _MOST_VERSION_DIGITS
-        is_said = token.text not in _VARIANTS or _QUALIFIED.match(text, token.end) is not None
-        if not apart or not ((token.kind in ("word", "ignored") and is_said) or is_count):
+        may_be_words = token.text not in _VARIANTS or _QUALIFIED.match(text, token.end) is not None
+        if not apart or not ((token.kind in ("word", "ignored") and may_be_words) or is_count):
             return
         last -= 1
-        yield found[last].end
+        yield tokens[last].end

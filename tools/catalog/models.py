@@ -9,13 +9,13 @@ instruct, chat, hf, it, fp8, awq, date stamps such as 2507, the organisation. Th
    context length or, where the name states a size, a version;
 4. the one entry whose own count of parameters is the written size, where its name states no total ("DeepSeek-V3 671B").
 
-A name with a suffix of tuning is the checkpoint so tuned, where its config is known to differ (`variants` of an entry).
-An alias with an organisation is a repository of its own, made of the entry's weights, and stays what is served; so does
-a release of another date than the entry's.
+A name with a suffix of tuning is the checkpoint so tuned, if its config is known to differ (`variants` of an entry).
+An alias with an organisation is a repository of its own with the entry's weights, and stays what is served; so does a
+release of another date than the entry's.
 
-Of several, those that share the most ignored suffixes with the name stay, then the newest version ("llama 70b" leaves
-the version out and means the newest), then the first of the catalogue. A size or a variant is never guessed: where the
-candidates differ in one, or nothing but a longer name fits, the name is refused with the candidates.
+Of several entries, those that share the most ignored suffixes with the name stay, then the newest version ("llama
+70b" leaves the version out and means the newest), then the first of the catalogue. A size or a variant is never
+guessed: if the candidates differ in one, or only a longer name fits, the name is refused with the candidates.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _BEGINNING = 4  # letters
 
 
 class _Known(Struct, frozen=True):
-    """One name (or alias) of one entry, cut into tokens, and the repository that it stands for."""
+    """One name (or alias) of one entry, cut into tokens, and the repository that it means."""
 
     entry: ModelEntry
     name: ParsedName
@@ -75,34 +75,39 @@ def all_models() -> tuple[ModelEntry, ...]:
     rows: list[dict[str, Any]] = shipped(__name__, "models.json")["models"]
     for row in rows:
         row["aliases"] = tuple(row.get("aliases", ()))
-        row["variants"] = tuple(Variant(**one) for one in row.get("variants", ()))
+        row["variants"] = tuple(Variant(**variant) for variant in row.get("variants", ()))
     return tuple(ModelEntry(**row) for row in rows)
 
 
 @cache
 def _known_names() -> tuple[_Known, ...]:
-    found: list[_Known] = []
+    names: list[_Known] = []
     for entry in all_models():
-        own = _Known(entry, parse_name(entry.short_name), entry.short_name, is_alias=False, repository=entry.name)
-        found.append(own)
+        entry_name = _Known(
+            entry, parse_name(entry.short_name), entry.short_name, is_alias=False, repository=entry.name
+        )
+        names.append(entry_name)
         aliases = {alias: parse_name(alias) for alias in entry.aliases}
-        others = {alias: name for alias, name in aliases.items() if "/" in alias}
+        repositories = {alias: name for alias, name in aliases.items() if "/" in alias}
         for alias, name in aliases.items():
             # "R1-Distill-Qwen-32B" is short for what its publisher calls "DeepSeek-R1-Distill-Qwen-32B".
-            longer = () if name.core <= own.name.core else (one for one in others if name.core <= others[one].core)
+            longer = (
+                ()
+                if name.core <= entry_name.name.core
+                else (repository for repository in repositories if name.core <= repositories[repository].core)
+            )
             repository = alias if "/" in alias else next(iter(longer), entry.name)
-            found.append(_Known(entry, name, alias.rpartition("/")[2], is_alias=True, repository=repository))
-    return tuple(found)
+            names.append(_Known(entry, name, alias.rpartition("/")[2], is_alias=True, repository=repository))
+    return tuple(names)
 
 
 def find_model(name: str) -> ModelEntry:
     """The catalogue entry that `name` stands for, by the rule above, as the checkpoint that its suffix names.
 
-    "Qwen3-4B-FP8" is the Qwen3-4B of the catalogue with the weights of that checkpoint (`checkpoints.py`). Of an id of
-    the Hugging Face Hub (`org/name`) of which the catalogue does not know all, the config itself is read where it can
-    be (`hub_cache.py`). Raises UnknownNameError: there is none; it carries the nearest known names; InputError: the
-    name leaves open which of several sizes or variants is meant; ServiceError: the model was to be fetched, and that
-    failed.
+    "Qwen3-4B-FP8" is the Qwen3-4B of the catalogue with the weights of that checkpoint (`checkpoints.py`). For an id
+    of the Hugging Face Hub (`org/name`) that the catalogue does not know in full, the config itself is read if it is
+    available (`hub_cache.py`). Raises UnknownNameError: no such model; it carries the nearest known names; InputError:
+    the name leaves open which of several sizes or variants is meant; ServiceError: fetching the model failed.
     """
     if not name.strip() or len(name) > _MAX_NAME:
         raise InputError(f"a model name must have 1 to {_MAX_NAME} characters")
@@ -117,25 +122,25 @@ def _found(name: str) -> ModelEntry:
 
 
 def _names_of(entry: ModelEntry) -> list[_Known]:
-    """The names of an entry, or of the one that a checkpoint is made of."""
+    """The names of an entry, or of the entry that a checkpoint derives from."""
     return [known for known in _known_names() if known.entry.name in (entry.name, entry.base)]
 
 
 def _find_repository(name: str) -> ModelEntry:
-    """The catalogue's own entry, else the config itself, else what the catalogue knows of such a checkpoint."""
-    found = refused = None
+    """The catalogue's own entry, else the config itself, else the catalogue's entry for such a checkpoint."""
+    entry = refused = None
     try:
-        found = _found(name)
+        entry = _found(name)
     except InputError as error:
         refused = error
-    if found is not None and found.base is None:
-        return found
-    is_sure = found is not None and found.unknown is None
+    if entry is not None and entry.base is None:
+        return entry
+    is_sure = entry is not None and entry.unknown is None
     config = cached_config(name) if is_sure else hub_config(name)
     if config is not None:
         return replace(_from_config(config, name, f"config of {name} in the Hugging Face cache"), name=name)
-    if found is not None:
-        return found
+    if entry is not None:
+        return entry
     if isinstance(refused, UnknownNameError):
         raise UnknownRepositoryError(name, refused.nearest)
     raise refused or UnknownRepositoryError(name, ())
@@ -158,7 +163,7 @@ def _find(name: str) -> ModelEntry:
         raise UnknownNameError("model", name.strip(), nearest_models(name))
     fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind(*_OMISSIBLE)]
     if not fitting and written.of_kind("size") and len({known.entry.name for known in longer}) == 1:
-        # "DeepSeek R1 distill 70b": of that size there is one, which another family is named in.
+        # "DeepSeek R1 distill 70b": one entry has that size, and its name has another family too.
         fitting = [known for known in longer if known.name.core - written.core <= known.name.of_kind("family")]
     if not fitting or len({_left_open(written, known.name) for known in fitting}) > 1 or _is_bare(written, fitting):
         raise InputError(
@@ -171,18 +176,18 @@ def _find(name: str) -> ModelEntry:
 def _by_total(written: ParsedName) -> ModelEntry | None:
     """The one entry whose own count of parameters is the written size ("DeepSeek-V3 671B"), if its name states none."""
     sizes = written.of_kind("size")
-    rest = written.core - sizes
+    core = written.core - sizes
     if len(sizes) != 1 or not written.of_kind("family", "word"):
         return None
     parameters = parameters_of(*sizes)
     fitting = [
         known
         for known in _known_names()
-        if rest <= known.name.core
+        if core <= known.name.core
         and not (known.name.of_kind("size") and not _is_mixture(known.name))
         and abs((known.entry.total_params or 0) - parameters) <= _SAME_SIZE * parameters
     ]
-    exact = [known for known in fitting if known.name.core == rest]
+    exact = [known for known in fitting if known.name.core == core]
     if exact:
         return _best(exact, written)
     entries = {known.entry.name: known.entry for known in fitting}
@@ -195,12 +200,12 @@ def _is_mixture(name: ParsedName) -> bool:
 
 
 def _left_open(written: ParsedName, known: ParsedName) -> frozenset[str]:
-    """What `known` has beyond `written`: candidates that differ in it are ambiguous.
+    """The tokens of `known` beyond `written`: candidates that differ in them are ambiguous.
 
-    A context never tells two apart, nor does a version where the size is written (the newest is meant).
+    A context never distinguishes two, nor does a version where the size is written (the newest is meant).
     """
-    told_apart = known.core - written.core - known.of_kind("context")
-    return told_apart - known.of_kind("version") if written.of_kind("size") else told_apart
+    differing = known.core - written.core - known.of_kind("context")
+    return differing - known.of_kind("version") if written.of_kind("size") else differing
 
 
 def _is_bare(written: ParsedName, fitting: list[_Known]) -> bool:
@@ -209,17 +214,19 @@ def _is_bare(written: ParsedName, fitting: list[_Known]) -> bool:
 
 
 def _shown(candidates: list[_Known]) -> str:
-    own = [known for known in candidates if not known.is_alias]
-    # Aliases beside them are those that begin alike: "Hermes-4-Llama-3.1-70B" is hardly meant by "Llama 4".
-    begins = {known.text.lower()[:_BEGINNING] for known in own}
-    alike = [known for known in candidates if known.is_alias and (not own or known.text.lower()[:_BEGINNING] in begins)]
-    by_entry = {known.entry.name: known.text for known in (*alike, *own)}
+    by_name = [known for known in candidates if not known.is_alias]
+    # Only aliases that begin like a name are listed: "Hermes-4-Llama-3.1-70B" is hardly meant by "Llama 4".
+    begins = {known.text.lower()[:_BEGINNING] for known in by_name}
+    alike = [
+        known for known in candidates if known.is_alias and (not by_name or known.text.lower()[:_BEGINNING] in begins)
+    ]
+    by_entry = {known.entry.name: known.text for known in (*alike, *by_name)}
     shown = [by_entry[name] for name in dict.fromkeys(known.entry.name for known in candidates) if name in by_entry]
     return ", ".join(shown[:8]) + (", …" if len(shown) > 8 else "")
 
 
 def _best(candidates: list[_Known], written: ParsedName) -> ModelEntry:
-    """The one that shares the most ignored suffixes, then the newest, then an own name before an alias, the first."""
+    """The entry that shares the most ignored suffixes, then the newest, then by name before alias, then the first."""
 
     def rank(known: _Known) -> tuple[int, tuple[tuple[int, ...], ...], bool]:
         shared = len(known.name.ignored & written.ignored)
@@ -229,36 +236,36 @@ def _best(candidates: list[_Known], written: ParsedName) -> ModelEntry:
 
 
 def is_name_of(written: str, entry: ModelEntry) -> bool:
-    """Whether `written` names the entry and no other: nothing was mended, and what was left out tells none apart."""
+    """Whether `written` names this entry alone: nothing was corrected, and what it leaves out is not ambiguous."""
     name = parse_name(written)
-    own = _names_of(entry)
+    entry_names = _names_of(entry)
     if entry.confidence == OWN or has_slip(written):
         return entry.confidence == OWN
-    if _is_of_other_date(name, own):
+    if _is_of_other_date(name, entry_names):
         return False
-    if any(known.name.core == name.core for known in own):
+    if any(known.name.core == name.core for known in entry_names):
         return True
-    others = [known for known in _known_names() if name.core <= known.name.core and known not in own]
-    return not others and any(name.core - name.of_kind("size") <= known.name.core for known in own)
+    other_names = [known for known in _known_names() if name.core <= known.name.core and known not in entry_names]
+    return not other_names and any(name.core - name.of_kind("size") <= known.name.core for known in entry_names)
 
 
-def _is_of_other_date(name: ParsedName, own: list[_Known]) -> bool:
-    """Whether a name dates a release ("2411", "0528") that none of the `own` names of an entry has."""
-    return bool(name.dates - frozenset(date for known in own for date in known.name.dates))
+def _is_of_other_date(name: ParsedName, entry_names: list[_Known]) -> bool:
+    """Whether a name dates a release ("2411", "0528") that none of the entry's names has."""
+    return bool(name.dates - frozenset(date for known in entry_names for date in known.name.dates))
 
 
 def read_as(written: str, entry: ModelEntry) -> str:
-    """The note that a name stands for an entry whose name it is not (`is_name_of`)."""
-    own = _names_of(entry)
-    if entry.base is not None and _is_of_other_date(parse_name(written), own):
+    """The note that a name is read as an entry with another name (`is_name_of`)."""
+    entry_names = _names_of(entry)
+    if entry.base is not None and _is_of_other_date(parse_name(written), entry_names):
         return f"{written!r} is planned with the layers of {entry.base.rpartition('/')[2]}, the release that is known"
     return f"{written!r} read as {entry.short_name}"
 
 
 def same_architecture(written: str, entry: ModelEntry) -> str | None:
-    """The note that `written` names another model of a known entry's architecture; `None` where it names the entry."""
+    """The note that `written` names another model with a known entry's architecture; `None` if it names the entry."""
     core = parse_name(written).core
-    known = next((one for one in _names_of(entry) if one.name.core == core), None)
+    known = next((entry_name for entry_name in _names_of(entry) if entry_name.name.core == core), None)
     if known is None or not known.is_alias or core <= parse_name(known.entry.short_name).core:
         return None
     return f"{written!r} has the architecture of {known.entry.short_name}"

@@ -1,7 +1,7 @@
 """Model names as people write them, cut into tokens: families, versions, sizes, variants, and what changes nothing.
 
-It only cuts, compares and finds; what a name stands for is decided by `models.py`. Every pattern is bounded and free of
-nested repetition, so that hostile text is read in linear time.
+It only cuts and compares; `models.py` decides what a name stands for. Every pattern is bounded and free of nested
+repetition, so that hostile text is read in linear time.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from .dtypes import DType
 
 TokenKind = Literal["family", "size", "active", "experts", "version", "context", "date", "ignored", "word"]
 
-# A longer text is no name: it is not remembered.
+# A longer text is no name and is not cached.
 _LONGEST_KEPT = 200
 # Families whose name alone marks a model in running text, in every spelling; Chinese ones with their Latin name.
 _FAMILY_WORDS = (
@@ -25,18 +25,18 @@ _FAMILY_WORDS = (
     "gpt[-_ ]?oss|chatglm|code[-_ ]?llama|tiny[-_ ]?llama|l{1,3}ama|qwen|qwq|gemma|gemini|claude|olmoe?|mimo|ernie|"
     "hunyuan|internlm|internvl|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|pixtral|jamba|exaone|smollm|"
     "apertus|wizardlm|openthinker|minicpm|longcat|aya[-_ ]?expanse|seed[-_ ]?oss|dots[-_.]?llm|"
-    # "Command A" is one, "the command a user runs" is none.
+    # "Command A" is a name, "the command a user runs" is not.
     r"(?-i:Command A)(?!\d)|command[-_]a|command a(?=[-_ ]?(?:\d{3}b|03|plus|vision|reasoning))|"
     "通义千问|千问|混元|文心一言|文心|深度求索"
 )
-# Read, but said back: no family spells itself so.
+# Misspellings that are read, with a note: no family spells itself so.
 _SLIPS = {"ds": "deepseek", "lama": "llama", "lllama": "llama"}
 _LATIN = {
     "通义千问": "qwen", "千问": "qwen", "混元": "hunyuan", "文心一言": "ernie", "文心": "ernie", "深度求索": "deepseek",
     **_SLIPS,
 }  # fmt: skip
 
-# What a name may carry without naming another architecture: tuning, format, host, organisation.
+# What a name may contain without naming another architecture: tuning, format, host, organisation.
 _FORMATS: dict[str, DType] = {
     "bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "w8a8": "int8", "int8": "int8", "int4": "int4", "w4a16": "int4",
     "awq": "int4", "gptq": "int4", "4bit": "int4", "8bit": "int8", "q4": "int4", "q8": "int8",
@@ -86,7 +86,7 @@ _KINDS: tuple[tuple[TokenKind, re.Pattern[str]], ...] = (
 
 
 class NameToken(Struct, frozen=True):
-    """One token of a name, in lower case, and where it stands in the text that it was cut from."""
+    """One token of a name, in lower case, and its place in the text."""
 
     text: str
     kind: TokenKind
@@ -160,11 +160,11 @@ def parse_name(name: str) -> ParsedName:
 
 @lru_cache(maxsize=4096)
 def _parsed(name: str) -> ParsedName:
-    found = list(tokens_of(name.strip().rsplit("/", 1)[-1]))
-    core = frozenset(token.text for token in found if token.kind not in ("ignored", "date"))
-    rest = frozenset(token.text for token in found) - core
+    tokens = list(tokens_of(name.strip().rsplit("/", 1)[-1]))
+    core = frozenset(token.text for token in tokens if token.kind not in ("ignored", "date"))
+    ignored = frozenset(token.text for token in tokens) - core
     return ParsedName(
-        core or rest, rest if core else frozenset(), frozenset((token.text, token.kind) for token in found)
+        core or ignored, ignored if core else frozenset(), frozenset((token.text, token.kind) for token in tokens)
     )
 
 
@@ -174,10 +174,10 @@ def version_key(tokens: frozenset[str]) -> tuple[tuple[int, ...], ...]:
 
 
 def named_format(name: str) -> DType | None:
-    """The number format that a name's suffix states (`-FP8`, `-AWQ`), or `None`. A width says more than a method."""
-    found = [token.text for token in tokens_of(name) if token.text in _FORMATS]
-    found.sort(key=lambda text: text in _METHODS)
-    return _FORMATS[found[0]] if found else None
+    """The number format that a name's suffix states (`-FP8`, `-AWQ`), or `None`. A width outranks a method."""
+    formats = [token.text for token in tokens_of(name) if token.text in _FORMATS]
+    formats.sort(key=lambda text: text in _METHODS)
+    return _FORMATS[formats[0]] if formats else None
 
 
 def format_tokens(name: str) -> frozenset[str]:
@@ -186,13 +186,13 @@ def format_tokens(name: str) -> frozenset[str]:
 
 
 def without_format(name: str) -> str:
-    """A name up to what it says of the format of its weights ("Llama-3.1-8B-Instruct" of "…-Instruct-FP8-dynamic")."""
+    """A name up to the format of its weights ("Llama-3.1-8B-Instruct" of "…-Instruct-FP8-dynamic")."""
     ends = (token.start for token in tokens_of(name) if token.text in _FORMATS or token.text in _SCALES)
     return name[: min(ends, default=len(name))].rstrip("-_ ")
 
 
 def has_slip(name: str) -> bool:
-    """Whether a family is named in a way that it is not spelled ("Lama-3.1-70B")."""
+    """Whether a family is misspelt ("Lama-3.1-70B")."""
     return any(name[token.start : token.end].lower() in _SLIPS for token in tokens_of(name))
 
 

@@ -39,10 +39,10 @@ def weight_dtypes(architecture: Architecture, weights: DType) -> WeightDTypes:
     return WeightDTypes(attention=linear, linear=linear, expert=weights, vocabulary=base, router=base, norm=base)
 
 
-def _all_matmuls(weights: DType, rest: DType) -> WeightDTypes:
-    return WeightDTypes(attention=weights, linear=weights, expert=weights, vocabulary=rest, router=rest, norm=rest)
+def _all_matmuls(weights: DType, wide: DType) -> WeightDTypes:
+    return WeightDTypes(attention=weights, linear=weights, expert=weights, vocabulary=wide, router=wide, norm=wide)
 
 
 def is_native(native: DType, weights: DType) -> bool:
-    """Whether weights that are stored in `native` are in `weights`; bare fp4 means whichever 4-bit float."""
+    """Whether weights stored in `native` have the format `weights`; bare fp4 means whichever 4-bit float."""
     return native == weights or (weights == "fp4" and native in _FOUR_BIT_FLOATS)

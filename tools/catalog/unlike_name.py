@@ -1,6 +1,6 @@
-"""What a model's config has otherwise than the checkpoint of the catalogue that its name is of.
+"""How a model's config differs from the catalogue's checkpoint of the same name.
 
-The config counts: a document says with it what it plans for. Who serves the name serves the checkpoint's, though.
+The document's config counts, since it is what is planned for; but an engine given the name serves the checkpoint.
 """
 
 from __future__ import annotations
@@ -15,10 +15,12 @@ from .models import all_models
 
 
 def _of_attention(get: Callable[[AttentionSpec], int]) -> Callable[[Architecture], int]:
-    return lambda model: max((get(one.attention) for one in model.layer_kinds if one.attention is not None), default=0)
+    return lambda model: max(
+        (get(layer.attention) for layer in model.layer_kinds if layer.attention is not None), default=0
+    )
 
 
-# The dimensions that decide how a model splits and what it takes; the greatest where layers differ.
+# The dimensions that decide how a model splits and what it costs; the greatest where layers differ.
 _FIGURES: Mapping[str, Callable[[Architecture], int]] = {
     "layers": lambda model: model.num_layers,
     "hidden size": lambda model: model.hidden_size,
@@ -26,29 +28,35 @@ _FIGURES: Mapping[str, Callable[[Architecture], int]] = {
     "query heads": _of_attention(lambda spec: spec.query_heads),
     "KV heads": _of_attention(lambda spec: spec.kv_heads),
     "head dimension": _of_attention(lambda spec: spec.qk_head_dim),
-    "FFN width": lambda model: max((one.ffn.width for one in model.layer_kinds if one.ffn is not None), default=0),
+    "FFN width": lambda model: max(
+        (layer.ffn.width for layer in model.layer_kinds if layer.ffn is not None), default=0
+    ),
     "experts": lambda model: model.num_experts,
-    "experts of a token": lambda model: max((one.moe.top_k for one in model.layer_kinds if one.moe), default=0),
-    "expert width": lambda model: max((one.moe.width for one in model.layer_kinds if one.moe), default=0),
+    "experts of a token": lambda model: max((layer.moe.top_k for layer in model.layer_kinds if layer.moe), default=0),
+    "expert width": lambda model: max((layer.moe.width for layer in model.layer_kinds if layer.moe), default=0),
 }
 
 
 @cache
 def _entries() -> Mapping[str, ModelEntry]:
-    whole = ((name, entry) for entry in all_models() for name in (entry.name, *entry.aliases) if "/" in name)
-    return {name.lower(): entry for name, entry in whole}
+    by_name = ((name, entry) for entry in all_models() for name in (entry.name, *entry.aliases) if "/" in name)
+    return {name.lower(): entry for name, entry in by_name}
 
 
-def unlike_name(model: Mapping[str, object], own: Architecture | None) -> tuple[str, ...]:
-    """How a document's `model`, of `own` architecture, differs from the catalogue's checkpoint of that very name."""
+def unlike_name(model: Mapping[str, object], architecture: Architecture | None) -> tuple[str, ...]:
+    """How a document's `model`, of this `architecture`, differs from the catalogue's checkpoint of that very name."""
     name = model.get("name")
     entry = _entries().get(name.lower()) if isinstance(name, str) else None
-    if own is None or entry is None or entry.config == model.get("config"):
+    if architecture is None or entry is None or entry.config == model.get("config"):
         return ()
     known = entry.architecture()
-    found = [
-        f"{title} {get(own):,} instead of {get(known):,}" for title, get in _FIGURES.items() if get(own) != get(known)
+    differences = [
+        f"{title} {get(architecture):,} instead of {get(known):,}"
+        for title, get in _FIGURES.items()
+        if get(architecture) != get(known)
     ]
-    if not found:
+    if not differences:
         return ()
-    return (f"{name} has other dimensions in the catalogue than in this config, which counts: {', '.join(found)}",)
+    return (
+        f"{name} has other dimensions in the catalogue than in this config, which counts: {', '.join(differences)}",
+    )

@@ -78,12 +78,12 @@ class CompressedAttention(AttentionSpec, frozen=True, kw_only=True):
         )
 
     def attends(self, new_tokens: int, context: int) -> Attended:
-        every = causal_pairs(new_tokens, context)
+        pairs = causal_pairs(new_tokens, context)
         # Entries for each token; the window is seen uncompressed.
         rate = self.cache_elements_per_token / self.qk_head_dim
         near = window_pairs(new_tokens, context, max(1, self.state_elements // self.qk_head_dim))
-        kept = window_pairs(new_tokens, context, max(1, round(self.index_topk / rate))) if self.index_topk else every
-        return Attended(near + kept * rate, float(context + new_tokens), every * rate if self.index_heads else 0.0)
+        best = window_pairs(new_tokens, context, max(1, round(self.index_topk / rate))) if self.index_topk else pairs
+        return Attended(near + best * rate, float(context + new_tokens), pairs * rate if self.index_heads else 0.0)
 
 
 def _rate(fields: ConfigFields, name: str) -> int:

@@ -22,7 +22,7 @@ class Heads(Struct, frozen=True):
 class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
     """Attention of query heads that share KV heads; the kinds differ in what a token sees."""
 
-    # What configs say of layers that see all tokens holds for it.
+    # Whether the config's fields for layers that see all tokens (`global_…`) apply.
     is_global: ClassVar[bool] = False
 
     @classmethod
@@ -59,12 +59,12 @@ class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
 
     @classmethod
     def window(cls, context: AttentionContext) -> int | None:
-        """The cached tokens that such a layer keeps at most; `None`: all."""
+        """The most tokens that such a layer caches; `None`: all."""
         return None
 
     @classmethod
     def heads(cls, context: AttentionContext, shared: Heads) -> Heads:
-        """The heads of such a layer, from those that the config states for all layers: its global ones."""
+        """The heads of such a layer; `shared` are those that the config states for all layers."""
         fields = context.fields
         kv = fields.optional_size("num_global_key_value_heads") or shared.kv
         width = fields.optional_size("global_head_dim")
@@ -91,14 +91,14 @@ class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
     @classmethod
     def _extras(cls, context: AttentionContext, heads: Heads) -> list[WeightTensor]:
         traits = context.profile.traits
-        found: list[WeightTensor] = []
+        tensors: list[WeightTensor] = []
         if context.flag("attention_sinks"):
-            found.append(vector("sinks", heads.query, sharded=True))
+            tensors.append(vector("sinks", heads.query, sharded=True))
         if traits.get("head_gate"):
-            found.append(matrix("head_gate", context.hidden_size * heads.query))
+            tensors.append(matrix("head_gate", context.hidden_size * heads.query))
         if traits.get("short_convolutions"):
-            found += _short_convolutions(context, heads, cls.relative_reach(context))
-        return found
+            tensors += _short_convolutions(context, heads, cls.relative_reach(context))
+        return tensors
 
 
 def _biases(context: AttentionContext, query: int, key: int, value: int) -> list[WeightTensor]:
@@ -109,16 +109,16 @@ def _biases(context: AttentionContext, query: int, key: int, value: int) -> list
         bool(traits.get("attention_bias_covers_output") and has_bias) or everywhere or fields.flag("attention_out_bias")
     )
     output = fields.flag("o_bias", bool(traits.get("o_bias")) or covers_output or fields.flag("bias"))
-    found: list[WeightTensor] = []
+    biases: list[WeightTensor] = []
     if has_bias:
-        found += [
+        biases += [
             vector("q_bias", query, sharded=True),
             WeightTensor("k_bias", key, "kv_heads", "norm"),
             WeightTensor("v_bias", value, "kv_heads", "norm"),
         ]
     if output:
-        found.append(vector("o_bias", context.hidden_size))
-    return found
+        biases.append(vector("o_bias", context.hidden_size))
+    return biases
 
 
 def _qk_norms(context: AttentionContext, heads: Heads) -> list[WeightTensor]:

@@ -1,4 +1,4 @@
-"""Every kind of attention; a new one is its file and its place here."""
+"""Every kind of attention; a new kind is a file of its own and an entry here."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .mla import MultiHeadLatentAttention
 from .sliding import SlidingAttention
 from .spec import AttentionContext, AttentionSpec
 
-# The first that reads a layer has it: one that reads layers called full stands before `FullAttention`.
+# The first kind that reads a layer takes it: one that reads layers called full stands before `FullAttention`.
 KINDS: tuple[type[AttentionSpec], ...] = (
     LinearAttention,
     CompressedAttention,
@@ -24,7 +24,7 @@ KINDS: tuple[type[AttentionSpec], ...] = (
     ChunkedAttention,
 )
 
-# The words of a config's layer types → the layer type that a kind is read from.
+# Words of a config's layer types → the layer type that a kind is read from.
 LAYER_TYPES: Mapping[str, str] = {word: name for kind in KINDS for word, name in kind.layer_types.items()}
 _NAMED = {word: kind for kind in KINDS for word in (*kind.also_called, kind.kind)}
 
@@ -32,11 +32,14 @@ _NAMED = {word: kind for kind in KINDS for word in (*kind.also_called, kind.kind
 def read_attention(context: AttentionContext, layer_type: str, *, has_indexer: bool) -> AttentionSpec:
     """The attention of a layer of `layer_type`, one of the values of `LAYER_TYPES`.
 
-    Its matrices are classed as those of attention: some checkpoints keep them wide.
+    Its matrices get the tensor class of attention: some checkpoints keep them in 16 bits.
     """
     kind = next(kind for kind in KINDS if kind.reads(context, layer_type))
     spec = kind.read(context, layer_type, has_indexer=has_indexer)
-    tensors = (replace(one, tensor_class="attention") if one.tensor_class == "linear" else one for one in spec.tensors)
+    tensors = (
+        replace(tensor, tensor_class="attention") if tensor.tensor_class == "linear" else tensor
+        for tensor in spec.tensors
+    )
     return replace(spec, tensors=tuple(tensors))
 
 

@@ -59,11 +59,11 @@ class MultiHeadLatentAttention(AttentionSpec, frozen=True, kw_only=True):
         )
 
     def attends(self, new_tokens: int, context: int) -> Attended:
-        every, visible = causal_pairs(new_tokens, context), float(context + new_tokens)
+        all_pairs, visible = causal_pairs(new_tokens, context), float(context + new_tokens)
         if self.index_topk is None:
-            return Attended(every, visible)
+            return Attended(all_pairs, visible)
         read = min(visible, float(self.index_topk + 1)) if new_tokens == 1 else visible
-        scored = every if self.index_heads else 0.0
+        scored = all_pairs if self.index_heads else 0.0
         return Attended(window_pairs(new_tokens, context, self.index_topk), read, scored)
 
     def split_sizes(self) -> tuple[SplitSize, ...]:
@@ -71,7 +71,7 @@ class MultiHeadLatentAttention(AttentionSpec, frozen=True, kw_only=True):
 
 
 def _latent_query(width: int, rank: int | None, query_width: int) -> list[WeightTensor]:
-    """The query projection of MLA: through a low rank, or straight where there is none."""
+    """The query projection of MLA: through a low rank, or one matrix if `rank` is `None`."""
     if rank is None:
         return [matrix("q_proj", width * query_width)]
     return [

@@ -1,8 +1,8 @@
-"""An attention operator with its norm, whatever its kind: tensors, cache, heads, the pairs that it sees, and what
-configs say of it.
+"""An attention operator with its norm, whatever its kind: tensors, cache, heads, attended pairs, and the names that
+configs use.
 
 Each kind is a subclass in a file of its own, registered in `kinds.py`. It overrides what differs from plain causal
-attention and says of itself how a config names it and how one is read; nothing outside this package asks for a kind.
+attention and states how configs name it and how it is read; no code outside this package asks for a kind.
 """
 
 from __future__ import annotations
@@ -77,8 +77,8 @@ class AttentionSpec(Struct, frozen=True, kw_only=True):
     also_called: ClassVar[frozenset[str]] = frozenset()
     # Each token updates a constant state in place of attending to a cache.
     is_recurrent: ClassVar[bool] = False
-    # A measured kernel stands for the kind: one over all cached tokens, or those of its window. A kind that attends to
-    # other pairs has none, and what `attends` counts is timed by the roofline.
+    # A measured kernel times the kind: one over all cached tokens, or over a window. A kind that attends to other
+    # pairs has none; the roofline times what `attends` counts.
     has_kernel: ClassVar[bool] = True
 
     @classmethod
@@ -88,7 +88,7 @@ class AttentionSpec(Struct, frozen=True, kw_only=True):
 
     @classmethod
     def read(cls, context: AttentionContext, layer_type: str, *, has_indexer: bool) -> AttentionSpec:
-        """The operator of such a layer; `has_indexer`: it chooses what it attends to itself, where the model does."""
+        """The operator of such a layer; `has_indexer`: it selects tokens itself, where the model has an indexer."""
         raise NotImplementedError
 
     def attends(self, new_tokens: int, context: int) -> Attended:
@@ -104,17 +104,17 @@ class AttentionSpec(Struct, frozen=True, kw_only=True):
         return kv_element_bytes
 
     def split_sizes(self) -> tuple[SplitSize, ...]:
-        """What a degree of tensor parallelism has to divide."""
+        """Head counts that a degree of tensor parallelism has to divide."""
         return SplitSize("query heads", self.query_heads), SplitSize("KV heads", self.kv_heads, may_repeat=True)
 
     @property
     def has_sinks(self) -> bool:
-        """Whether each head has a logit that takes of the attention and stands for no token."""
+        """Whether each head has a sink: a logit that takes a part of the attention and belongs to no token."""
         return any(tensor.name == "sinks" for tensor in self.tensors)
 
     @property
     def copied_heads(self) -> int | None:
-        """The heads of which ranks beyond their number hold copies; `None` where tensor parallelism copies none."""
+        """The heads that further ranks hold copies of; `None` where tensor parallelism copies none."""
         return next((size.size for size in self.split_sizes() if size.may_repeat), None)
 
     @property
@@ -138,8 +138,8 @@ def chunk_pairs(new_tokens: int, context: int, chunk: int) -> float:
     """Pairs where a token sees only its own aligned chunk (Llama 4)."""
 
     def up_to(tokens: int) -> float:
-        whole, rest = divmod(tokens, chunk)
-        return whole * chunk * (chunk + 1) / 2 + rest * (rest + 1) / 2
+        chunks, remainder = divmod(tokens, chunk)
+        return chunks * chunk * (chunk + 1) / 2 + remainder * (remainder + 1) / 2
 
     return up_to(context + new_tokens) - up_to(context)
 
