@@ -1,8 +1,8 @@
-"""What a person has to know of servers that no plan says: flags that differ, GPUs that do not fit, refusals, weights
-that a checkpoint has not.
+"""What a person has to know of servers beyond the plan: flags that differ, GPUs that do not fit, refusals, weights that
+a checkpoint lacks.
 
-vLLM and SGLang compare it with the `quant_method` of the checkpoint's config and refuse one that differs
-(`ModelConfig._verify_quantization` of both), except where a method reads the files of another.
+vLLM and SGLang compare `--quantization` with the `quant_method` of the checkpoint's config and refuse one that differs
+(`ModelConfig._verify_quantization` of both), unless the method reads the files of another.
 """
 
 from __future__ import annotations
@@ -31,26 +31,28 @@ _DEGREES = (
     "tp", "pp", "dp", "ep", "attention_dp", "dp_attention", "expert_parallel", "over_all", "context", "cache_parts",
     "tp_expert", "dense_tp", "cut", "nodes",
 )  # fmt: skip
-# Settings of which a plan has one, or takes one.
+# Settings that a plan has once for all servers.
 _SETTINGS = (
     "max_sequences", "token_budget", "max_tokens", "memory_share", "kv_cache", "quantization", "dtype", "two_batch",
     "eplb", "redundant",
 )  # fmt: skip
-# How a caveat counts: the engine does not start or takes no request; whether it does is not known here; neither.
+# Effect of a caveat: the engine does not start or takes no request; whether it does is unknown; neither.
 Kind = Literal["refused", "unknown", "remark"]
-Told = tuple[Kind, str]
+Caveat = tuple[Kind, str]
 
 
 def check_nodes(servers: Iterable[Server]) -> None:
-    """That the nodes of each server have the same degrees. Raises InputError: they have not."""
+    """Raise InputError if nodes of one server state different degrees."""
     for server in servers:
         for concept in _DEGREES:
-            stated = {_degree_of(one, concept): one for one in reversed(server.commands)}
+            stated = {_degree_of(command, concept): command for command in reversed(server.commands)}
             if len(stated) > 1:
-                name = next(one.flags.written[concept] for one in server.commands if concept in one.flags.written)
+                name = next(
+                    command.flags.written[concept] for command in server.commands if concept in command.flags.written
+                )
                 (other, later), (first, command) = list(stated.items())[-2:]
-                shown = ["not stated" if one is None else one[:40] for one in (first, other)]
-                nodes = [server.commands.index(one) for one in (command, later)]
+                shown = ["not stated" if degree is None else degree[:40] for degree in (first, other)]
+                nodes = [server.commands.index(node) for node in (command, later)]
                 raise InputError(
                     f"nodes of one server that differ: {name} is {shown[0]} on node {nodes[0]} and {shown[1]} on node "
                     f"{nodes[1]}; give all of them the same"
@@ -58,24 +60,24 @@ def check_nodes(servers: Iterable[Server]) -> None:
 
 
 def _degree_of(command: Command, concept: str) -> str | None:
-    """A degree as written; `None` where it is one by not being stated too."""
+    """A degree as written; `None` if it is 1, as where it is not stated."""
     return command.flags.values[concept] if command.flags.on(concept) and command.flags.values[concept] != "1" else None
 
 
 def differences(servers: Sequence[Server]) -> Iterator[str]:
-    """Settings that differ between nodes, or between servers, where a plan has one."""
+    """Settings that differ between nodes or between servers, though a plan has one."""
     seen: set[str] = set()
-    for commands, what in (
+    for commands, parts in (
         *((server.commands, "the nodes of a server") for server in servers),
         (tuple(server.commands[0] for server in servers), "the servers"),
     ):
         for concept in _SETTINGS:
-            values = list(dict.fromkeys(one.flags.values.get(concept) for one in commands))
+            values = list(dict.fromkeys(command.flags.values.get(concept) for command in commands))
             if len(values) > 1 and concept not in seen:
                 seen.add(concept)
-                name = next(one.flags.written[concept] for one in commands if concept in one.flags.written)
-                shown = ", ".join("not stated" if one is None else one[:40] for one in values[:6])
-                yield f"{what} differ in {name} ({shown}): the plan takes that of the first"
+                name = next(command.flags.written[concept] for command in commands if concept in command.flags.written)
+                shown = ", ".join("not stated" if value is None else value[:40] for value in values[:6])
+                yield f"{parts} differ in {name} ({shown}): the plan takes that of the first"
 
 
 def refusals(launch: Launch, servers: Iterable[Server], architecture: Architecture) -> Iterator[str]:
@@ -87,8 +89,8 @@ def refusals(launch: Launch, servers: Iterable[Server], architecture: Architectu
         yield from apart(launch, server.commands)
 
 
-def lacking_flags(launch: Launch) -> Iterator[Told]:
-    """Flags that the release does not have which the text names; where it names none, those that today's has not."""
+def lacking_flags(launch: Launch) -> Iterator[Caveat]:
+    """Flags that the named release does not have; if the text names none, those that today's does not have."""
     engine, release = ENGINES[launch.engine], release_of(launch.version)
     is_earlier = release is not None and release < (release_of(engine.version) or ())
     lacking: dict[str, str] = {}
@@ -107,44 +109,45 @@ def gpus_given(servers: Iterable[Server], *, lacking: bool) -> Iterator[str]:
     needs: dict[Allotment, int] = {}
     for server in servers:
         part = -(-server.ranks // _spread(server)) * server.commands[0].process.times
-        for given in _allotments(server):
-            needs[given] = needs.get(given, 0) + part
-    for given, need in needs.items():
-        if lacking and given.count < need:
-            yield f"its degrees need {need} GPUs, {given.words} gives it {given.count}: give it {need}, or lower them"
-        elif not lacking and given.count > need:
-            yield f"{given.words} gives it {given.count} GPUs and the degrees use {need}: the others stay idle"
+        for gpus in _allotments(server):
+            needs[gpus] = needs.get(gpus, 0) + part
+    for gpus, need in needs.items():
+        if lacking and gpus.count < need:
+            yield f"its degrees need {need} GPUs, {gpus.words} gives it {gpus.count}: give it {need}, or lower them"
+        elif not lacking and gpus.count > need:
+            yield f"{gpus.words} gives it {gpus.count} GPUs and the degrees use {need}: the others stay idle"
 
 
 def _allotments(server: Server) -> Iterable[Allotment]:
-    """What is given to each command of a server; of nodes that share their words each has what these say."""
-    found = [
-        given
-        for one in server.commands
-        if not (one.process.is_spread or _is_on_ray(one) or _is_any_rank(one)) and (given := _given(one)) is not None
+    """The GPUs given to each command of a server; nodes that share their words have the same allotment."""
+    allotments = [
+        allotment
+        for command in server.commands
+        if not (command.process.is_spread or _is_on_ray(command) or _is_any_rank(command))
+        and (allotment := _allotment(command)) is not None
     ]
     head = server.commands[0]
-    return dict.fromkeys(found) if head.process.nodes or "node_rank" in head.flags.values else found
+    return dict.fromkeys(allotments) if head.process.nodes or "node_rank" in head.flags.values else allotments
 
 
-def _given(command: Command) -> Allotment | None:
-    """The GPUs that a command has by all that is said around it."""
-    said = filter(None, (command.process.gpus, listed(command.process.environment)))
-    return min(said, key=lambda one: one.count, default=None)
+def _allotment(command: Command) -> Allotment | None:
+    """The fewest GPUs that the text around a command gives it; `None` if it gives no number."""
+    allotments = filter(None, (command.process.gpus, listed(command.process.environment)))
+    return min(allotments, key=lambda allotment: allotment.count, default=None)
 
 
 def _is_on_ray(command: Command) -> bool:
-    """Whether its ranks lie where Ray puts them, on a number of nodes that the text does not say."""
+    """Whether Ray places its ranks, on a number of nodes that the text does not state."""
     return command.flags.text("executor") == "ray" and command.process.nodes is None
 
 
 def _is_any_rank(command: Command) -> bool:
-    """Whether it is started for each of several ranks, on a number of nodes that the text does not say."""
+    """Whether it is started for each of several ranks, on a number of nodes that the text does not state."""
     return "rank" in command.flags.values and command.flags.text("rank") is None
 
 
 def _spread(server: Server) -> int:
-    """On how many commands or nodes the ranks of a server lie."""
+    """The number of commands or nodes that the ranks of a server lie on."""
     flags, process = server.commands[0].flags, server.commands[0].process
     local = flags.count("local") or (1 if "rank" in flags.values else None)
     parts = flags.degree("dp") // local if local else 1
@@ -152,15 +155,15 @@ def _spread(server: Server) -> int:
 
 
 def lacks_nodes(launch: Launch, servers: Iterable[Server], gpus_per_node: int) -> Iterator[str]:
-    """Why the engine does not start ranks that are more than a node has GPUs, where no flag says on which nodes."""
+    """Why the engine does not start more ranks than a node has GPUs, where no flag states the nodes."""
     dialect = DIALECTS[launch.engine]
     release = release_of(launch.version)
     if dialect.joins_nodes_by is None or (release is not None and release < dialect.joins_nodes_since):
         return
     for server in servers:
         head, ranks = server.commands[0], dialect.joined(server.group)
-        is_told = head.process.is_spread or head.flags.text("executor") == "ray" or _spread(server) > 1
-        if ranks > gpus_per_node and not is_told:
+        has_nodes = head.process.is_spread or head.flags.text("executor") == "ray" or _spread(server) > 1
+        if ranks > gpus_per_node and not has_nodes:
             yield (
                 f"it starts {ranks} ranks on one node, which has {gpus_per_node} GPUs: over several it is told by "
                 f"{dialect.joins_nodes_by}"
@@ -168,7 +171,7 @@ def lacks_nodes(launch: Launch, servers: Iterable[Server], gpus_per_node: int) -
 
 
 def unread_files(launch: Launch) -> Iterator[str]:
-    """Files of options that commands name and that were not given."""
+    """Files of options that commands name and that are absent."""
     for command in launch.commands:
         if command.unread is not None:
             written = command.flags.written["config"]
@@ -176,14 +179,14 @@ def unread_files(launch: Launch) -> Iterator[str]:
 
 
 def options_alone(launch: Launch) -> Iterator[str]:
-    """What the command would say that a file of options stands without."""
+    """Options in a file without a command, as the flags that the command would have."""
     flags = launch.commands[0].flags
     if not launch.commands[0].process.words and "tp" not in flags.values:
         yield "the options stand without their command and name no tensor_parallel_size: read as one GPU"
 
 
 def share_of_free(launch: Launch) -> Iterator[str]:
-    """What an engine takes its share of memory of, where that is not all of it."""
+    """The memory that an engine takes its share of, if that is not all of it."""
     flags, memory = launch.commands[0].flags, ENGINES[launch.engine].memory_use(None, "", 0.0)
     if memory.of_free and (share := flags.share("memory_share")) is not None:
         yield (
@@ -193,22 +196,22 @@ def share_of_free(launch: Launch) -> Iterator[str]:
 
 
 def hardware_remarks(named: NamedHardware | None, used: HardwareBlock) -> Iterator[str]:
-    """That the hardware is what the text names, or that it names another."""
+    """The note that the hardware is what the text names, or that the text names another."""
     if named is None:
         return
-    own = used.accelerator if isinstance(used.accelerator, str) else used.accelerator.id
+    part = used.accelerator if isinstance(used.accelerator, str) else used.accelerator.id
     if named.accelerator is None:
-        yield f"{named.words}: which accelerator that is is not known here; it was judged on {own}"
-    elif named.accelerator != own:
-        yield f"{named.words}: the text names {named.accelerator}, and it was judged on {own}"
+        yield f"{named.words}: which accelerator that is is not known here; it was judged on {part}"
+    elif named.accelerator != part:
+        yield f"{named.words}: the text names {named.accelerator}, and it was judged on {part}"
     else:
         yield (
-            f"Hardware by the text ({named.words}): judged on {used.nodes}x{used.gpus_per_node}:{own}; --hardware says "
-            "otherwise"
+            f"Hardware by the text ({named.words}): judged on {used.nodes}x{used.gpus_per_node}:{part}; --hardware "
+            "says otherwise"
         )
 
 
-# Which methods read a checkpoint, by its own (`override_quantization_method` of vLLM's methods, SGLang's table).
+# Methods that read a checkpoint, by its own (`override_quantization_method` of vLLM's methods, SGLang's table).
 _READ_BY: Mapping[str, frozenset[str]] = {
     "awq": frozenset({"awq", "awq_marlin", "marlin", "moe_wna16"}),
     "gptq": frozenset({"gptq", "gptq_marlin", "gptq_bitblas", "marlin", "moe_wna16"}),
@@ -221,18 +224,18 @@ _READ_BY: Mapping[str, frozenset[str]] = {
     "modelopt": frozenset({"modelopt", "modelopt_fp4", "modelopt_fp8", "modelopt_mixed", "petit_nvfp4"}),
 }
 _METHODS = frozenset[str]().union(*_READ_BY.values())
-# Ways of storing any format: what the name of a checkpoint says of its weights does not tell them apart.
+# Ways of storing any format: the weights' format in a checkpoint's name does not tell them apart.
 _CONTAINERS = _READ_BY["compressed-tensors"] | _READ_BY["modelopt"]
-# Methods whose weights are made beforehand, with data: a checkpoint has them, or they are not there.
+# Methods whose weights are quantised beforehand, with data: only a checkpoint can have them.
 _OFFLINE = _READ_BY["awq"] | _READ_BY["gptq"] | _READ_BY["gguf"] | {"compressed-tensors"}
-# What engines make of 16-bit weights when they load them, beside what exports ask of each.
+# Formats that engines quantise 16-bit weights to when they load them, beside those that exports ask for.
 _ONLINE = frozenset({"fp8", "fp8_per_tensor", "fp8_per_block", "experts_int8", "bitsandbytes"})
 _NONE = frozenset({"", "none", "auto"})
 _MEND = "leave the flag out, or name a checkpoint that has such weights"
 
 
 class Checkpoint(Struct, frozen=True):
-    """A published checkpoint: as it was `written`, what it is called here, its config and the format by that."""
+    """A published checkpoint: its name as `written` and as known here, its config and the config's number format."""
 
     written: str
     name: str
@@ -241,47 +244,50 @@ class Checkpoint(Struct, frozen=True):
 
     @property
     def method(self) -> str | None:
-        """How its weights are quantised, by its config; `None` where they are not."""
-        own = as_mapping(self.config.get("quantization_config"))
-        method = as_str(own.get("quant_method") or own.get("quant_algo"))
+        """The quantisation method in its config; `None` if the weights are not quantised."""
+        quantization = as_mapping(self.config.get("quantization_config"))
+        method = as_str(quantization.get("quant_method") or quantization.get("quant_algo"))
         return None if method is None else method.lower().replace("compressed_", "compressed-")
 
 
-def told_of_method(launch: Launch, checkpoint: Checkpoint) -> Iterator[Told]:
-    """Why the engine refuses the methods that commands name, or what is not known of them, for a checkpoint."""
-    for flags in (one.flags for one in launch.commands):
+def told_of_method(launch: Launch, checkpoint: Checkpoint) -> Iterator[Caveat]:
+    """Why the engine refuses the methods that commands name for a checkpoint, or what is unknown of them."""
+    for flags in (command.flags for command in launch.commands):
         method = (flags.text("quantization") or "").lower()
         if method not in _NONE:
             shown = f"{flags.written['quantization']} {method}"
             stated = named_format(checkpoint.written)
             if stated is not None and stated != checkpoint.native:
-                yield from _beside_name(shown, method, checkpoint.written, stated)
-            elif (own := checkpoint.method) is not None:
-                yield from _beside_own(shown, method, checkpoint.name, own)
+                yield from _by_name(shown, method, checkpoint.written, stated)
+            elif (checkpoint_method := checkpoint.method) is not None:
+                yield from _by_own_method(shown, method, checkpoint.name, checkpoint_method)
             else:
-                made = _ONLINE.union(ENGINES[launch.engine].makes.values())
-                yield from _of_plain(shown, method, checkpoint, is_made=method in made)
+                online = _ONLINE.union(ENGINES[launch.engine].makes.values())
+                yield from _of_unquantised(shown, method, checkpoint, is_made=method in online)
 
 
-def _beside_name(shown: str, method: str, name: str, stated: DType) -> Iterator[Told]:
-    """Of a checkpoint whose name alone says what its weights are."""
-    made = format_of(method)
-    if made is not None and made != stated and not (made.endswith("fp4") and stated.endswith("fp4")):
+def _by_name(shown: str, method: str, name: str, stated: DType) -> Iterator[Caveat]:
+    """Caveats for a checkpoint whose name alone states the format of its weights."""
+    dtype = format_of(method)
+    if dtype is not None and dtype != stated and not (dtype.endswith("fp4") and stated.endswith("fp4")):
         yield "refused", f"{shown}: {name} has {stated} weights by its name; {_MEND}"
 
 
-def _beside_own(shown: str, method: str, name: str, own: str) -> Iterator[Told]:
-    """Of a checkpoint whose weights are quantised by its `own` method."""
-    if method in _READ_BY.get(own, {own}):
+def _by_own_method(shown: str, method: str, name: str, checkpoint_method: str) -> Iterator[Caveat]:
+    """Caveats for a checkpoint whose config states how its weights are quantised."""
+    if method in _READ_BY.get(checkpoint_method, {checkpoint_method}):
         return
-    if own in _READ_BY and method in _METHODS - _CONTAINERS:
-        yield "refused", f"{shown}: {name} has {own} weights; {_MEND}"
+    if checkpoint_method in _READ_BY and method in _METHODS - _CONTAINERS:
+        yield "refused", f"{shown}: {name} has {checkpoint_method} weights; {_MEND}"
     else:
-        yield "unknown", f"{shown} (whether it reads {name}, whose own method is {own}, is not known here)"
+        yield (
+            "unknown",
+            f"{shown} (whether it reads {name}, whose own method is {checkpoint_method}, is not known here)",
+        )
 
 
-def _of_plain(shown: str, method: str, checkpoint: Checkpoint, *, is_made: bool) -> Iterator[Told]:
-    """Of a checkpoint that is not quantised."""
+def _of_unquantised(shown: str, method: str, checkpoint: Checkpoint, *, is_made: bool) -> Iterator[Caveat]:
+    """Caveats for a checkpoint that is not quantised."""
     name = checkpoint.name
     if method in _OFFLINE:
         why = f"{name} is no quantised checkpoint, and {method} weights are made beforehand"

@@ -28,7 +28,7 @@ _ADDITIONAL = "VLLM_ADDITIONAL_ARGS"
 
 
 def of_kserve(value: Mapping[str, Any]) -> list[Process] | None:
-    """The servers of an object; `None` where it is of another kind."""
+    """The servers of a KServe object; `None` for another kind of object."""
     spec = as_mapping(value.get("spec"))
     if as_str(value.get("kind")) == _SINGLE:
         return _single(as_mapping(spec.get("predictor")))
@@ -71,9 +71,9 @@ def _server(model: str, spec: Mapping[str, Any], phase: str) -> Process:
     if degrees.get("expert") is True:
         words.append("--enable-expert-parallel")
     for container in map(as_mapping, as_list(as_mapping(spec.get("template")).get("containers"))):
-        for one in map(as_mapping, as_list(container.get("env"))):
-            if one.get("name") == _ADDITIONAL:
-                words += _split(as_str(one.get("value")) or "")
+        for variable in map(as_mapping, as_list(container.get("env"))):
+            if variable.get("name") == _ADDITIONAL:
+                words += _split(as_str(variable.get("value")) or "")
         words += [word for word in as_list(container.get("args")) if isinstance(word, str) and word.startswith("-")]
     if phase:
         words += ["--disaggregation-mode", phase]
@@ -97,7 +97,7 @@ _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def of_helm(value: Mapping[str, Any], around: Process) -> Process | None:
-    """The servers of a model; `None` where an object is of another kind."""
+    """The servers of a model in the chart's values; `None` for another kind of object."""
     config, model = as_mapping(value.get("vllmConfig")), as_str(value.get("modelURL"))
     if model is None or not config:
         return None
@@ -120,7 +120,7 @@ _ACCELERATOR = re.compile(r"([\w.-]{1,60})(?::(\d{1,3}))?")
 
 
 def of_skypilot(value: Mapping[str, Any], around: Process) -> tuple[str, Process] | None:
-    """The script of a task, with what stands around it; `None` where an object is of another kind."""
+    """The script of a SkyPilot task and its process; `None` for another kind of object."""
     script, resources = as_str(value.get("run")), as_mapping(value.get("resources"))
     if script is None or not resources:
         return None
@@ -129,7 +129,7 @@ def of_skypilot(value: Mapping[str, Any], around: Process) -> tuple[str, Process
     named = written if isinstance(written, str) else next((f"{kind}:{kinds[kind]}" for kind in kinds), "")
     kind = _ACCELERATOR.fullmatch(named)
     count = int(kind[2] or 1) if kind is not None else None
-    environment = {str(name): str(one) for name, one in as_mapping(value.get("envs")).items() if one is not None}
+    environment = {str(name): str(text) for name, text in as_mapping(value.get("envs")).items() if text is not None}
     if count is not None:
         environment["SKYPILOT_NUM_GPUS_PER_NODE"] = str(count)
     return script, replace(

@@ -1,4 +1,4 @@
-"""Commands as a deployment of a model: servers of each phase, the strategy that they are, and their settings."""
+"""Commands as a deployment of a model: the servers of each phase, their strategy, and their settings."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .servers import Server, servers_of
 
 
 class Deployment(Struct, frozen=True):
-    """The strategy of what is started, the relaxations that it needs, and the settings of its schedulers.
+    """The strategy of the started servers, the relaxations that it needs, and the settings of its schedulers.
 
-    `servers` stand in the order of their commands. `devices[i]` are those of server i, of prefill first, in the order
-    of the ranks of the engine, none where the commands do not name them all.
-    `refused` says why the engine does not start it, and `remarks` what else no plan says of it.
+    `servers` stand in the order of their commands. `devices[i]` are those of server i (prefill servers first) in the
+    engine's rank order, empty unless the commands name them all. `refused`: why the engine does not start; `remarks`:
+    what else no plan says.
     """
 
     engine: EngineName
@@ -43,19 +43,22 @@ class Deployment(Struct, frozen=True):
 def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
     """The deployment of `architecture` that `launch` starts.
 
-    Raises InputError: a figure is none, or is left to a variable; servers of a phase, or nodes of a server, differ; one
-    phase has no server.
+    Raises InputError: a figure is malformed or left to a variable; servers of a phase, or nodes of a server, differ;
+    one phase has no server.
     """
     servers = tuple(servers_of(launch, architecture))
     check_nodes(servers)
-    sides = {phase: [one for one in servers if one.commands[0].phase == phase] for phase in ("prefill", "decode", None)}
+    sides = {
+        phase: [server for server in servers if server.commands[0].phase == phase]
+        for phase in ("prefill", "decode", None)
+    }
     if (sides["prefill"] or sides["decode"]) and (sides[None] or not (sides["prefill"] and sides["decode"])):
-        counts = ", ".join(f"{len(found)} of {phase or 'both phases'}" for phase, found in sides.items() if found)
+        counts = ", ".join(f"{len(alike)} of {phase or 'both phases'}" for phase, alike in sides.items() if alike)
         raise InputError(
             f"servers of one phase without those of the other ({counts}): give the commands of both sides together"
         )
-    for found in sides.values():
-        _alike(found)
+    for alike in sides.values():
+        _check_alike(alike)
     first = (sides["prefill"] or servers)[0].group
     last = (sides["decode"] or servers)[0].group
     prefill, decode = (
@@ -63,12 +66,12 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
         _phase(last, launch.engine, architecture, decodes=True),
     )
     if sides["prefill"]:
-        counts = {phase: sum(one.copies for one in sides[phase]) for phase in ("prefill", "decode")}
+        counts = {phase: sum(server.copies for server in sides[phase]) for phase in ("prefill", "decode")}
         prefill = prefill.model_copy(update={"replicas": counts["prefill"]})
         decode = decode.model_copy(update={"replicas": counts["decode"]})
         dp = sum(counts.values())
     else:
-        dp = sum(one.copies for one in servers)
+        dp = sum(server.copies for server in servers)
     strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
     return Deployment(
         engine=launch.engine,
@@ -84,25 +87,25 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
 
 
 def _scheduling(prefill: Scheduling, decode: Scheduling) -> Scheduling:
-    """The settings of a plan: prompts are cut as where they are computed, requests in flight are those of decode."""
+    """The settings of a plan: prompts are cut as in prefill, requests in flight are those of decode."""
     sequences = prefill.max_sequences if decode.max_sequences is None else decode.max_sequences
     budget = decode.token_budget if prefill.token_budget is None else prefill.token_budget
     return replace(prefill, max_sequences=sequences, token_budget=budget)
 
 
 def _remarks(launch: Launch, servers: Sequence[Server], architecture: Architecture) -> tuple[str, ...]:
-    """What no plan says of servers that start."""
-    alone = (words for one in servers for words in given_alone(launch, one.commands))
+    """Remarks on servers that start: what no plan says of them."""
+    alone = (words for server in servers for words in given_alone(launch, server.commands))
     effects = without_effect(servers, architecture)
     return tuple(dict.fromkeys((*alone, *differences(servers), *effects, *gpus_given(servers, lacking=False))))
 
 
-def _alike(servers: Sequence[Server]) -> None:
-    for one in servers[1:]:
-        if replace(one.group, servers=1) != replace(servers[0].group, servers=1):
+def _check_alike(servers: Sequence[Server]) -> None:
+    for other in servers[1:]:
+        if replace(other.group, servers=1) != replace(servers[0].group, servers=1):
             raise InputError(
                 "servers of one phase that differ: "
-                + " and ".join(_shown(server.group) for server in (servers[0], one))
+                + " and ".join(_shown(server.group) for server in (servers[0], other))
                 + "; replicas of a plan are alike: import them one by one"
             )
 
@@ -114,7 +117,7 @@ def _shown(group: Group) -> str:
 
 
 def _phase(group: Group, engine: EngineName, architecture: Architecture, *, decodes: bool = False) -> PhaseStrategy:
-    """The degrees of a phase that a server runs; parts of a prompt are ranks of attention's weights in decode."""
+    """The degrees of a phase that a server runs; context-parallel ranks hold attention weights as `tp` in decode."""
     parts = group.cache_parts if decodes else 1
     tp = group.tp * (group.context if decodes else 1)
     if tp % parts:
@@ -147,7 +150,7 @@ def _phase(group: Group, engine: EngineName, architecture: Architecture, *, deco
 
 
 def _relaxations(prefill: PhaseStrategy, decode: PhaseStrategy, copies: int) -> Iterable[Relaxation]:
-    """What the format calls a relaxation, of what is started."""
+    """The relaxations, in the format's sense, that the started servers need."""
     if prefill.attention_dp or decode.attention_dp:
         yield "attention_dp"
     if prefill.tp_expert or decode.tp_expert:
@@ -159,20 +162,20 @@ def _relaxations(prefill: PhaseStrategy, decode: PhaseStrategy, copies: int) -> 
 
 
 def _devices(servers: Sequence[Server]) -> tuple[tuple[str, ...], ...]:
-    """The devices of each server by the GPUs that its commands see, where all name theirs and their nodes."""
-    found: list[tuple[str, ...]] = []
+    """The devices of each server by the GPUs that its commands see; empty unless all name theirs and their nodes."""
+    devices: list[tuple[str, ...]] = []
     for server in servers:
-        own: list[str] = []
+        server_devices: list[str] = []
         for command in server.commands:
             node = command.process.node
             listed = command.process.environment.get("CUDA_VISIBLE_DEVICES", "").split(",")
-            if not all(one.isdecimal() and len(one) < 5 for one in listed):
+            if not all(gpu.isdecimal() and len(gpu) < 5 for gpu in listed):
                 return ()
             if node is not None and not (node[:1] == "n" and node[1:].isdecimal()):
                 return ()
-            own += [f"{node or 'n0'}.g{int(one)}" for one in listed]
-        if len(own) != server.group.width * server.group.pp or server.copies != 1:
+            server_devices += [f"{node or 'n0'}.g{int(gpu)}" for gpu in listed]
+        if len(server_devices) != server.group.width * server.group.pp or server.copies != 1:
             return ()
-        found.append(tuple(own))
-    used = [device for one in found for device in one]
-    return tuple(found) if len({*used}) == len(used) else ()
+        devices.append(tuple(server_devices))
+    used = [device for server_devices in devices for device in server_devices]
+    return tuple(devices) if len({*used}) == len(used) else ()

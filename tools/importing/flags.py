@@ -1,7 +1,7 @@
 """Flags of a command as an engine's own parser takes them, by the concepts of the engine's vocabulary.
 
-Names are compared as engines do: `-` and `_` are one, and `--a.b 1`, `--a '{"b": 1}'` and `a: {b: 1}` in a file of
-options say the same.
+Names are compared as engines do: `-` equals `_`, and `--a.b 1`, `--a '{"b": 1}'` and `a: {b: 1}` in a file of options
+mean the same.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from ..input.shapes import is_list, is_object
 _MOST_WORDS = 2_000
 _MOST_DEPTH = 4
 _POSITIONAL = "the model"
-# A flag that nobody here knows takes no value where its name says that it is a switch.
+# An unknown flag takes no value if its name reads like a switch.
 _SWITCH_LIKE = re.compile(r"(?:enable|disable|no|use|trust|skip|allow)-")
 _COUNT = re.compile(r"(\d{1,12})(?:\.(\d{1,6}))?([kKmM]?)")
 _SCALES = {"": 1, "k": 1000, "K": 1024, "m": 1000**2, "M": 1024**2}
-# A length that follows from the model and the cache.
+# Values that leave a length to the model and the cache.
 LEFT_OPEN = (None, "auto", "-1")
 _FALSE = frozenset({"false", "0", "no", "off", "none", "null", ""})
 
 
 class Flags(Struct, frozen=True):
-    """What a command states: `values` by concept as written, each with its flag in `written`.
+    """The flags of a command: `values` by concept as written, each with its flag in `written`.
 
-    `unknown` are flags that mean nothing here, those with values that mean nothing with these; `unplanned` is what the
-    estimate does not know; `known` are the names of all other flags, each as it stands in the command.
+    `unknown` are flags or values without a known meaning; `unplanned` is what the estimate does not cover; `known` are
+    the names of all other flags, each as it stands in the command.
     """
 
     values: Mapping[str, str]
@@ -50,14 +50,14 @@ class Flags(Struct, frozen=True):
         return {self.known[name].partition(".")[0]: vocabulary.releases(name) for name in names}
 
     def text(self, concept: str) -> str | None:
-        """The value as written; `None` where it is not stated, or is a variable that the text does not set."""
+        """The value as written; `None` if it is not stated, or a variable that the text does not set."""
         value = self.values.get(concept)
         return None if value is None or is_open(value) else value
 
     def count(self, concept: str) -> int | None:
         """A whole number; `32k` is 32,000 and `32K` 32,768, as vLLM reads them.
 
-        Raises InputError: it is none; a variable is named, for the caller to put in.
+        Raises InputError: it is no whole number, or a variable is left for the caller to fill in.
         """
         value = self.values.get(concept)
         if value is None:
@@ -71,16 +71,16 @@ class Flags(Struct, frozen=True):
         return int(number)
 
     def degree(self, concept: str) -> int:
-        """A count of parts, 1 where it is not stated. Raises InputError: as `count`; or it is below 1."""
+        """A count of parts, 1 if not stated. Raises InputError: as `count`; or it is below 1."""
         value = self.count(concept)
         if value is not None and value < 1:
             raise InputError(f"{self.written[concept]} is {value}: at least 1 is expected")
         return value or 1
 
     def share(self, concept: str) -> float | None:
-        """A part of a whole, between 0 and 1; `None` where it is not stated, or a variable.
+        """A share between 0 and 1; `None` if not stated, or a variable.
 
-        Raises InputError: it is none.
+        Raises InputError: it is no such number.
         """
         number = self._number(concept)
         if number is not None and not 0 < number <= 1:
@@ -88,9 +88,9 @@ class Flags(Struct, frozen=True):
         return number
 
     def figure(self, concept: str) -> float | None:
-        """A number above 0; `None` where it is not stated, a variable, or 0, which turns off what it is of.
+        """A number above 0; `None` if not stated, a variable, or 0, which turns its feature off.
 
-        Raises InputError: it is none.
+        Raises InputError: it is no such number.
         """
         number = self._number(concept)
         if number is not None and not 0.0 <= number < 1e18:
@@ -98,7 +98,7 @@ class Flags(Struct, frozen=True):
         return number or None
 
     def _number(self, concept: str) -> float | None:
-        """What is stated as a number, NaN where it is none; `None` where it is not stated, or a variable."""
+        """The stated number, NaN if it is none; `None` if not stated, or a variable."""
         value = self.text(concept)
         try:
             return None if value is None else float(value)
@@ -116,14 +116,14 @@ class Flags(Struct, frozen=True):
 
 
 def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[str, Any] | None = None) -> Flags:
-    """The flags of a command by what they mean; `options` are those of a file that it names."""
+    """The flags of a command by their concepts; `options` are those of a file that it names."""
     stated = list(_flags(words[:_MOST_WORDS], vocabulary))
     filed = list(_flattened("", options or {}, _MOST_DEPTH))
     values: dict[str, str] = {}
     written: dict[str, str] = {}
     unknown: dict[str, None] = {}
     unplanned: dict[str, None] = {}
-    # The last one that is said counts.
+    # The last statement counts.
     for name, value, shown in [*stated, *filed] if vocabulary.in_file else [*filed, *stated]:
         concept = vocabulary.concepts.get(name)
         if value.startswith("{") and shown != _POSITIONAL and not is_open(value):
@@ -131,7 +131,7 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
         elif (why := vocabulary.refuses(name, value)) is not None:
             unknown[f"{shown} ({why})"] = None
         elif concept is not None:
-            # A flag wins over a word that belongs to none.
+            # A flag wins over a positional word.
             if shown != _POSITIONAL or concept not in values:
                 values[concept], written[concept] = value, shown
         elif name in vocabulary.turned_on:
@@ -147,7 +147,7 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
 
 
 class Spoken(Struct, frozen=True):
-    """A flag by its whole `name`, with its value, and as it is `shown` in the command: `words` are all of it."""
+    """A flag: its full `name`, its value, its name as `shown` in the command, and all of its `words`."""
 
     name: str
     value: str
@@ -156,7 +156,7 @@ class Spoken(Struct, frozen=True):
 
 
 def spoken(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[Spoken]:
-    """Each flag of a command as it stands; the first word that belongs to none is the model, others have no name."""
+    """Each flag of a command in order; the first positional word is the model, others have no name."""
     place, positional = 0, False
     while place < len(words):
         word = words[place]
@@ -187,17 +187,17 @@ def spoken(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[Spoken]:
 
 
 def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, str, str]]:
-    """Each flag with its value and as it is written, what stands in an object by itself."""
-    for one in filter(lambda one: one.name, spoken(words, vocabulary)):
-        parsed = _json(one.value) if one.value.startswith("{") and one.shown != _POSITIONAL else None
+    """Each flag with its value and as written; the members of an object as flags of their own."""
+    for flag in filter(lambda flag: flag.name, spoken(words, vocabulary)):
+        parsed = _json(flag.value) if flag.value.startswith("{") and flag.shown != _POSITIONAL else None
         if parsed is None:
-            yield one.name, one.value, one.shown
+            yield flag.name, flag.value, flag.shown
             continue
-        yield one.name, "true", one.shown
+        yield flag.name, "true", flag.shown
         # An object of all options stands for a file of them.
-        before = "" if vocabulary.concepts.get(one.name) == "options" else f"{one.name}."
+        before = "" if vocabulary.concepts.get(flag.name) == "options" else f"{flag.name}."
         inside = _flattened(before, parsed, _MOST_DEPTH)
-        yield from ((inner, text, f"{one.shown}.{key}") for inner, text, key in inside)
+        yield from ((inner, text, f"{flag.shown}.{key}") for inner, text, key in inside)
 
 
 def _json(text: str) -> dict[str, Any] | None:
@@ -209,7 +209,7 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _flattened(before: str, options: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str, str]]:
-    """Options of a file or an object, the names of inner ones joined by points; none of them is shown as a flag."""
+    """Options of a file or an object, nested names joined by points; those in positional words count as no flag."""
     for key, value in list(options.items())[:_MOST_WORDS]:
         name = before + str(key).replace("_", "-").lower()
         if is_object(value) and depth > 0:
@@ -221,5 +221,5 @@ def _flattened(before: str, options: Mapping[str, Any], depth: int) -> Iterator[
 
 
 def most_tokens_taken(flags: Flags) -> int | None:
-    """The most tokens of a request, where a command states it."""
+    """The most tokens of a request that a command states; `None` if it states none."""
     return None if flags.text("max_tokens") in LEFT_OPEN else flags.count("max_tokens")

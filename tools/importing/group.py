@@ -17,11 +17,11 @@ from ..plan.document import Phase
 from ..plan.kv_offload import KVOffload
 from .flags import Flags
 
-# Formats as engines call them, where names of checkpoints do not.
+# Formats as engines spell them, where names of checkpoints differ.
 _SPELLED: Mapping[str, DType] = {
     "half": "fp16", "float16": "fp16", "bfloat16": "bf16", "float": "fp32", "float32": "fp32",
 }  # fmt: skip
-# How a prompt is cut over ranks, where it is not by gathering keys and values.
+# How a prompt is cut over ranks, other than by gathering keys and values.
 SequenceKind = Literal["ulysses"]
 
 
@@ -62,9 +62,9 @@ class Scheduling(Struct, frozen=True, kw_only=True):
 
 
 class Stated(Struct, frozen=True):
-    """What commands of all engines state of a server's memory, `None` where they leave it to the engine.
+    """What commands of any engine state of a server's memory; `None` is left to the engine.
 
-    `memory_share` is of a GPU's memory; `weights` is what the engine makes of the checkpoint.
+    `memory_share` is of a GPU's memory; `weights` is the format that the engine converts the checkpoint to.
     """
 
     memory_share: float | None
@@ -74,15 +74,14 @@ class Stated(Struct, frozen=True):
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
-    """What the flags of one engine start.
+    """How the flags of one engine are read.
 
-    `group` raises `InputError` for figures that are none. `follows`: whether a command starts a further
-    node of the server before it. `role`: the phase that it says it serves, "" where it hands KV caches on but does not
-    say which side it is, `None` where it says nothing. `refusals`: why the engine does not start what the flags and
-    the environment of a server (of a model with experts or not) say. `joined`: ranks of a group that start together, on
-    one node unless flags say which (`joins_nodes_by`); before the release `joins_nodes_since` it looked for further
-    nodes by itself.
-    `of_further_nodes`: the switch, by its concept, with which alone a node of a group but the first starts.
+    `group` raises `InputError` for malformed figures. `follows`: whether a command starts a further node of the server
+    before it. `role`: the phase that it serves, "" if it hands KV caches on without stating its side, `None` if it
+    states nothing. `refusals`: why the engine does not start with the flags and environment of a server (of a model
+    with experts or not). `joined`: ranks of a group that start together, on one node unless flags name more
+    (`joins_nodes_by`); before the release `joins_nodes_since` the engine looked for further nodes by itself.
+    `of_further_nodes`: the concept of the switch without which no node of a group but the first starts.
     """
 
     engine: Engine
@@ -97,7 +96,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     of_further_nodes: str | None = None
 
     def scheduling(self, flags: Flags, group: Group) -> Scheduling:
-        """The settings of the scheduler of each of its attention groups. Raises InputError: a figure is none."""
+        """The settings of each attention group's scheduler. Raises InputError: a figure is malformed."""
         sequences, budget = flags.count("max_sequences"), flags.text("token_budget") or "-"
         # SGLang takes a chunk of -1 as a whole prompt.
         tokens = None if self.engine.counts_all_groups and budget.startswith("-") else flags.count("token_budget")
@@ -109,7 +108,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
         )
 
     def _kv_offload(self, flags: Flags, ranks: int) -> KVOffload | None:
-        """Memory of the host of each of the `ranks` of a scheduler, where a command states it."""
+        """Host memory for the KV cache of the `ranks` of a scheduler; `None` if no command states it."""
         figure, stated = flags.figure("host_cache"), flags.figure("host_bytes")
         if stated is not None:
             figure = stated / self.engine.host_unit_bytes
@@ -121,7 +120,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
 
 def stated_of(flags: Flags) -> Stated:
-    """What a command states of memory. Raises InputError: a share is none."""
+    """What a command states of memory. Raises InputError: a share is malformed."""
     return Stated(
         memory_share=flags.share("memory_share"),
         weights=format_of(flags.text("quantization")),
@@ -131,13 +130,13 @@ def stated_of(flags: Flags) -> Stated:
 
 
 def format_of(text: str | None) -> DType | None:
-    """The number format that a value names (`fp8_e4m3`, `bfloat16`, `awq_marlin`); `None` where it names none."""
+    """The number format that a value names (`fp8_e4m3`, `bfloat16`, `awq_marlin`); `None` if it names none."""
     named = None if text is None else _SPELLED.get(text.lower()) or named_format(text)
     known: dict[str, DType] = {dtype: dtype for dtype in DTYPES}
     return None if named is None else known.get(named)
 
 
 def layers_of(text: str | None) -> tuple[int, ...] | None:
-    """Layers of each stage, as engines are told them: `15,15,16,15`."""
+    """Layers of each stage, in the form that engines take: `15,15,16,15`."""
     parts = [] if text is None else [part.strip() for part in text.strip("[]\"' ").split(",")]
     return tuple(map(int, parts)) if parts and all(part.isdecimal() and len(part) < 6 for part in parts) else None

@@ -1,4 +1,4 @@
-"""The accelerator that a text names for its servers, by the catalogue's own reader of names."""
+"""The accelerator that a text names for its servers, read with the catalogue's names."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .launch import Launch
 
 
 class NamedHardware(Struct, frozen=True):
-    """What names in a text stand for, `None` where they stand for nothing or for several; `words` are the names."""
+    """The accelerator that a text names; `None` if unknown or one of several. `words` are the names as written."""
 
     accelerator: str | None
     gpus_per_node: int | None
@@ -18,8 +18,8 @@ class NamedHardware(Struct, frozen=True):
 
 
 def named_hardware(launch: Launch) -> NamedHardware | None:
-    """The accelerator that selectors of nodes, types of machines or a job's head name; `None` where none does."""
-    written = list(dict.fromkeys(name for one in launch.commands for name in one.process.runs_on))
+    """The accelerator that node selectors, machine types or a job's head name; `None` if nothing names one."""
+    written = list(dict.fromkeys(name for command in launch.commands for name in command.process.runs_on))
     if not written:
         return None
     read = [named for name in written if (named := _accelerator(name.partition(": ")[2])) is not None]
@@ -29,11 +29,11 @@ def named_hardware(launch: Launch) -> NamedHardware | None:
 
 
 def _accelerator(name: str) -> NamedAccelerator | None:
-    """What a name stands for, as a whole or, where that is none, by the one that it has in it."""
+    """What a name stands for, as a whole or else by the only accelerator that it mentions."""
     try:
         return read_accelerator_name(name)
     except InputError:
-        found = [one for one in mentions(name) if one.accelerator is not None]
-        if len(found) != 1 or found[0].accelerator is None:
+        named = [mention for mention in mentions(name) if mention.accelerator is not None]
+        if len(named) != 1 or named[0].accelerator is None:
             return None
-        return NamedAccelerator(found[0].accelerator, found[0].gpus_per_node)
+        return NamedAccelerator(named[0].accelerator, named[0].gpus_per_node)

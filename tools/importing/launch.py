@@ -1,7 +1,6 @@
-"""From a text to what it starts: the commands of one engine, with the model and what stands around them.
+"""From a text to what it starts: the commands of one engine, with the model and their surroundings.
 
-What a plan was exported for stands in one line of its export, in the words of plans (`request_line`): no command says
-on which GPUs it runs, or for which load.
+One line of an export (`request_line`) states what the plan was made for: no command tells its GPUs or its load.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from .signs import may_launch
 from .trtllm import DIALECT as _TRTLLM
 from .vllm import DIALECT as _VLLM
 
-DIALECTS: Mapping[EngineName, Dialect] = {one.engine.name: one for one in (_VLLM, _SGLANG, _TRTLLM)}
+DIALECTS: Mapping[EngineName, Dialect] = {dialect.engine.name: dialect for dialect in (_VLLM, _SGLANG, _TRTLLM)}
 _SET = re.compile(r"^(?:export[ \t]+)?([A-Z][A-Z0-9_]{1,40})=[\"']?([^\s\"'#]{0,200})", re.MULTILINE)
 _USED = re.compile(r"\$[{(]?(\w{1,60})")
 _REQUEST = "For shardwright import: "
@@ -38,7 +37,7 @@ _DISAGGREGATED = re.compile(
 )
 _MOST_COMMANDS = 1_000
 _MOST_FILES = 200
-# How names and remarks around a command call the phases.
+# Words for the phases in names and remarks around a command.
 _NAMED: dict[Phase, re.Pattern[str]] = {
     "prefill": re.compile(r"prefill|\bcontext|\bctx", re.IGNORECASE),
     "decode": re.compile(r"decode|\bgeneration|\bgen(?![a-z])|_gen\b", re.IGNORECASE),
@@ -53,7 +52,7 @@ _LOAD = {
 class Command(Struct, frozen=True):
     """One command of the engine: its flags, and whether it is a further node of the server before it.
 
-    `unread` is the file of options that it names and that is not there.
+    `unread` is a file of options that it names and that is absent.
     """
 
     process: Process
@@ -64,10 +63,10 @@ class Command(Struct, frozen=True):
 
 
 class Launch(Struct, frozen=True):
-    """What a text starts. `planned` are the blocks of the plan that it was exported from, where it says so.
+    """What a text starts. `planned` are the blocks of the plan that it was exported from, if it has them.
 
-    `load` are the fields of a workload that a load generator beside the commands is told. `model` is none where no
-    command names it. `variables` are set for the commands, beside those that the text itself puts in somewhere.
+    `load` are the workload fields that a load generator beside the commands states. `model` is `None` if no command
+    names it. `variables` are set for the commands and used nowhere else in the text.
     """
 
     engine: EngineName
@@ -80,7 +79,7 @@ class Launch(Struct, frozen=True):
 
 
 def request_line(plan: Plan) -> str:
-    """What no command says of a plan, for `import`: model, hardware, load, number formats and policy on one line."""
+    """What no command states of a plan, for `import`: model, hardware, load, formats and policy on one line."""
     blocks = plan.model_dump(mode="json", include=set(_BLOCKS), exclude_none=True)
     offload = None if plan.serving is None else plan.serving.kv_offload
     if offload is not None:
@@ -91,8 +90,8 @@ def request_line(plan: Plan) -> str:
 def read_launch(text: str, files: Mapping[str, str] | None = None) -> Launch:
     """The servers that `text` and `files` start: a command line, a script, a manifest, a file of options.
 
-    `files` are texts by their names; a command that names one of them has its options. Raises InputError: they start
-    none, or those of several engines or models.
+    `files` are texts by name; a command that names one of them has its options. Raises InputError: nothing is started,
+    or several engines or models.
     """
     texts = {"": text, **(files or {})}
     size = sum(map(len, texts.values()))
@@ -102,26 +101,28 @@ def read_launch(text: str, files: Mapping[str, str] | None = None) -> Launch:
     processes = script.processes
     if not processes:
         raise InputError(_nothing_in(texts))
-    engines = list(dict.fromkeys(one.engine for one in processes))
+    engines = list(dict.fromkeys(process.engine for process in processes))
     if len(engines) > 1:
-        names = ", ".join(ENGINES[one].title for one in engines)
+        names = ", ".join(ENGINES[engine].title for engine in engines)
         raise InputError(f"servers of {names} in one text: a plan has one engine; import them one by one")
     dialect = DIALECTS[engines[0]]
-    commands = tuple(_phased([_command(one, dialect, script, options) for one in processes], dialect))
-    models = list(dict.fromkeys(filter(None, (one.flags.text("model") for one in commands))))
+    commands = tuple(_phased([_command(process, dialect, script, options) for process in processes], dialect))
+    models = list(dict.fromkeys(filter(None, (command.flags.text("model") for command in commands))))
     if len(models) > 1:
         raise InputError(
-            f"several models in one text ({', '.join(one[:80] for one in models[:4])}): import them one by one"
+            f"several models in one text ({', '.join(model[:80] for model in models[:4])}): import them one by one"
         )
-    used = {name for one in texts.values() for name in _USED.findall(one)}
+    used = {name for content in texts.values() for name in _USED.findall(content)}
     return Launch(
         engine=engines[0],
-        version=next((one.version for one in processes if one.version), None),
+        version=next((process.version for process in processes if process.version), None),
         model=models[0] if models else None,
         commands=commands,
         planned=_planned(script.comments),
         load=_load(script.loads),
-        variables=tuple(dict.fromkeys(name for one in processes for name in one.environment if name not in used)),
+        variables=tuple(
+            dict.fromkeys(name for process in processes for name in process.environment if name not in used)
+        ),
     )
 
 
@@ -143,33 +144,33 @@ def is_launch(text: str) -> bool:
 
 
 def _started(texts: Mapping[str, str]) -> tuple[Script, dict[str, Any]]:
-    """What texts start, and the options of a file that stands for itself."""
-    found, options, sides = Script(), dict[str, Any](), list[Process]()
+    """What texts start, and the options of a file without a command."""
+    joined, options, sides = Script(), dict[str, Any](), list[Process]()
     parts: dict[str, tuple[Script, Manifest | None]] = {}
-    for name, text in texts.items():
-        parts[name] = _read(text, found.variables)
-        found.variables |= parts[name][0].variables
+    for name, content in texts.items():
+        parts[name] = _read(content, joined.variables)
+        joined.variables |= parts[name][0].variables
     several = sum(bool(script.processes) for script, _ in parts.values()) > 1
     for name, (script, manifest) in parts.items():
         base = name.rsplit("/", 1)[-1]
-        found.files |= script.files | ({base: texts[name]} if base else {})
-        found.comments += script.comments
-        found.loads += script.loads
-        # Of several files that start something the names, or their folders', may say what for.
+        joined.files |= script.files | ({base: texts[name]} if base else {})
+        joined.comments += script.comments
+        joined.loads += script.loads
+        # If several files start something, their names or folders may state the role.
         hint = f"{' '.join(name.split('/')[-2:])} " if several else ""
-        found.processes += [replace(one, hint=hint + one.hint) for one in script.processes]
+        joined.processes += [replace(process, hint=hint + process.hint) for process in script.processes]
         if manifest is not None:
             options = options or (manifest.options[0] if manifest.options else {})
             sides += manifest.sides
-    found.processes += [] if found.processes else sides
-    if not found.processes and options:
-        found.processes.append(Process(engine="trtllm", words=()))
-    del found.processes[_MOST_COMMANDS:]
-    return found, options
+    joined.processes += [] if joined.processes else sides
+    if not joined.processes and options:
+        joined.processes.append(Process(engine="trtllm", words=()))
+    del joined.processes[_MOST_COMMANDS:]
+    return joined, options
 
 
 def _read(text: str, variables: Mapping[str, str]) -> tuple[Script, Manifest | None]:
-    """One text as what it starts, where `variables` are set, and as a manifest where it is one."""
+    """What one text starts with `variables` set, and its manifest if it is one."""
     manifest = read_manifest(text, variables) if is_manifest(text) else None
     if manifest is None:
         manifest = _in_fences(text)
@@ -180,15 +181,15 @@ def _in_fences(text: str) -> Manifest | None:
     """The first manifest in a fenced block that starts something; lines of other blocks set its variables."""
     blocks = ["\n".join(lines) for _, lines in fenced(text.split("\n"))] if is_manifest(text) else []
     set_beside = dict(_SET.findall("\n".join(block for block in blocks if not is_manifest(block))))
-    found = (read_manifest(block, set_beside) for block in blocks if is_manifest(block))
-    return next((one for one in found if one is not None and one.script.processes), None)
+    manifests = (read_manifest(block, set_beside) for block in blocks if is_manifest(block))
+    return next((manifest for manifest in manifests if manifest is not None and manifest.script.processes), None)
 
 
 def _command(process: Process, dialect: Dialect, script: Script, options: Mapping[str, Any]) -> Command:
     vocabulary = dialect.engine.vocabulary
     named = read_flags(process.words, vocabulary).values.get("config", "")
     base = named.rsplit("/", 1)[-1]
-    # Options that stand for themselves are TensorRT-LLM's.
+    # Options without a command are TensorRT-LLM's.
     filed = _options(script.files[base]) if base in script.files else options if vocabulary.in_file else {}
     flags = read_flags(process.words, vocabulary, filed)
     process = replace(process, hint=f"{process.hint} {base}".strip())
@@ -206,17 +207,17 @@ def _options(text: str) -> dict[str, Any]:
 
 
 def _phased(commands: Sequence[Command], dialect: Dialect) -> Iterable[Command]:
-    """Commands with their phases: as they say, or else, of those that hand KV caches over, as names around do.
+    """Commands with their phases: as stated, else, for those that hand KV caches over, as names around them hint.
 
-    Those count where they tell the sides apart.
+    Hints count only where they name both sides.
     """
-    stated: list[Phase | None] = [one.phase for one in commands]
-    hinted: list[Phase | None] = [one.phase or _hinted(one.process.hint) for one in commands]
+    stated: list[Phase | None] = [command.phase for command in commands]
+    hinted: list[Phase | None] = [command.phase or _hinted(command.process.hint) for command in commands]
     is_apart = {*hinted} >= {*_NAMED} and (
-        any(stated) or any(dialect.hands_over(one.flags) for one in commands) or None not in hinted
+        any(stated) or any(dialect.hands_over(command.flags) for command in commands) or None not in hinted
     )
     phases = hinted if is_apart else stated
-    return (replace(one, phase=phase) for one, phase in zip(commands, phases, strict=True))
+    return (replace(command, phase=phase) for command, phase in zip(commands, phases, strict=True))
 
 
 def _hinted(hint: str) -> Phase | None:
@@ -225,7 +226,7 @@ def _hinted(hint: str) -> Phase | None:
 
 
 def _planned(comments: Iterable[str]) -> dict[str, Any]:
-    line = next((one for one in comments if one.startswith(_REQUEST)), None)
+    line = next((comment for comment in comments if comment.startswith(_REQUEST)), None)
     try:
         blocks: Any = None if line is None else json.loads(line.removeprefix(_REQUEST))
     except (ValueError, RecursionError):
@@ -238,11 +239,11 @@ def _planned(comments: Iterable[str]) -> dict[str, Any]:
 
 
 def _load(loads: Iterable[tuple[str, ...]]) -> dict[str, float]:
-    found: dict[str, float] = {}
+    load: dict[str, float] = {}
     for words in loads:
         for word, value in zip(words, (*words[1:], ""), strict=True):
-            name, _, own = word.lstrip("-").partition("=")
-            field, text = _LOAD.get(name.replace("_", "-")), own or value
+            name, _, value_in_word = word.lstrip("-").partition("=")
+            field, text = _LOAD.get(name.replace("_", "-")), value_in_word or value
             if word.startswith("--") and field and text.replace(".", "", 1).isdecimal() and 0 < float(text) < 1e9:
-                found.setdefault(field, float(text) if field == "request_rate" else int(float(text)))
-    return found
+                load.setdefault(field, float(text) if field == "request_rate" else int(float(text)))
+    return load

@@ -1,4 +1,4 @@
-"""The longest request that servers take: beside the load, the model's positions, and what the KV cache holds."""
+"""The longest request that servers take, against the load, the model's positions, and the room of the KV cache."""
 
 from __future__ import annotations
 
@@ -10,35 +10,37 @@ from ..catalog.architecture import Architecture
 from ..engines.names import ENGINES, EngineName
 from ..plan.document import WorkloadBlock
 from ..plan.load import longest_stated, shortest_request
-from .caveats import Told
+from .caveats import Caveat
 from .flags import LEFT_OPEN, Flags, most_tokens_taken
 from .launch import Launch
 
 _CHANGES_CONFIG = "a changed model config"
-# What makes the model's positions, the cache, or what a request keeps in it, others than the plan's.
+# Flags that change the model's positions, the cache, or what a request keeps in it, against the plan.
 _CHANGES = frozenset(
     {_CHANGES_CONFIG, "weights kept in CPU memory", "a KV cache of a stated size", "an attention window of its own"}
 )
-# Within which share nine in ten predicted caches lie of what engines logged (`benchmarks/kv_capacity.py`).
+# Nine in ten predicted cache sizes lie within this share of what engines logged (`benchmarks/kv_capacity.py`).
 _CACHE_ERROR = 0.12
 _ROUND_FROM = 5000
 
 
 class LongestTaken(Struct, frozen=True):
-    """The `tokens` of the longest request that a server takes, and what says so in `words`."""
+    """The `tokens` of the longest request that a server takes, and the source of that limit in `words`."""
 
     tokens: int
     words: str
 
 
 def all_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) -> Iterator[str]:
-    """That each request of the load is longer than every stated limit; of a side that is `assumed`, one token is sure.
+    """That each request of the load exceeds every stated limit; of an `assumed` length one token is certain.
 
-    A load of which nobody stated a length is no reason to refuse what runs.
+    A load without any stated length is no reason to refuse servers.
     """
     sides = {"input_tokens": load.input_tokens, "output_tokens": load.output_tokens}
     unsure = [tokens - 1 for name, tokens in sides.items() if name in assumed]
-    limits = {limit: one.flags for one in launch.commands if (limit := most_tokens_taken(one.flags)) is not None}
+    limits = {
+        limit: command.flags for command in launch.commands if (limit := most_tokens_taken(command.flags)) is not None
+    }
     limit = max(limits, default=None)
     if limit is not None and len(unsure) < len(sides) and shortest_request(load) - sum(unsure) > limit:
         yield (
@@ -56,8 +58,8 @@ def _lengths(load: WorkloadBlock) -> str:
 
 
 def some_too_long(launch: Launch, load: WorkloadBlock) -> Iterator[str]:
-    """That requests of the load are longer than a stated limit."""
-    for flags in (one.flags for one in launch.commands):
+    """Notes that requests of the load exceed a stated limit."""
+    for flags in (command.flags for command in launch.commands):
         limit = most_tokens_taken(flags)
         if limit is not None and sum(longest_stated(load)) > limit:
             yield (
@@ -67,11 +69,11 @@ def some_too_long(launch: Launch, load: WorkloadBlock) -> Iterator[str]:
 
 
 def longest_taken(launch: Launch, architecture: Architecture) -> LongestTaken | None:
-    """The longest request that decoding servers are told to take, or take where they are told nothing.
+    """The longest request that decoding servers take, as stated or by the engine's default.
 
-    `None` where the engine makes it fit, or the size of its cache or the model's positions are not those of the plan.
+    `None` if the engine fits it to the cache, or if flags change the cache or the model's positions.
     """
-    decoding = [one.flags for one in launch.commands if one.phase != "prefill"]
+    decoding = [command.flags for command in launch.commands if command.phase != "prefill"]
     if any(_CHANGES.intersection(flags.unplanned) or _leaves_open(flags) for flags in decoding):
         return None
     limits = ((most_tokens_taken(flags), flags.written.get("max_tokens", "")) for flags in decoding)
@@ -87,35 +89,35 @@ def longest_taken(launch: Launch, architecture: Architecture) -> LongestTaken | 
 
 
 def _leaves_open(flags: Flags) -> bool:
-    """Whether the longest request follows from the cache, or its size from a variable."""
+    """Whether the longest request follows from the cache, or is left to a variable."""
     open_length = "max_tokens" in flags.values and flags.text("max_tokens") in LEFT_OPEN
     return open_length or ("memory_share" in flags.values and flags.text("memory_share") is None)
 
 
-def unheld(engine: EngineName, taken: LongestTaken, held: int) -> Iterator[Told]:
-    """What comes of it that the cache holds requests of `held` tokens and the engine takes longer ones."""
-    if held >= taken.tokens:
+def unheld(engine: EngineName, taken: LongestTaken, held_tokens: int) -> Iterator[Caveat]:
+    """Caveats if the cache has room for `held_tokens` of one request and the engine takes longer ones."""
+    if held_tokens >= taken.tokens:
         return
     facts = ENGINES[engine]
-    about = held // 1000 * 1000 if held > _ROUND_FROM else held // 10 * 10
-    room = f"the KV cache has room for one request of about {about:,} tokens" if about else "no KV cache is left"
+    rounded = held_tokens // 1000 * 1000 if held_tokens > _ROUND_FROM else held_tokens // 10 * 10
+    room = f"the KV cache has room for one request of about {rounded:,} tokens" if rounded else "no KV cache is left"
     more = "more GPUs, or a larger share of their memory"
-    mend = f"{facts.vocabulary.flag('max_tokens')} {about} fits, or take {more}" if about else f"take {more}"
+    mend = f"{facts.vocabulary.flag('max_tokens')} {rounded} fits, or take {more}" if rounded else f"take {more}"
     if not facts.refuses_unheld_length:
         yield "remark", f"{taken.words}: {room}, and longer ones are not served; {mend}"
-    elif held * (1 + _CACHE_ERROR) < taken.tokens:
+    elif held_tokens * (1 + _CACHE_ERROR) < taken.tokens:
         yield "refused", f"{taken.words}: {room}; {mend}"
     else:
         yield "unknown", f"{taken.words} ({room}, which is sure to {_CACHE_ERROR:.0%}; {mend})"
 
 
-def beyond_positions(launch: Launch, architecture: Architecture, *, is_its_checkpoint: bool) -> Iterator[Told]:
-    """That servers are told to take requests longer than the model has positions.
+def beyond_positions(launch: Launch, architecture: Architecture, *, is_its_checkpoint: bool) -> Iterator[Caveat]:
+    """Caveats if servers take requests longer than the model has positions.
 
     Another checkpoint of the model's shape may have more.
     """
     positions = architecture.max_position_embeddings
-    for flags in (one.flags for one in launch.commands):
+    for flags in (command.flags for command in launch.commands):
         limit = most_tokens_taken(flags)
         if limit is not None and limit > positions and _CHANGES_CONFIG not in flags.unplanned:
             more = (

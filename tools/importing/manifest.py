@@ -1,7 +1,7 @@
 """Manifests as the processes that their containers start: Kubernetes, docker-compose, Dynamo, Ray Serve, options alone.
 
-Read by what objects of all kinds have in common: a container has a command, its group `replicas` and a size; names and
-labels say what it is for.
+Read by what objects of all kinds share: a container has a command, its group `replicas` and a size; names and labels
+state its role.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ _MANIFEST = re.compile(
 )
 # A value that a template leaves open.
 _TEMPLATE = re.compile(r"\{\{-?[ .]{0,9}([\w.]{0,60})[^{}\n]{0,200}\}\}")
-# Keys whose texts may say what a container is for.
+# Keys whose texts may state the role of a container.
 _HINTS = ("name", "type", "componentType", "subComponentType", "role", "container_name")
 # Options of TensorRT-LLM that make an object one of its files of options.
 _OPTIONS = frozenset({
     "tensor_parallel_size", "kv_cache_config", "moe_expert_parallel_size", "pipeline_parallel_size",
     "enable_attention_dp", "cuda_graph_config", "moe_config", "cache_transceiver_config",
 })  # fmt: skip
-# The sides of a file of `trtllm-serve disaggregated`, with the role of their servers; and what says how to reach them.
+# The sides of a file of `trtllm-serve disaggregated` with their servers' role; then the keys on reaching them.
 _SIDES: Mapping[str, str] = {"context_servers": "context", "generation_servers": "generation"}
 _OF_FRONT = ("hostname", "port", "urls", "num_instances", "router", "conditional_disagg_config", "max_retries")
-# What is around a container before anything is said of it.
+# A container's surroundings before anything is read.
 _NOTHING_AROUND = Process(engine="vllm", words=())
 
 
 class Manifest(Struct):
-    """What documents come to: what their containers start, and those that are files of options.
+    """What documents amount to: the processes that containers start, and the documents that are files of options.
 
-    `sides` are the servers that a file of `trtllm-serve disaggregated` lists, which it joins where others start them.
-    `variables` are set beside them, and `contents` the texts of files by the names of compose files for them.
+    `sides` are the servers that a file of `trtllm-serve disaggregated` lists, used if nothing else starts them.
+    `variables` are set beside the documents; `contents` are texts of compose `configs` by name.
     """
 
     script: Script = field(default_factory=Script)
@@ -72,15 +72,15 @@ def is_manifest(text: str) -> bool:
 
 
 def read_manifest(text: str, variables: Mapping[str, str] | None = None) -> Manifest | None:
-    """What the YAML documents of `text` start, `variables` being set beside them; `None` where it is no YAML."""
+    """What the YAML documents of `text` start, with `variables` set beside them; `None` if it is no YAML."""
     documents = _documents(text)
     if documents is None:
         return None
-    found = Manifest(variables=dict(variables or {}))
-    found.script.comments += [line.lstrip("# ") for line in text.split("\n") if line.startswith("#")]
+    manifest = Manifest(variables=dict(variables or {}))
+    manifest.script.comments += [line.lstrip("# ") for line in text.split("\n") if line.startswith("#")]
     for document in documents:
-        _walk(document, _NOTHING_AROUND, found, _MOST_DEPTH)
-    return found
+        _walk(document, _NOTHING_AROUND, manifest, _MOST_DEPTH)
+    return manifest
 
 
 def _documents(text: str) -> list[Any] | None:
@@ -99,55 +99,55 @@ def _documents(text: str) -> list[Any] | None:
         return None
 
 
-def _walk(value: object, around: Process, found: Manifest, depth: int) -> None:
-    found.values += 1
-    if found.values > _MOST_VALUES or depth <= 0:
+def _walk(value: object, around: Process, manifest: Manifest, depth: int) -> None:
+    manifest.values += 1
+    if manifest.values > _MOST_VALUES or depth <= 0:
         return
     if isinstance(value, str):
-        # A manifest in a text of another.
+        # A manifest inside a text of another.
         for document in (_documents(value) or ()) if "\n" in value and is_manifest(value) else ():
-            _walk(document, around, found, depth - 1)
+            _walk(document, around, manifest, depth - 1)
     elif is_list(value):
-        for one in value:
-            _walk(one, around, found, depth - 1)
+        for member in value:
+            _walk(member, around, manifest, depth - 1)
     elif is_object(value):
-        around = _said(value, around)
-        for name, one in as_mapping(value.get("configs")).items():
-            found.contents[name] = as_str(as_mapping(one).get("content")) or ""
+        around = _surroundings(value, around)
+        for name, config in as_mapping(value.get("configs")).items():
+            manifest.contents[name] = as_str(as_mapping(config).get("content")) or ""
         processes = of_kserve(value)
-        if processes is None and (one := of_helm(value, around)) is not None:
-            processes = [one]
+        if processes is None and (process := of_helm(value, around)) is not None:
+            processes = [process]
         if processes is not None:
-            found.script.processes += processes
+            manifest.script.processes += processes
             return
         if as_str(value.get("kind")) == "ConfigMap":
-            found.script.files.update(
+            manifest.script.files.update(
                 (name, text) for name, text in as_mapping(value.get("data")).items() if isinstance(text, str)
             )
             return
         if is_object(value.get("engine_kwargs")):
-            _of_ray(value, around, found)
+            _of_ray(value, around, manifest)
             return
         if _SIDES.keys() <= value.keys():
-            found.sides += _disaggregated(value)
+            manifest.sides += _disaggregated(value)
             return
         if _OPTIONS & value.keys():
-            found.options.append(value)
+            manifest.options.append(value)
             return
         if (task := of_skypilot(value, around)) is not None:
-            _script(*task, found)
+            _script(*task, manifest)
             return
         if any(isinstance(value.get(key), str | list) for key in ("command", "args", "image")):
-            _container(value, around, found)
+            _container(value, around, manifest)
             return
         for key, inner in _inside(value):
-            _walk(inner, replace(around, hint=f"{around.hint} {key}"[-400:]), found, depth - 1)
+            _walk(inner, replace(around, hint=f"{around.hint} {key}"[-400:]), manifest, depth - 1)
 
 
 def _inside(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The parts of an object; of a group with a leader the leader's template stands for all its nodes.
+    """The parts of an object; a group's leader template stands for all its nodes.
 
-    What a compose file keeps under `x-…` is for its services to take over, and starts nothing.
+    `x-…` parts of a compose file are templates for its services and start nothing.
     """
     left_out = {"workerTemplate"} if "leaderTemplate" in value else set[str]()
     if "services" in value:
@@ -155,7 +155,7 @@ def _inside(value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     return ((str(key), inner) for key, inner in value.items() if key not in left_out)
 
 
-def _said(value: Mapping[str, Any], around: Process) -> Process:
+def _surroundings(value: Mapping[str, Any], around: Process) -> Process:
     hints = [as_str(source.get(key)) for source in (value, as_mapping(value.get("metadata"))) for key in _HINTS]
     labels = as_mapping(as_mapping(value.get("metadata")).get("labels"))
     hints += [text for text in labels.values() if isinstance(text, str)]
@@ -172,36 +172,40 @@ def _said(value: Mapping[str, Any], around: Process) -> Process:
     )
 
 
-def _container(value: Mapping[str, Any], around: Process, found: Manifest) -> None:
+def _container(value: Mapping[str, Any], around: Process, manifest: Manifest) -> None:
     image = as_str(value.get("image")) or ""
     words = [*([image] if image else []), *_words(value.get("entrypoint")), *_words(value.get("command"))]
     words += _words(value.get("args"))
     environment = _environment(value)
-    for one in map(as_mapping, as_list(value.get("configs"))):
-        name, target = as_str(one.get("source")) or "", as_str(one.get("target")) or ""
-        found.script.files[target.rsplit("/", 1)[-1]] = found.contents.get(name, "")
+    for config in map(as_mapping, as_list(value.get("configs"))):
+        name, target = as_str(config.get("source")) or "", as_str(config.get("target")) or ""
+        manifest.script.files[target.rsplit("/", 1)[-1]] = manifest.contents.get(name, "")
     if around.nodes is not None:
         environment.setdefault("LWS_GROUP_SIZE", str(around.nodes))
     process = replace(around, environment=environment)
     started = engine_words(words)
     script = next((word for word in words if "\n" in word or " " in word), None)
     if script is not None and any(word in SHELLS for word in words):
-        _script(script, replace(process, version=image_version(words)), found)
+        _script(script, replace(process, version=image_version(words)), manifest)
     elif started is not None:
-        engine, rest, version = started
+        engine, arguments, version = started
         # Kubernetes writes $(NAME) where a shell has ${NAME}.
-        plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**found.variables, **environment}) for word in rest)
-        launched = is_launched(words[: len(words) - len(rest)])
-        found.script.processes.append(replace(process, engine=engine, words=plain, version=version, is_spread=launched))
+        plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**manifest.variables, **environment}) for word in arguments)
+        launched = is_launched(words[: len(words) - len(arguments)])
+        manifest.script.processes.append(
+            replace(process, engine=engine, words=plain, version=version, is_spread=launched)
+        )
 
 
-def _script(text: str, process: Process, found: Manifest) -> None:
-    """A script of a manifest, with what stands around it."""
+def _script(text: str, process: Process, manifest: Manifest) -> None:
+    """Read a script of a manifest into it, with the surroundings of `process`."""
     environment = process.environment
     inner = read_script(text, process, environment)
-    found.script.processes += [replace(one, environment={**environment, **one.environment}) for one in inner.processes]
-    found.script.files.update(inner.files)
-    found.script.loads += inner.loads
+    manifest.script.processes += [
+        replace(process, environment={**environment, **process.environment}) for process in inner.processes
+    ]
+    manifest.script.files.update(inner.files)
+    manifest.script.loads += inner.loads
 
 
 def _words(value: object) -> list[str]:
@@ -210,25 +214,25 @@ def _words(value: object) -> list[str]:
             return shlex.split(value, comments=True)
         except ValueError:
             return value.split()
-    return [str(one) for one in as_list(value) if isinstance(one, str | int | float)]
+    return [str(word) for word in as_list(value) if isinstance(word, str | int | float)]
 
 
 def _environment(value: Mapping[str, Any]) -> dict[str, str]:
     """Variables of a container, as Kubernetes lists them (`env`) or compose does (`environment`)."""
     stated: dict[str, str] = {}
-    for one in as_list(value.get("env")) or as_list(value.get("envs")):
-        entry = as_mapping(one)
+    for variable in as_list(value.get("env")) or as_list(value.get("envs")):
+        entry = as_mapping(variable)
         if isinstance(entry.get("value"), str | int | float):
             stated[str(entry.get("name"))] = str(entry["value"])
-    own = value.get("environment")
-    stated |= _plain(own)
-    for line in as_list(own):
+    by_name = value.get("environment")
+    stated |= _plain(by_name)
+    for line in as_list(by_name):
         name, _, text = str(line).partition("=")
         stated[name] = text
     devices = as_mapping(as_mapping(as_mapping(value.get("deploy")).get("resources")).get("reservations")).get(
         "devices"
     )
-    ids = [str(one) for device in as_list(devices) for one in as_list(as_mapping(device).get("device_ids"))]
+    ids = [str(identity) for device in as_list(devices) for identity in as_list(as_mapping(device).get("device_ids"))]
     if ids:
         stated.setdefault("CUDA_VISIBLE_DEVICES", ",".join(ids))
     return stated
@@ -239,7 +243,7 @@ def _plain(value: object) -> dict[str, str]:
     return {str(name): str(text) for name, text in as_mapping(value).items() if isinstance(text, str | int | float)}
 
 
-def _of_ray(value: Mapping[str, Any], around: Process, found: Manifest) -> None:
+def _of_ray(value: Mapping[str, Any], around: Process, manifest: Manifest) -> None:
     """An `LLMConfig` of Ray Serve: vLLM, with the arguments of its engine in place of flags."""
     loading = as_mapping(value.get("model_loading_config"))
     model = as_str(loading.get("model_source")) or as_str(loading.get("model_id")) or ""
@@ -248,7 +252,7 @@ def _of_ray(value: Mapping[str, Any], around: Process, found: Manifest) -> None:
     copies = as_int(deployed.get("num_replicas")) or as_int(
         as_mapping(deployed.get("autoscaling_config")).get("min_replicas")
     )
-    found.script.processes.append(
+    manifest.script.processes.append(
         replace(
             around,
             words=tuple(words),
@@ -266,10 +270,12 @@ def _as_flags(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _disaggregated(value: Mapping[str, Any]) -> Iterator[Process]:
-    """The servers of each side, what stands above the sides being of both."""
-    common = {name: one for name, one in value.items() if name not in (*_SIDES, *_OF_FRONT)}
+    """The servers of each side; settings above the sides apply to both."""
+    common = {name: setting for name, setting in value.items() if name not in (*_SIDES, *_OF_FRONT)}
     for side, role in _SIDES.items():
-        own = as_mapping(value.get(side))
-        settings = common | {name: one for name, one in own.items() if name not in _OF_FRONT}
+        side_settings = as_mapping(value.get(side))
+        settings = common | {name: setting for name, setting in side_settings.items() if name not in _OF_FRONT}
         words = (*_as_flags({"server_role": role, **settings}),)
-        yield Process(engine="trtllm", words=words, hint=side, copies=max(1, as_int(own.get("num_instances")) or 1))
+        yield Process(
+            engine="trtllm", words=words, hint=side, copies=max(1, as_int(side_settings.get("num_instances")) or 1)
+        )

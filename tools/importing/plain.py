@@ -1,5 +1,5 @@
-"""Lines of a script in the forms that all shells have: without arrays, lists in brackets and settings of units, bodies
-in place of calls, loops counted.
+"""Lines of a script in the forms that all shells have: without arrays, bracketed lists and unit settings, with function
+bodies in place of calls, and loops counted.
 
 `ARGS=(--a 1)` and `"${ARGS[@]}"` become the words themselves, `CMD ["vllm", "serve"]` of an image a command, and
 `Environment=A=1` of a systemd unit or `ENV A=1` of an image an assignment.
@@ -12,7 +12,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 _MOST_CALLED_LINES = 20_000
-# Characters of bodies that calls run, all together.
+# Characters of all function bodies that calls expand to.
 _MOST_RUN = 100_000
 _MOST_DEPTH = 3
 _MOST_BODY = 200
@@ -23,35 +23,35 @@ _GIVEN = re.compile(r"\"?\$(?:[@*]|\{[@*]\})\"?|\$(\d)|\$\{(\d)(?::?-([^{}]{0,20
 
 
 def called(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a script with bodies in place of calls; a function that nothing calls stands as it is."""
-    rest, bodies = _parted(list(lines)[:_MOST_CALLED_LINES])
-    used = {_first(line) for line in (*rest, *(line for body in bodies.values() for line in body))}
+    """The lines of a script with bodies in place of calls; a function that nothing calls stays as it is."""
+    outside, bodies = _parted(list(lines)[:_MOST_CALLED_LINES])
+    used = {_first(line) for line in (*outside, *(line for body in bodies.values() for line in body))}
     for name in bodies.keys() - used:
-        rest += [line for line in bodies[name] if _GIVEN.search(line) is None]
-    left = [_MOST_RUN]
-    for line in rest:
-        yield from _run(line, bodies, left, _MOST_DEPTH)
+        outside += [line for line in bodies[name] if _GIVEN.search(line) is None]
+    budget = [_MOST_RUN]
+    for line in outside:
+        yield from _run(line, bodies, budget, _MOST_DEPTH)
 
 
 def _parted(lines: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
     """Lines outside of functions, and the bodies of functions, each up to its bracket."""
-    rest: list[str] = []
+    outside: list[str] = []
     bodies: dict[str, list[str]] = {}
     place = 0
     while place < len(lines):
         opens = _OPENS.fullmatch(lines[place]) if "()" in lines[place] else None
         end = None if opens is None else _end(lines, place + 1, opens[1])
         if opens is None or end is None:
-            rest.append(lines[place])
+            outside.append(lines[place])
             place += 1
         else:
             bodies[opens[2]] = list(lines[place + 1 : end])
             place = end + 1
-    return rest, bodies
+    return outside, bodies
 
 
 def _end(lines: Sequence[str], start: int, margin: str) -> int | None:
-    """Where a function ends: at a bracket as far in as its name."""
+    """Index of the bracket that ends a function, indented like its name; `None` if absent."""
     last = min(len(lines), start + _MOST_BODY)
     return next((place for place in range(start, last) if lines[place].rstrip() == f"{margin}}}"), None)
 
@@ -60,35 +60,35 @@ def _first(line: str) -> str:
     return line.split(None, 1)[0] if line.strip() else ""
 
 
-def _run(line: str, bodies: dict[str, list[str]], left: list[int], depth: int) -> Iterator[str]:
-    """A line, or what the function that it calls runs."""
+def _run(line: str, bodies: dict[str, list[str]], budget: list[int], depth: int) -> Iterator[str]:
+    """A line, or the lines of the function that it calls."""
     body = bodies.get(_first(line))
-    if body is None or depth <= 0 or left[0] <= 0:
+    if body is None or depth <= 0 or budget[0] <= 0:
         yield line
         return
     try:
-        given = shlex.split(line[:_MOST_CHARS].rstrip().removesuffix("&"))[1:_MOST_GIVEN]
+        arguments = shlex.split(line[:_MOST_CHARS].rstrip().removesuffix("&"))[1:_MOST_GIVEN]
     except ValueError:
-        given = line[:_MOST_CHARS].split()[1:_MOST_GIVEN]
-    for one in body:
-        plain = one.rstrip()
+        arguments = line[:_MOST_CHARS].split()[1:_MOST_GIVEN]
+    for body_line in body:
+        plain = body_line.rstrip()
         shifts = plain.strip() == "shift" or plain.endswith("; shift")
-        line = _bodies_put(plain.removesuffix("shift").rstrip("; \t") if shifts else one, given)
-        left[0] -= len(line) + 1
-        yield from _run(line, bodies, left, depth - 1)
-        given = given[1:] if shifts else given
+        line = _arguments_put(plain.removesuffix("shift").rstrip("; \t") if shifts else body_line, arguments)
+        budget[0] -= len(line) + 1
+        yield from _run(line, bodies, budget, depth - 1)
+        arguments = arguments[1:] if shifts else arguments
 
 
-def _bodies_put(line: str, given: Sequence[str]) -> str:
-    """`line` with what a call gives: all of it, or one of its words."""
+def _arguments_put(line: str, arguments: Sequence[str]) -> str:
+    """`line` with the arguments of a call filled in."""
 
-    def value(match: re.Match[str]) -> str:
-        place = match[1] or match[2]
+    def value(hit: re.Match[str]) -> str:
+        place = hit[1] or hit[2]
         if place is None:
-            return " ".join(one if one.startswith("$") else shlex.quote(one) for one in given)
-        if place == "0" or int(place) > len(given):
-            return match[3] if match[3] is not None else match[0]
-        return given[int(place) - 1]
+            return " ".join(argument if argument.startswith("$") else shlex.quote(argument) for argument in arguments)
+        if place == "0" or int(place) > len(arguments):
+            return hit[3] if hit[3] is not None else hit[0]
+        return arguments[int(place) - 1]
 
     if "$" not in line:
         return line
@@ -109,17 +109,17 @@ _ARRAY = re.compile(r"[ \t]*(?:(?:local|declare|readonly|export)[ \t]+(?:-a[ \t]
 _ALL_OF = re.compile(r"\"?\$\{(\w{1,60})\[[@*]\]\}\"?")
 _COUNT_OF = re.compile(r"\$\{#(\w{1,60})\[[@*]\]\}")
 _INDICES_OF = re.compile(r"\"?\$\{!(\w{1,60})\[[@*]\]\}\"?")
-_ONE_OF = re.compile(r"\$\{(\w{1,60})\[(\d{1,3})\]\}")
+_WORD_OF = re.compile(r"\$\{(\w{1,60})\[(\d{1,3})\]\}")
 _REMARK = re.compile(r"(?:^|[ \t])#.*")
 _QUOTED = r"(?:\"[^\"\n]{0,400}\"|'[^'\n]{0,400}')"
 _LIST = re.compile(rf"\[[ \t]*{_QUOTED}(?:[ \t]*,[ \t]*{_QUOTED}){{1,400}}[ \t]*,?[ \t]*\]")
-# What a unit or a supervisor runs.
+# Commands of a systemd unit or a supervisor.
 _RUNS = re.compile(r"[ \t]*(?:ExecStart|command)=(?=[/\w])")
 _SETTING = re.compile(r"[ \t]*(?:Environment=|ENV[ \t]+)[\"']?([A-Z][A-Z0-9_]{0,60})(?:=|[ \t]+)(.*)")
 
 
 def plain(lines: Iterable[str]) -> Iterator[str]:
-    """The lines of a script in plain forms; those of an array are left out."""
+    """The lines of a script in plain forms, without those of arrays."""
     arrays: dict[str, str] = {}
     waiting = iter(lines)
     for line in waiting:
@@ -130,7 +130,7 @@ def plain(lines: Iterable[str]) -> Iterator[str]:
         if array is not None:
             words = _inside(array[3], waiting)
             before = arrays.get(array[1], "") if array[2] else ""
-            arrays[array[1]] = f"{before} {_put(words, arrays)}".strip()[:_MOST_CHARS]
+            arrays[array[1]] = f"{before} {_arrays_put(words, arrays)}".strip()[:_MOST_CHARS]
             continue
         setting = _SETTING.match(line)
         if line.startswith("FROM "):  # what an image is made from starts nothing
@@ -140,7 +140,7 @@ def plain(lines: Iterable[str]) -> Iterator[str]:
         elif runs := _RUNS.match(line):
             line = line[runs.end() :]
         elif "[" in line:
-            line = _put(_LIST.sub(_as_words, line), arrays)
+            line = _arrays_put(_LIST.sub(_joined, line), arrays)
         yield line
 
 
@@ -150,7 +150,7 @@ def _inside(first: str, following: Iterator[str]) -> str:
     line = first
     for _ in range(_MOST_LINES):
         line = _REMARK.sub("", line).rstrip().removesuffix("\\").rstrip()
-        # A bracket that is opened in the line is not the array's.
+        # A bracket that opened on the line does not close the array.
         if line.endswith(")") and line.count("(") < line.count(")"):
             return " ".join((*parts, line[:-1]))
         parts.append(line)
@@ -161,13 +161,15 @@ def _inside(first: str, following: Iterator[str]) -> str:
     return " ".join(parts)
 
 
-def _put(text: str, arrays: dict[str, str]) -> str:
-    """`text` with the words of arrays, their number or their places in place of names; what is not known stays."""
+def _arrays_put(text: str, arrays: dict[str, str]) -> str:
+    """`text` with arrays' words, counts or indices filled in; unknown names stay."""
     if "${" not in text:
         return text
     text = _ALL_OF.sub(lambda match: arrays.get(match[1], match[0]), text[:_MOST_CHARS])
-    for pattern, said in ((_COUNT_OF, _count), (_INDICES_OF, _indices), (_ONE_OF, _one)):
-        text = pattern.sub(lambda match, said=said: said(match, arrays.get(match[1], "").split()) or match[0], text)
+    for pattern, words_of in ((_COUNT_OF, _count), (_INDICES_OF, _indices), (_WORD_OF, _word_at)):
+        text = pattern.sub(
+            lambda match, words_of=words_of: words_of(match, arrays.get(match[1], "").split()) or match[0], text
+        )
     return text
 
 
@@ -179,12 +181,12 @@ def _indices(match: re.Match[str], words: list[str]) -> str:
     return " ".join(map(str, range(len(words))))
 
 
-def _one(match: re.Match[str], words: list[str]) -> str:
+def _word_at(match: re.Match[str], words: list[str]) -> str:
     return words[int(match[2])] if int(match[2]) < len(words) else ""
 
 
-def _as_words(match: re.Match[str]) -> str:
-    return shlex.join(one[1:-1] for one in re.findall(_QUOTED, match[0]))
+def _joined(match: re.Match[str]) -> str:
+    return shlex.join(quoted[1:-1] for quoted in re.findall(_QUOTED, match[0]))
 
 
 _LOOP = re.compile(r"for[ \t]+(\w{1,40})[ \t]+in[ \t]+(.{1,2000}?)[ \t]*(?:;|$)")
@@ -195,14 +197,14 @@ _RUN = re.compile(r"\{(\d{1,6})\.\.(\d{1,6})\}|\$\(seq[ \t]+(\d{1,6})[ \t]+(\d{1
 
 
 def loop_in(line: str) -> tuple[str, int] | None:
-    """The variable of the loop that a line begins, and how often its body is run, as far as the line says."""
+    """The variable of the loop that a line begins, and its number of rounds as far as the line states it."""
     if counted := _COUNTED_LOOP.match(line):
         return counted[1], max(1, int(counted[4]) - int(counted[2]) + (counted[3] == "<="))
     loop = _LOOP.match(line)
     if loop is None:
         return None
     if run := _RUN.fullmatch(loop[2].strip()):
-        first, last = (int(one) for one in (run[1] or run[3] or "1", run[2] or run[4] or run[5]))
+        first, last = (int(number) for number in (run[1] or run[3] or "1", run[2] or run[4] or run[5]))
         return loop[1], max(1, last - first + 1)
     return loop[1], 1 if "$" in loop[2] else len(loop[2].split())
 
@@ -219,13 +221,13 @@ _VARIABLES = {
 
 
 def job_variables(comment: str, known: Mapping[str, str]) -> dict[str, str]:
-    """The variables that a remark of the head sets, beside those that are `known`; none where it is another remark."""
+    """The variables that a Slurm directive of the head sets, given those `known`; empty for another remark."""
     match = _STATED.match(comment)
     if match is None:
         return {}
     name, number = match[1] or _SHORT[match[2]], match[3]
-    found = dict.fromkeys(_VARIABLES[name], number)
-    nodes, tasks = ({**known, **found}.get(key, "") for key in ("SLURM_NNODES", "SLURM_NTASKS_PER_NODE"))
-    if "SLURM_NTASKS" not in {**known, **found} and nodes.isdecimal() and tasks.isdecimal():
-        found["SLURM_NTASKS"] = str(int(nodes) * int(tasks))
-    return found
+    variables = dict.fromkeys(_VARIABLES[name], number)
+    nodes, tasks = ({**known, **variables}.get(key, "") for key in ("SLURM_NNODES", "SLURM_NTASKS_PER_NODE"))
+    if "SLURM_NTASKS" not in {**known, **variables} and nodes.isdecimal() and tasks.isdecimal():
+        variables["SLURM_NTASKS"] = str(int(nodes) * int(tasks))
+    return variables

@@ -1,4 +1,4 @@
-"""One program that a text starts, as all forms of text are read, and a text as its code and its files: fenced blocks,
+"""One program that a text starts, in the form that all readers share, and a text as its code and files: fenced blocks,
 parts below a file's name.
 """
 
@@ -14,15 +14,15 @@ from msgspec import Struct, field
 from ..engines.names import ENGINES, EngineName
 from .resources import Allotment
 
-# Modules and programs that start a server, and images that start their engine by themselves: what stands behind them
-# are its flags. Dynamo's workers take those of their engine.
-_MODULES = {module: name for name, one in ENGINES.items() for module in one.modules}
-_PROGRAMS = {program: name for name, one in ENGINES.items() for program in one.programs}
-_IMAGES = {image: name for name, one in ENGINES.items() for image in one.starting_images}
-# Images whose tag is the version of their engine; those of frameworks around one (`vllm-runtime`) have their own.
-_NAMED = "|".join(image for one in ENGINES.values() for image in one.versioned_images)
+# Modules and programs that start a server, and images that start their engine by themselves: the words that follow are
+# its flags. Dynamo's workers take those of their engine.
+_MODULES = {module: name for name, engine in ENGINES.items() for module in engine.modules}
+_PROGRAMS = {program: name for name, engine in ENGINES.items() for program in engine.programs}
+_IMAGES = {image: name for name, engine in ENGINES.items() for image in engine.starting_images}
+# Images whose tag is their engine's version; framework images (`vllm-runtime`) have versions of their own.
+_NAMED = "|".join(image for engine in ENGINES.values() for image in engine.versioned_images)
 _VERSIONED = re.compile(rf"(?:^|/)(?:{_NAMED})(?!-runtime)[\w-]*:v?(\d+\.\d+(?:\.\d+)?)")
-# Programs that start the ranks of another, on several nodes where they are told to.
+# Programs that start the ranks of another, on several nodes if their flags name them.
 _LAUNCHERS = frozenset({"mpirun", "mpiexec", "srun", "trtllm-llmapi-launch", "ray"})
 _LOAD_GENERATORS = frozenset(
     {"vllm.benchmarks.serve", "sglang.bench_serving", "benchmark_serving", "benchmark_serving.py"}
@@ -30,12 +30,12 @@ _LOAD_GENERATORS = frozenset(
 
 
 class Process(Struct, frozen=True):
-    """Words of a command behind the program, the variables that it is started with, and what stands around it.
+    """Words of a command after the program, the variables that it starts with, and its surroundings.
 
-    `hint`: names and remarks around it, which may say its role. `node`: a label of the node or place that it is for.
-    `copies` of its group of `nodes` nodes are started. `gpus` are those that the text gives it, and `runs_on` the
-    hardware that it names for it, as written. `is_spread`: a launcher starts its ranks, on other nodes too. Of the
-    copies `times` share what they are given: loops of a script start them.
+    `hint`: names and remarks around it, which may state its role. `node`: a label of its node or place. `copies` of its
+    group of `nodes` nodes are started. `gpus` is the text's allotment, and `runs_on` the hardware that the text names,
+    as written. `is_spread`: a launcher starts its ranks, on other nodes too. `times` of the copies share one allotment:
+    loops of a script start them.
     """
 
     engine: EngineName
@@ -53,7 +53,7 @@ class Process(Struct, frozen=True):
 
 
 def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str | None] | None:
-    """The engine that a command starts, the words behind its program, and the version that an image names."""
+    """The engine that a command starts, the words after its program, and the version that an image names."""
     version = image_version(words)
     image: int | None = None
     for place, word in enumerate(word.lstrip("[(`'\"") for word in words):
@@ -61,13 +61,13 @@ def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str
         if word in _MODULES:
             return _MODULES[word], tuple(words[place + 1 :]), version
         if base in _PROGRAMS and "=" not in word:
-            engine, rest = _PROGRAMS[base], tuple(words[place + 1 :])
-            if rest[:1] == ("serve",) and _is_call(rest[1:]):
-                return engine, rest[1:], version
-            if base == "trtllm-serve" and rest[:1] not in (("disaggregated",), ("serve",)) and _is_call(rest):
-                return engine, rest, version
+            engine, arguments = _PROGRAMS[base], tuple(words[place + 1 :])
+            if arguments[:1] == ("serve",) and _is_call(arguments[1:]):
+                return engine, arguments[1:], version
+            if base == "trtllm-serve" and arguments[:1] not in (("disaggregated",), ("serve",)) and _is_call(arguments):
+                return engine, arguments, version
         if image is None and base.partition(":")[0].partition("@")[0] in _IMAGES and "/" in word:
-            # An image that is given to somebody's script is started by that, with whatever else it is given.
+            # An image that is an argument of some script is started by the script, with unknown arguments.
             if any(before.endswith(".sh") for before in words[:place]):
                 return None
             image = place
@@ -78,7 +78,7 @@ def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str
 
 
 def image_version(words: Sequence[str]) -> str | None:
-    """The version of the engine that an image among `words` is of; `None` where it says none."""
+    """The version of the engine in an image among `words`; `None` if no image states one."""
     return next((match[1] for word in words if (match := _VERSIONED.search(word))), None)
 
 
@@ -88,12 +88,12 @@ def is_launched(words: Sequence[str]) -> bool:
 
 
 def _is_call(words: Sequence[str]) -> bool:
-    """Whether what follows a program are its arguments: one word, or flags; not the rest of a sentence."""
+    """Whether `words` are a program's arguments: one word, or flags; not the rest of a sentence."""
     return len(words) == 1 or any(word.startswith("-") for word in words)
 
 
 def is_load_generator(words: Sequence[str]) -> bool:
-    """Whether a command sends a load to servers, and so says what that load is."""
+    """Whether a command sends a load to servers, and so states that load."""
     names = any(word.rsplit("/", 1)[-1] in _LOAD_GENERATORS for word in words)
     return names or ("bench", "serve") in pairwise(words)
 
@@ -118,20 +118,20 @@ class Code(Struct):
 
 
 def code_of(text: str, is_command: Callable[[str], bool]) -> Code:
-    """The code of `text`: its fenced blocks where a line of them `is_command`, each below the line above it."""
-    found = Code()
+    """The code of `text`: its fenced blocks if a line of them `is_command`, each below the line above it."""
+    code = Code()
     lines = text.replace("\r\n", "\n").split("\n", _MOST_LINES)[:_MOST_LINES]
     blocks: list[tuple[str, list[str]]] = []
     for above, block in fenced(lines):
         name = _FILE_NAME.search(above)
         if name is not None and not any(map(is_command, block)):
-            found.put(name[0], block)
+            code.put(name[0], block)
         else:
             blocks.append((above, block))
     if any(is_command(line) for _, block in blocks for line in block):
         lines = [line for above, block in blocks for line in ("", f"# {above}", *block)]
-    found.lines = list(_unfiled(_unwritten(lines, found), found, is_command))
-    return found
+    code.lines = list(_unfiled(_unwritten(lines, code), code, is_command))
+    return code
 
 
 def fenced(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
@@ -153,12 +153,12 @@ def fenced(lines: list[str]) -> Iterator[tuple[str, list[str]]]:
         yield above, block
 
 
-def _unwritten(lines: list[str], found: Code) -> list[str]:
-    """`lines` without the texts that follow a command up to a word (`cat > FILE <<EOF`), which go to the files."""
+def _unwritten(lines: list[str], code: Code) -> list[str]:
+    """`lines` without here-documents (`cat > FILE <<EOF`), which are put among the files."""
     ends: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
         ends.setdefault(line.strip(), []).append(place)
-    kept: list[str] = []
+    remaining: list[str] = []
     place = 0
     while place < len(lines):
         line = lines[place]
@@ -166,19 +166,19 @@ def _unwritten(lines: list[str], found: Code) -> list[str]:
         closing = ends.get(opening[2], []) if opening is not None else []
         after = bisect_right(closing, place)
         if after == len(closing):
-            kept.append(line)
+            remaining.append(line)
             place += 1
             continue
         end = closing[after]
         target = _TARGET.search(_OPENING.sub(" ", line))
         if target is not None:
-            found.put(target[1], lines[place + 1 : end])
+            code.put(target[1], lines[place + 1 : end])
         place = end + 1
-    return kept
+    return remaining
 
 
-def _unfiled(lines: list[str], found: Code, is_command: Callable[[str], bool]) -> Iterator[str]:
-    """`lines` without the parts below a remark that is the name of a YAML file, which go to the files."""
+def _unfiled(lines: list[str], code: Code, is_command: Callable[[str], bool]) -> Iterator[str]:
+    """`lines` without the parts below a remark that names a YAML file, which are put among the files."""
     part: list[str] = []
     title: str | None = None
     for line in [*lines, "# end.of"]:
@@ -189,5 +189,5 @@ def _unfiled(lines: list[str], found: Code, is_command: Callable[[str], bool]) -
         if title is None or any(map(is_command, part)):
             yield from part
         else:
-            found.put(title, part)
+            code.put(title, part)
         title, part = (match[1] if _FILE_NAME.fullmatch(match[1]) else None), []

@@ -1,4 +1,4 @@
-"""What a text gives a command beside its flags: how many GPUs, and which hardware it names for them."""
+"""What a text gives a command beside its flags: a number of GPUs, and the hardware that it names."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ _MOST_GPUS = 100_000
 _LISTS = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES")
 _DEVICE = re.compile(r"\d{1,4}|(?:GPU|MIG)-[\w-]{1,60}")
 _LIMITS = ("nvidia.com/gpu", "amd.com/gpu", "gpu")
-# Labels of nodes that say which accelerator, or which machine of a cloud, they have.
+# Node labels for the accelerator or the cloud machine.
 _LABELS = re.compile(
     r"(?:nvidia\.com/gpu\.product|amd\.com/gpu\.product-name|cloud\.google\.com/gke-accelerator"
     r"|(?:beta\.|node\.)?kubernetes\.io/instance-type|accelerator(?:[_-]type)?|gpu(?:[_-](?:type|name|model))?)"
 )
-# Flags of Slurm that name the GPUs of a node; with a kind before the number.
+# Slurm flags for the GPUs of a node, with a kind before the number.
 _GRES = re.compile(r"--(?:gres|gpus-per-node|gpus)[= \t](?:gpu:)?([a-zA-Z][\w-]{1,40}):\d{1,3}\b")
 
 
 class Allotment(Struct, frozen=True, eq=False):
-    """GPUs that a text gives to all processes that share this object; `words` say where."""
+    """GPUs that a text gives to all processes that share this object; `words` tell where."""
 
     count: int
     words: str
 
 
 def listed(environment: Mapping[str, str]) -> Allotment | None:
-    """The GPUs that variables list."""
+    """The GPUs that variables list; `None` if none does."""
     for name in _LISTS:
         parts = [part.strip() for part in environment.get(name, "").split(",")]
         if all(_DEVICE.fullmatch(part) for part in parts):
@@ -40,7 +40,7 @@ def listed(environment: Mapping[str, str]) -> Allotment | None:
 
 
 def of_docker(words: Sequence[str]) -> Allotment | None:
-    """The GPUs that `docker run` is told, where it names or counts them."""
+    """The GPUs that `docker run` names or counts; `None` if it states none."""
     for place, word in enumerate(words):
         if not word.startswith("--gpus"):
             continue
@@ -55,7 +55,7 @@ def of_docker(words: Sequence[str]) -> Allotment | None:
 
 
 def of_object(value: Mapping[str, Any]) -> Allotment | None:
-    """The GPUs that an object of a manifest asks for: limits of Kubernetes, devices of docker-compose."""
+    """The GPUs that an object of a manifest requests: limits of Kubernetes, devices of docker-compose."""
     resources = as_mapping(value.get("resources"))
     for part in ("limits", "requests"):
         for name in _LIMITS:
@@ -72,15 +72,15 @@ def of_object(value: Mapping[str, Any]) -> Allotment | None:
 
 
 def hardware_in(value: Mapping[str, Any]) -> Iterator[str]:
-    """Names of accelerators or machines by which an object chooses its nodes, as `label: name`."""
+    """Names of accelerators or machines that an object selects its nodes by, as `label: name`."""
     yield from _labelled(as_mapping(value.get("nodeSelector")).items())
     affinity = as_mapping(as_mapping(value.get("affinity")).get("nodeAffinity"))
     required = as_mapping(affinity.get("requiredDuringSchedulingIgnoredDuringExecution"))
     for term in map(as_mapping, as_list((required or value).get("nodeSelectorTerms"))):
-        for one in map(as_mapping, as_list(term.get("matchExpressions"))):
-            values = as_list(one.get("values"))
-            if one.get("operator") == "In" and len(values) == 1:
-                yield from _labelled([(str(one.get("key")), values[0])])
+        for expression in map(as_mapping, as_list(term.get("matchExpressions"))):
+            values = as_list(expression.get("values"))
+            if expression.get("operator") == "In" and len(values) == 1:
+                yield from _labelled([(str(expression.get("key")), values[0])])
     if (kind := as_str(value.get("accelerator_type"))) is not None:
         yield f"accelerator_type: {kind[:80]}"
 
@@ -90,6 +90,6 @@ def _labelled(pairs: Iterable[tuple[str, Any]]) -> Iterator[str]:
 
 
 def hardware_of_job(comment: str) -> Iterator[str]:
-    """The kind of GPU that a line in the head of a Slurm script names."""
+    """The kind of GPU that a directive in the head of a Slurm script names."""
     if comment.startswith("SBATCH"):
         yield from (f"{match[0].strip()[:40]}: {match[1]}" for match in _GRES.finditer(comment[:400]))

@@ -16,7 +16,7 @@ _SPAN = 1_000_000
 
 
 class Server(Struct, frozen=True):
-    """What `commands` start together: the first one, and those of its further nodes."""
+    """A server that `commands` start together: the command of its first node, and those of further nodes."""
 
     group: Group
     scheduling: Scheduling
@@ -24,7 +24,7 @@ class Server(Struct, frozen=True):
 
     @property
     def copies(self) -> int:
-        """How many servers are started: replicas of a manifest may be the nodes of one."""
+        """How many servers are started; replicas of a manifest may be the nodes of one server."""
         command = self.commands[0]
         copies, nodes = command.process.copies, command.flags.text("nodes") or "1"
         if command.process.nodes is None and nodes.isdecimal() and int(nodes) > 1 and copies % int(nodes) == 0:
@@ -38,20 +38,20 @@ class Server(Struct, frozen=True):
 
 
 def servers_of(launch: Launch, architecture: Architecture) -> Iterator[Server]:
-    """Each command that is no further node of another, with those that meet it, or else follow it.
+    """Each command that is no further node of another, with those that meet it, else those that follow it.
 
-    Raises InputError: a figure is none, or is left to a variable; a server is larger than any cluster.
+    Raises InputError: a figure is malformed or left to a variable; a server is larger than any cluster.
     """
     dialect = DIALECTS[launch.engine]
     heads: list[list[Command]] = []
     for command in launch.commands:
-        own = next((one for one in reversed(heads) if is_one_server(one[0], command)), None)
-        if own is None and command.follows and heads:
-            own = heads[-1]
-        if own is None:
+        nodes = next((head for head in reversed(heads) if is_one_server(head[0], command)), None)
+        if nodes is None and command.follows and heads:
+            nodes = heads[-1]
+        if nodes is None:
             heads.append([command])
         else:
-            own.append(command)
+            nodes.append(command)
     for commands in heads:
         flags = commands[0].flags
         group = dialect.group(flags, commands[0].process.environment, architecture.is_moe)

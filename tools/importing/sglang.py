@@ -10,7 +10,7 @@ from ..plan.document import Phase
 from .flags import Flags
 from .group import Dialect, Group, layers_of
 
-# Backends without a group of their own for tokens: experts stay in the groups that `--ep-size` names.
+# Backends without a token group of their own: experts stay in the groups that `--ep-size` states.
 _LOCAL = frozenset({"none", ""})
 
 
@@ -49,7 +49,7 @@ def _role(flags: Flags) -> Phase | None:
 
 
 def _refusals(flags: Flags, _: Mapping[str, str], group: Group, is_moe: bool) -> Iterator[str]:
-    """By its own checks (`server_args.py`, `arg_groups/validation_hook.py`)."""
+    """Refusals of SGLang's own checks (`server_args.py`, `arg_groups/validation_hook.py`)."""
     if (flags.text("kv_cache") or "").lower() == "fp8":
         yield f"{flags.written['kv_cache']} fp8: it takes fp8_e4m3 or fp8_e5m2"
     nodes = flags.degree("nodes")

@@ -1,7 +1,7 @@
 """Shell scripts, and texts with commands in them, as the processes that they start.
 
-No shell: variables that the text sets are put in, and `case` branches are read as nodes. A loop, a function or the
-output of a command is not run: what needs one stays as it is written.
+No shell: variables that the text sets are filled in, and `case` branches are read as nodes. Loops, functions and the
+output of commands are not run: what needs them stays as written.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _MOST_SCRIPT = 50_000
 _MOST_COPIES = 100_000
 _MOST_PARTS = 20
 _PLACEHOLDER = re.compile(r"<([A-Za-z][\w./ -]{0,60})>")
-# A backslash with a remark behind it still goes on in the next line, as people mean it.
+# A backslash before a remark continues the line, as people mean it.
 _GOES_ON = re.compile(r"\\[ \t]*(?:#.*)?$")
-# A script in quotes of several lines.
+# A quoted script over several lines.
 _OPENS_SCRIPT = re.compile(r"(?<![\w-])-[a-z]{0,5}c[ \t]+(['\"])")
 _CALCULATION = re.compile(r"\$\(\(([^()]{1,100})\)\)")
 _SUBSTITUTION = re.compile(r"\$\([^()]{0,400}\)")
@@ -40,13 +40,13 @@ _ENDS = frozenset({";", "&", "&&", "||", "|", ";;", "(", ")", "|&", ";&"})
 _STARTERS = frozenset({"exec", "nohup", "sudo", "time", "env", "export", "then", "do", "else", "{", "!", "$", ">", "-"})
 _REDIRECTS = frozenset({">", ">>", "<", "&>", ">&", "&>>"})
 SHELLS = frozenset({"sh", "bash", "/bin/sh", "/bin/bash", "/usr/bin/bash"})
-# What runs a script on another machine.
+# Programs that run a script on another machine.
 _REMOTE = frozenset({"ssh", "pdsh", "sshpass"})
 _SCRIPT_FLAG = re.compile(r"-[a-z]{0,5}c")
 
 
 class Script(Struct):
-    """What a script comes to: processes, files that it writes, words of load generators, comments, and variables."""
+    """What a script amounts to: processes, files that it writes, words of load generators, comments, and variables."""
 
     processes: list[Process] = field(default_factory=list[Process])
     files: dict[str, str] = field(default_factory=dict[str, str])
@@ -56,32 +56,32 @@ class Script(Struct):
 
 
 def read_script(text: str, around: Process | None = None, environment: Mapping[str, str] | None = None) -> Script:
-    """Read `text`; what an enclosing manifest says of its processes comes from `around`."""
+    """Read `text`; `around` are the surroundings of its processes in an enclosing manifest."""
     code = code_of(text[:MOST_CHARS], _is_command)
-    found = Script(files=code.files, variables=dict(environment or {}))
-    _Reader(found, around, found.variables, _MOST_DEPTH).read(plain(called(code.lines)))
-    # A file may be named by a variable, and a text that a script writes holds what its variables stand for.
-    written = [(filled(name, found.variables), filled(text, found.variables)) for name, text in found.files.items()]
-    found.files = {name.rsplit("/", 1)[-1]: text for name, text in written}
-    return found
+    script = Script(files=code.files, variables=dict(environment or {}))
+    _Reader(script, around, script.variables, _MOST_DEPTH).read(plain(called(code.lines)))
+    # A variable may name a file, and a text that a script writes has its variables filled in.
+    written = [(filled(name, script.variables), filled(text, script.variables)) for name, text in script.files.items()]
+    script.files = {name.rsplit("/", 1)[-1]: text for name, text in written}
+    return script
 
 
 def _is_command(line: str) -> bool:
-    """Whether a line starts an engine, or begins to."""
+    """Whether a line starts an engine, or begins a command that does."""
     if line.lstrip().startswith("#") or not may_launch(line):
         return False
     return engine_words([*_words(line.rstrip().removesuffix("\\")), "--"]) is not None
 
 
 class _Reader(Struct):
-    found: Script
+    script: Script
     around: Process | None
     variables: dict[str, str]
     depth: int
     node: str | None = None
-    # The comment right above, which is of the next command.
+    # The comment right above, which belongs to the next command.
     remark: str = ""
-    # How often the body of each open loop is run, by the loop's variable.
+    # Each open loop's variable and number of rounds.
     loops: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
     # The hardware that the head of the script names.
     runs_on: tuple[str, ...] = ()
@@ -94,16 +94,16 @@ class _Reader(Struct):
                 comment = line.lstrip().lstrip("#").strip()
                 self.variables |= job_variables(comment, self.variables)
                 self.runs_on += tuple(hardware_of_job(comment))
-                self.found.comments.append(comment)
+                self.script.comments.append(comment)
                 self.remark = comment
                 words = _words(comment)
                 if is_load_generator(words):
-                    self.found.loads.append(tuple(words))
+                    self.script.loads.append(tuple(words))
             else:
                 self._line(line)
 
     def _line(self, line: str) -> None:
-        """The commands of a line, one after the other; what stands before a `)` alone names a branch."""
+        """Read the commands of a line in order; text before a `)` alone names a branch."""
         stripped = line.strip()
         if (loop := loop_in(stripped)) is not None:
             self.loops.append(loop)
@@ -123,46 +123,46 @@ class _Reader(Struct):
 
     def _statement(self, written: list[str]) -> None:
         if written[0] == "echo" and ">" in written[1:-1]:
-            # It writes a file: -e takes \n for the end of a line.
+            # It writes a file: -e reads \n as the end of a line.
             text = max(written[1 : written.index(">")], key=len, default="")
-            self.found.files[written[written.index(">") + 1].rsplit("/", 1)[-1]] = text.replace("\\n", "\n")
+            self.script.files[written[written.index(">") + 1].rsplit("/", 1)[-1]] = text.replace("\\n", "\n")
             return
         words = list(islice((part for word in _unredirected(written) for part in self._parts(word)), _MOST_WORDS))
-        own: dict[str, str] = {}
+        assigned: dict[str, str] = {}
         while words and (words[0] in _STARTERS or _ASSIGNMENT.fullmatch(words[0])):
             if match := _ASSIGNMENT.fullmatch(words[0]):
-                own[match[1]] = match[2]
+                assigned[match[1]] = match[2]
             words = words[1:]
         if not words:
-            self.variables.update(own)
+            self.variables.update(assigned)
             return
         if is_load_generator(words):
-            self.found.loads.append(tuple(words))
+            self.script.loads.append(tuple(words))
         elif (inner := _inner_script(words)) is not None and self.depth > 0:
-            named = {**self.variables, **own, **_passed(words)}
+            named = {**self.variables, **assigned, **_passed(words)}
             around = self._around(words)
-            _Reader(self.found, around, named, self.depth - 1, self.node, self.remark).read(plain(inner.split("\n")))
+            _Reader(self.script, around, named, self.depth - 1, self.node, self.remark).read(plain(inner.split("\n")))
         elif (started := engine_words(words)) is not None:
-            engine, rest, version = started
+            engine, arguments, version = started
             exported = {name: value for name, value in self.variables.items() if name.isupper()}
-            before = words[: len(words) - len(rest)]
+            before = words[: len(words) - len(arguments)]
             around = self._around(before)
-            self.found.processes.append(
+            self.script.processes.append(
                 replace(
                     around,
                     engine=engine,
-                    words=rest,
-                    environment={**exported, **own, **_passed(before)},
+                    words=arguments,
+                    environment={**exported, **assigned, **_passed(before)},
                     hint=" ".join(filter(None, (around.hint, self.remark))),
                     node=self.node,
-                    copies=around.copies * self._times(rest),
-                    times=around.times * self._times(rest),
+                    copies=around.copies * self._times(arguments),
+                    times=around.times * self._times(arguments),
                     version=version or around.version,
                 )
             )
 
     def _around(self, words: list[str]) -> Process:
-        """What is known around a command that begins with `words`."""
+        """The surroundings of a command that begins with `words`."""
         around = self.around or Process(engine="vllm", words=())
         return replace(
             around,
@@ -173,14 +173,14 @@ class _Reader(Struct):
         )
 
     def _times(self, words: Sequence[str]) -> int:
-        """How often a command is run by the loops around it; a loop over the ranks of one server is none."""
+        """How often the loops around a command run it; a loop over the ranks of one server counts once."""
         ranks = {f"${name}" for name, _ in self.loops}
         if any(flag.endswith("rank") and value in ranks for flag, value in pairwise(words)):
             return 1
         return min(_MOST_COPIES, prod(times for _, times in self.loops))
 
     def _calculated(self, match: re.Match[str]) -> str:
-        """The value of a calculation in the script; as it is where it is more than numbers."""
+        """The value of a calculation in the script; unchanged if it has more than numbers."""
         text = re.sub(r"\$?\{?([A-Za-z_]\w*)\}?", lambda name: self.variables.get(name[1], name[0]), match[1])
         parts = re.findall(r"\d{1,9}|[-+*/]", text)
         if "".join(parts) != re.sub(r"\s", "", text) or len(parts) > _MOST_PARTS:
@@ -188,7 +188,7 @@ class _Reader(Struct):
         return _value_of(parts)
 
     def _parts(self, word: str) -> list[str]:
-        """`word` with what the text gives its variables; one that stands for several flags is several words."""
+        """`word` with variables filled in, as several words if it stands for several flags."""
         value = filled(word, self.variables)
         if value == word or not _NAME.fullmatch(word) or not value.startswith("-") or " " not in value:
             return [value]
@@ -196,7 +196,7 @@ class _Reader(Struct):
 
 
 def filled(word: str, variables: Mapping[str, str]) -> str:
-    """`word` with what `variables` say, `$NAME`, `${NAME}` or `${NAME:-otherwise}`; those that are not known stay."""
+    """`word` with `variables` in place of `$NAME`, `${NAME}` or `${NAME:-otherwise}`; unknown ones stay."""
 
     def value(match: re.Match[str]) -> str:
         known = variables.get(match[1] or match[2]) or match[3]
@@ -206,7 +206,7 @@ def filled(word: str, variables: Mapping[str, str]) -> str:
 
 
 def _value_of(parts: Sequence[str]) -> str:
-    """The value of whole numbers with signs between them, products before sums; `$CALCULATION` where it is none."""
+    """The value of whole numbers with signs between them, products before sums; `$CALCULATION` if it is no such sum."""
     try:
         terms = [int(parts[0])]
         for sign, number in zip(parts[1::2], map(int, parts[2::2]), strict=True):
@@ -220,33 +220,33 @@ def _value_of(parts: Sequence[str]) -> str:
 
 
 def _whole(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of a script, those that go on in the next one joined; comments between them stand before."""
-    held, quote = "", ""
+    """Lines of a script with continued ones joined; comments between them stand before."""
+    pending, quote = "", ""
     for line in lines:
         plain = line.rstrip()
         if quote:
-            held += "\n" + plain
-            if quote in plain or len(held) > _MOST_SCRIPT:
-                yield held
-                held, quote = "", ""
+            pending += "\n" + plain
+            if quote in plain or len(pending) > _MOST_SCRIPT:
+                yield pending
+                pending, quote = "", ""
         elif plain.lstrip().startswith("#"):
             yield plain
         elif goes_on := _GOES_ON.search(plain):
-            held += plain[: goes_on.start()] + " "
-        elif (opens := _OPENS_SCRIPT.search(held + plain)) and opens[1] not in (held + plain)[opens.end() :]:
-            held, quote = held + plain, opens[1]
-        elif held.strip() and not plain:
-            yield held
-            held = ""
+            pending += plain[: goes_on.start()] + " "
+        elif (opens := _OPENS_SCRIPT.search(pending + plain)) and opens[1] not in (pending + plain)[opens.end() :]:
+            pending, quote = pending + plain, opens[1]
+        elif pending.strip() and not plain:
+            yield pending
+            pending = ""
         else:
-            yield held + plain
-            held = ""
-    if held:
-        yield held
+            yield pending + plain
+            pending = ""
+    if pending:
+        yield pending
 
 
 def _words(line: str) -> list[str]:
-    """The words of a line, and what separates commands as words of their own."""
+    """The words of a line, with separators of commands as words of their own."""
     line = _PLACEHOLDER.sub(lambda match: "$" + re.sub(r"\W", "_", match[1]), line)
     lexer = shlex.shlex(line, posix=True, punctuation_chars=";&|()<>")
     lexer.whitespace_split = True
@@ -257,7 +257,7 @@ def _words(line: str) -> list[str]:
 
 
 def _unredirected(words: list[str]) -> Iterator[str]:
-    """`words` without what output is sent to."""
+    """`words` without redirections of output."""
     waiting = iter(words)
     for word in waiting:
         if word in _REDIRECTS:
@@ -267,16 +267,18 @@ def _unredirected(words: list[str]) -> Iterator[str]:
 
 
 def _inner_script(words: list[str]) -> str | None:
-    """The script that a shell is given in a word, as by `bash -c`, here or on another machine (`ssh HOST`)."""
+    """The script that a shell is given as a word (`bash -c`), here or on another machine (`ssh HOST`)."""
     for place, word in enumerate(words[:-2]):
         if word.rsplit("/", 1)[-1] in _REMOTE:
-            return next((one for one in words[place + 2 :] if " " in one and may_launch(one)), None)
+            return next((word for word in words[place + 2 :] if " " in word and may_launch(word)), None)
     for place, word in enumerate(words[:-2]):
         if word.removeprefix("--entrypoint=") in SHELLS:
-            # Between a shell as an image's entry point and its flag stands the image.
-            found = next((at for at in range(place + 1, place + 3) if _SCRIPT_FLAG.fullmatch(words[at])), None)
-            if found is not None and found + 1 < len(words):
-                return words[found + 1]
+            # The image stands between a shell as its entry point and the shell's flag.
+            flag_at = next(
+                (index for index in range(place + 1, place + 3) if _SCRIPT_FLAG.fullmatch(words[index])), None
+            )
+            if flag_at is not None and flag_at + 1 < len(words):
+                return words[flag_at + 1]
     return None
 
 

@@ -1,11 +1,14 @@
-"""What a text that starts an engine has, for those who read many texts that do not."""
+"""Signs that a text starts an engine, for readers of many texts that do not."""
 
 from __future__ import annotations
 
 from ..engines.names import ENGINES
 
-# Without one of them no text starts an engine, or is a file of options that says so.
-_SIGNS = (*{word for one in ENGINES.values() for word in (*one.programs, *one.modules)}, "tensor_parallel_size")
+# A text without any of them starts no engine and is no file of options.
+_SIGNS = (
+    *{word for engine in ENGINES.values() for word in (*engine.programs, *engine.modules)},
+    "tensor_parallel_size",
+)
 
 
 def may_launch(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where launch commands stand in running text, and what they start in the words that people plan with."""
+"""Spans of launch commands in running text, and what they start, in the words of requests."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ _START = re.compile(
 _WORD = re.compile(
     r"[ \t]*(?P<breaks>(?:\\?\n[ \t]*)?)(?P<word>'[^'\n]{0,2000}'|\"[^\"\n]{0,2000}\"|[^\s'\"]\S{0,500})"
 )
-# What ends a sentence, not a command.
+# Ends a sentence, not a command.
 _CLOSING = ".,;:)`。，；）"
-# A value of a flag that is not known here is no word of the sentence.
+# The value of an unknown flag, as opposed to a word of the sentence.
 _VALUE = re.compile(r"[\"'{\[].*|.*[\d/_.=].*|true|false|auto|none", re.IGNORECASE)
 _MOST_COMMANDS = 32
 _MOST_SHOWN = 60
-# Without one of them a command says nothing of how a model is split.
+# Without one of these concepts a command states nothing of the split.
 _DEGREES = frozenset({"tp", "pp", "dp", "ep", "attention_dp", "expert_parallel", "context", "cache_parts", "tp_expert"})
 
 
 class Started(Struct, frozen=True):
-    """What the launch commands of a text start: all degrees, where a command states any, and settings of schedulers.
+    """What the launch commands of a text start: all degrees, if a command states any, and settings of schedulers.
 
-    `words` is the first command, `servers` how many there are.
+    `words` is the first command, `servers` the number of servers.
     """
 
     words: str
@@ -47,20 +47,20 @@ class Started(Struct, frozen=True):
 
 
 def commands_in(text: str) -> list[tuple[int, int]]:
-    """From where to where each launch command in `text` goes: as far as its flags and their values do."""
-    found: list[tuple[int, int]] = []
+    """Start and end of each launch command in `text`: up to its last flag or value."""
+    spans: list[tuple[int, int]] = []
     place = 0
-    while len(found) < _MOST_COMMANDS and (start := _START.search(text, place)) is not None:
+    while len(spans) < _MOST_COMMANDS and (start := _START.search(text, place)) is not None:
         engine = next((name for name in DIALECTS if start[name]), None)
         end = start.end() if engine is None else _end(text, start.end(), engine)
         place = max(end, start.end())
         if end > start.end():
-            found.append((start.start(), end))
-    return found
+            spans.append((start.start(), end))
+    return spans
 
 
 def _end(text: str, place: int, engine: EngineName) -> int:
-    """Where the last flag or value of a command ends."""
+    """End of the last flag or value of a command."""
     vocabulary, has_model, waiting = ENGINES[engine].vocabulary, False, None
     end, is_closed = place, False
     while (match := _WORD.match(text, place)) is not None:
@@ -80,25 +80,25 @@ def _end(text: str, place: int, engine: EngineName) -> int:
         else:
             has_model = True
         place = match.end()
-        kept = word if word[0] in "'\"" else word.rstrip(_CLOSING)
-        is_closed = kept != word
-        end = match.start("word") + len(kept)
+        bare = word if word[0] in "'\"" else word.rstrip(_CLOSING)
+        is_closed = bare != word
+        end = match.start("word") + len(bare)
     return end
 
 
 def started_by(text: str) -> Started | None:
-    """What the launch commands in `text` start; `None` where there are none, or where that is not known."""
+    """What the launch commands in `text` start; `None` if there are none, or if that is unknown."""
     commands = [text[start:end] for start, end in commands_in(text)]
     try:
         launch = read_launch("\n".join(commands)) if commands else None
-        found = None if launch is None else deployment_of(launch, find_model(launch.model or "").architecture())
+        deployment = None if launch is None else deployment_of(launch, find_model(launch.model or "").architecture())
     except InputError:
         return None
-    if launch is None or found is None:
+    if launch is None or deployment is None:
         return None
     says_degrees = _DEGREES & launch.commands[0].flags.values.keys()
-    strategy = found.strategy if says_degrees else None
-    return Started(_shown(commands[0]), found.strategy.dp, strategy, found.scheduling)
+    strategy = deployment.strategy if says_degrees else None
+    return Started(_shown(commands[0]), deployment.strategy.dp, strategy, deployment.scheduling)
 
 
 def _shown(command: str) -> str:
@@ -107,28 +107,28 @@ def _shown(command: str) -> str:
 
 
 def in_words(commands: Sequence[str]) -> str | None:
-    """What commands start, in words: model, engine, strategy, formats and memory; `None` where that is not known.
+    """What commands start, in words: model, engine, strategy, formats and memory; `None` if unknown.
 
-    It is not where servers differ, a figure is left to a variable, or the model, on which it depends, is not known.
+    Unknown: servers differ, a figure is left to a variable, or the catalogue lacks the model.
     """
     try:
         launch = read_launch("\n".join(commands))
         architecture = find_model(launch.model or "").architecture()
-        found = deployment_of(launch, architecture)
+        deployment = deployment_of(launch, architecture)
         stated = stated_of(launch.commands[0].flags)
     except InputError:
         return None
-    said = [launch.model, f"with {ENGINES[launch.engine].title}"]
+    parts = [launch.model, f"with {ENGINES[launch.engine].title}"]
     if _DEGREES & launch.commands[0].flags.values.keys():
-        said.append(_degrees(found.strategy, is_moe=architecture.is_moe))
-    said += [f"{stated.weights} weights" if stated.weights else None]
-    said += [f"{stated.kv_cache} KV cache" if stated.kv_cache else None]
-    said += [f"gpu memory utilization {stated.memory_share:g}" if stated.memory_share else None]
-    return ", ".join(filter(None, said))
+        parts.append(_degrees(deployment.strategy, is_moe=architecture.is_moe))
+    parts += [f"{stated.weights} weights" if stated.weights else None]
+    parts += [f"{stated.kv_cache} KV cache" if stated.kv_cache else None]
+    parts += [f"gpu memory utilization {stated.memory_share:g}" if stated.memory_share else None]
+    return ", ".join(filter(None, parts))
 
 
 def in_place(text: str) -> tuple[str, tuple[str, ...]]:
-    """`text` with words in place of its launch commands, and how those were read; as it is where that is not known."""
+    """`text` with words in place of its launch commands, and how those were read; unchanged if that is unknown."""
     spans = commands_in(text)
     words = in_words([text[start:end] for start, end in spans]) if spans else None
     if words is None:
@@ -136,25 +136,25 @@ def in_place(text: str) -> tuple[str, tuple[str, ...]]:
     parts: list[str] = []
     place = 0
     for number, (start, end) in enumerate(spans):
-        # What is said of one of several is not said of the strategy that they are.
+        # Figures in the words of one command out of several do not apply to the strategy of all.
         parts += [text[place:start], "" if number else f"{words}; " if len(spans) > 1 else words]
         place = end
     return "".join((*parts, text[place:])), (f"{_shown(text[slice(*spans[0])])!r} read as {words}",)
 
 
 def not_planned(text: str) -> tuple[str, ...]:
-    """What launch commands in `text` say that no plan holds: flags that mean nothing here, and what they turn on."""
+    """What launch commands in `text` state and no plan holds: unknown flags, and what others turn on."""
     spans = commands_in(text)
     try:
         launch = read_launch("\n".join(text[start:end] for start, end in spans))
     except InputError:
         return ()
-    said = [name for one in launch.commands for name in (*one.flags.unknown, *one.flags.unplanned)]
-    return tuple(f"{name} of the launch command is not planned for" for name in dict.fromkeys(said))
+    names = [name for command in launch.commands for name in (*command.flags.unknown, *command.flags.unplanned)]
+    return tuple(f"{name} of the launch command is not planned for" for name in dict.fromkeys(names))
 
 
 def _degrees(strategy: Strategy, *, is_moe: bool) -> str:
-    """A strategy by the degrees that people state: EP 1 says that experts are cut over all ranks."""
+    """A strategy by the degrees that people state: EP 1 means that experts are cut over all ranks."""
 
     def plain(phase: PhaseStrategy) -> PhaseStrategy:
         return phase.model_copy(update={"tp_expert": None, "tp_ffn": phase.tp})

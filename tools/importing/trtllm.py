@@ -14,7 +14,7 @@ _ROLES: Mapping[str, Phase] = {"context": "prefill", "prefill": "prefill", "gene
 
 
 def _group(flags: Flags, environment: Mapping[str, str], is_moe: bool) -> Group:
-    """Attention DP is on or off: its degree is the whole tensor group."""
+    """The server that the flags start; attention DP is on or off, with the whole tensor group as its degree."""
     ranks, context = flags.degree("tp"), flags.degree("context")
     groups = ranks if flags.on("attention_dp") else 1
     ep, tp_expert = flags.count("ep"), flags.count("tp_expert")

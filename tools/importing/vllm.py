@@ -16,7 +16,7 @@ _ROLES: Mapping[str, Phase] = {
     "prefill": "prefill",
     "decode": "decode",
 }
-# The backends of the all-to-all that dual batch overlap takes, what runs unasked, and what named one before the flag.
+# All-to-all backends that dual batch overlap takes; what runs by default; what named a backend before the flag.
 _OVERLAPPING = ("deepep", "nixl_ep")
 _USUAL_BACKEND = "allgather_reducescatter"
 _BACKEND_VARIABLE = "VLLM_ALL2ALL_BACKEND"
@@ -44,7 +44,7 @@ def _group(flags: Flags, environment: Mapping[str, str], is_moe: bool) -> Group:
 
 
 def _follows(flags: Flags) -> bool:
-    later = any(flags.text(one) not in (None, "0") for one in ("node_rank", "rank", "first_rank"))
+    later = any(flags.text(concept) not in (None, "0") for concept in ("node_rank", "rank", "first_rank"))
     return later or flags.on("headless")
 
 
@@ -57,7 +57,7 @@ def _role(flags: Flags) -> Phase | None:
 
 
 def _refusals(flags: Flags, environment: Mapping[str, str], group: Group, is_moe: bool) -> Iterator[str]:
-    """By its own checks (`config/model.py`, `config/parallel.py`, `config/scheduler.py`, `config/vllm.py`)."""
+    """Refusals of vLLM's checks (`config/model.py`, `config/parallel.py`, `config/scheduler.py`, `config/vllm.py`)."""
     named = environment.get(_BACKEND_VARIABLE)
     if named and (why := ENGINE.vocabulary.refuses("all2all-backend", named)) is not None:
         yield f"{_BACKEND_VARIABLE}: {why}"
