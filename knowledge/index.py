@@ -1,4 +1,4 @@
-"""All sections of the knowledge base, read once, when they are first asked for: by place, by id, by rule."""
+"""All sections of the knowledge base, read once on first use: by place, by id, by rule."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .section import Document, Section
 
 FOLDER = Path(__file__).resolve().parent
 
-# The files in reading order; a file that is not listed here is an error.
+# The files in reading order; a file missing here is an error.
 FILES = (
     "README.md",
     "01_model_semantics/attention_structure.md",
@@ -57,31 +57,31 @@ class KnowledgeBase(Struct, frozen=True, dict=True):
 
     @cached_property
     def core(self) -> tuple[Section, ...]:
-        """The sections that every request gets."""
+        """The sections for every request."""
         return tuple(section for section in self.sections if section.is_core)
 
     @cached_property
     def _by_id(self) -> dict[str, Section]:
-        found: dict[str, Section] = {}
+        by_id: dict[str, Section] = {}
         for section in self.sections:
-            other = found.setdefault(section.id, section)
-            if other is not section:
-                places = f"{other.file}:{other.line} and {section.file}:{section.line}"
+            first = by_id.setdefault(section.id, section)
+            if first is not section:
+                places = f"{first.file}:{first.line} and {section.file}:{section.line}"
                 raise KnowledgeError(f"section id {section.id!r} is used twice: {places}")
-        return found
+        return by_id
 
     def section(self, section_id: str) -> Section:
         """The section of that id.
 
         Raises:
-            UnknownNameError: there is none; carries the nearest ids.
+            UnknownNameError: no such section; carries the nearest ids.
         """
-        found = self._by_id.get(section_id)
-        if found is None:
+        match = self._by_id.get(section_id)
+        if match is None:
             from difflib import get_close_matches
 
             raise UnknownNameError("section", section_id, tuple(get_close_matches(section_id, self._by_id, n=3)))
-        return found
+        return match
 
     def has(self, section_id: str) -> bool:
         """Whether a section has that id."""
@@ -89,23 +89,23 @@ class KnowledgeBase(Struct, frozen=True, dict=True):
 
 
 def knowledge_files(folder: Path = FOLDER) -> tuple[str, ...]:
-    """The files that are there, in reading order.
+    """The existing files, in reading order.
 
     Raises:
-        KnowledgeError: a Markdown file lies there that the reading order does not name.
+        KnowledgeError: the reading order lacks a Markdown file.
     """
-    found = {path.relative_to(folder).as_posix() for path in (*folder.glob("*.md"), *folder.glob("[0-9]*/*.md"))}
-    strange = sorted(found.difference(FILES))
+    present = {path.relative_to(folder).as_posix() for path in (*folder.glob("*.md"), *folder.glob("[0-9]*/*.md"))}
+    strange = sorted(present.difference(FILES))
     if strange:
         raise KnowledgeError(f"{strange[0]} is not in the reading order (knowledge/index.py, FILES)")
-    return tuple(file for file in FILES if file in found)
+    return tuple(file for file in FILES if file in present)
 
 
 def read_base(files: Iterable[tuple[str, str]]) -> KnowledgeBase:
     """The base of these files, each with its text.
 
     Raises:
-        KnowledgeError: a file is not of its form, or two sections have one id.
+        KnowledgeError: a file is malformed, or two sections have one id.
     """
     base = KnowledgeBase(tuple(read_document(file, text) for file, text in files))
     if base.sections:

@@ -1,7 +1,7 @@
-"""How alike a question and a section are worded: the neighbouring words that both have, small words included.
+"""How alike a question and a section are worded: the neighbouring words that both contain, small words included.
 
-"how many", "is it legal" or 一样吗 say what kind of answer is wanted, which single words do not. SQLite's FTS5 ranks
-the pairs of neighbours by BM25. It says nothing of meaning: the search adds a share of it to what it found by words.
+"how many", "is it legal" or 一样吗 show the kind of answer wanted, which single words do not. SQLite's FTS5 ranks the
+pairs of neighbours by BM25. It knows nothing of meaning: the search adds a share of it to the score by words.
 """
 
 from __future__ import annotations
@@ -12,22 +12,24 @@ from itertools import pairwise
 
 from .words import runs_of_atoms
 
-# More than a question has; a longer text is cut.
+# More than any question has; a longer text is cut.
 _MAX_PHRASES = 240
-# No neighbour across the end of a sentence: no text of the base has this word.
+# Separates sentences, so that their words are no neighbours: no text of the base has this word.
 _BREAK = " qzq "
 
 
 def create(connection: sqlite3.Connection, texts: Iterable[Sequence[Sequence[str]]]) -> None:
-    """Write the phrases of each text, which comes as its runs of words; the place of a text is its row."""
+    """Write the phrases of each text, given as runs of words; a text's place is its row."""
     connection.execute("CREATE VIRTUAL TABLE phrases USING fts5(wording, tokenize = 'porter unicode61')")
     rows = ((place, _BREAK.join(map(" ".join, runs))) for place, runs in enumerate(texts))
     connection.executemany("INSERT INTO phrases (rowid, wording) VALUES (?, ?)", rows)
 
 
 def likeness(connection: sqlite3.Connection, question: str) -> dict[int, float]:
-    """Place of each text that shares a phrase with `question` → how alike they are worded; the likest has 1."""
-    pairs = dict.fromkeys(f'"{one} {two}"' for run in runs_of_atoms(question) for one, two in pairwise(run))
+    """Place of each text that shares a phrase with `question` → likeness of wording, 1 for the likest."""
+    pairs = dict.fromkeys(
+        f'"{word} {following}"' for run in runs_of_atoms(question) for word, following in pairwise(run)
+    )
     if not pairs:
         return {}
     sought = " OR ".join(list(pairs)[:_MAX_PHRASES])

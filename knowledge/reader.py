@@ -1,8 +1,8 @@
-"""Reads one Markdown file of the knowledge base into sections; refuses whatever is not of its form.
+"""Reads a Markdown file of the knowledge base into sections; refuses any other form.
 
-The form: `# Title`, a paragraph that says what the file answers, then sections: `## Heading`, directly followed by a
-comment `<!-- section … -->` with YAML metadata, then the passage. There are no deeper headings, and no sign of a
-heading or comment counts inside a code block. An error names file and line.
+The form: `# Title`, a paragraph on what the file answers, then sections: `## Heading`, directly followed by a comment
+`<!-- section … -->` with YAML metadata, then the passage. No deeper headings; marks of headings or comments inside a
+code block do not count. An error names file and line.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _FIELDS = ("id", "keywords", "rules", "when", "sources", "asked")
 
 
 class KnowledgeError(InputError):
-    """A file of the knowledge base is not of its form."""
+    """A file of the knowledge base is malformed."""
 
 
 def without_comments(text: str) -> str:
-    """`text` as a person or a model reads it; a comment that fills its lines goes with them. Time is linear.
+    """`text` without comments, as a reader sees it; a comment's lines go if nothing else is on them. Linear time.
 
     Raises:
         KnowledgeError: a comment does not end.
     """
-    kept: list[str] = []
+    parts: list[str] = []
     place, at_line_start = 0, True
     while (start := text.find("<!--", place)) >= 0:
         end = text.find("-->", start) + 3
@@ -47,9 +47,9 @@ def without_comments(text: str) -> str:
         before = text[place:start]
         line = before.rpartition("\n")
         alone = not line[2].strip() and (bool(line[1]) or at_line_start) and text.startswith("\n", end)
-        kept.append(before)
+        parts.append(before)
         place, at_line_start = end + alone, alone
-    text = "".join((*kept, text[place:]))
+    text = "".join((*parts, text[place:]))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 
 
@@ -57,19 +57,19 @@ def read_document(file: str, source: str) -> Document:
     """The document `file` (its path inside the base) with the text `source`.
 
     Raises:
-        KnowledgeError: it is not of the form; names the file and the line.
+        KnowledgeError: it is malformed; names the file and the line.
     """
     lines = source.split("\n")
     headings = list(_headings(file, source))
     if not headings or headings[0][:2] != (1, 0):
         raise KnowledgeError(f"{file}:1: the first line must be '# Title'")
-    (_, _, title), *rest = headings
-    ends = [line for _, line, _ in rest] + [len(lines)]
+    (_, _, title), *section_headings = headings
+    ends = [line for _, line, _ in section_headings] + [len(lines)]
     introduction = without_comments("\n".join(lines[1 : ends[0]]))
     if not introduction:
         raise KnowledgeError(f"{file}:1: a paragraph that says what the file answers must follow the title")
     sections: list[Section] = []
-    for (level, line, heading), end in zip(rest, ends[1:], strict=True):
+    for (level, line, heading), end in zip(section_headings, ends[1:], strict=True):
         if level != 2:
             raise KnowledgeError(f"{file}:{line + 1}: heading of level {level}; sections are '## Heading', not deeper")
         section = _section(f"{file}:{line + 1}", heading, "\n".join(lines[line + 1 : end]))
@@ -83,7 +83,7 @@ def _headings(file: str, source: str) -> Iterator[tuple[int, int, str]]:
     """Level, line (from 0) and text of each heading, in order."""
     from markdown_it import MarkdownIt
 
-    # Only blocks matter; nothing inline is parsed.
+    # Only blocks matter; inline text is not parsed.
     tokens: list[Token] = MarkdownIt("commonmark").disable("inline").parse(source)
     for token, content in pairwise(tokens):
         if token.type != "heading_open" or token.map is None or token.level:
@@ -96,10 +96,10 @@ def _headings(file: str, source: str) -> Iterator[tuple[int, int, str]]:
 def _section(place: str, heading: str, body: str) -> Section:
     file, line = place.rsplit(":", 1)
     comment_end = body.find("-->")
-    found = _METADATA.match(body[: comment_end + 3]) if comment_end >= 0 else None
-    if found is None:
+    match = _METADATA.match(body[: comment_end + 3]) if comment_end >= 0 else None
+    if match is None:
         raise KnowledgeError(f"{place}: '## {heading}' must be followed at once by a comment '<!-- section … -->'")
-    metadata = _metadata(place, found["yaml"])
+    metadata = _metadata(place, match["yaml"])
     try:
         passage = without_comments(body)
     except KnowledgeError as error:
@@ -129,7 +129,7 @@ def _metadata(place: str, text: str) -> dict[str, Any]:
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        # As safe as `safe_load`, and ten times as fast.
+        # As safe as `safe_load`, and ten times faster.
         metadata = yaml.load(text, Loader=loader)
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None)

@@ -1,9 +1,9 @@
 """Finds the section that answers a question, in English, in Chinese, or in both; no language model, no network.
 
 SQLite's FTS5 holds the sections in memory: it stems English words (Porter) and ranks by BM25 with a weight for each
-column. Chinese is indexed by pairs of signs, and the concepts of the glossary as words of their own, so that 张量并行,
-"TP" and "tensor parallelism" are one. A word that no section knows is read as the nearest one that some section knows.
-What the sections do not speak of gets no answer.
+column. Chinese is indexed by pairs of signs, and the glossary's concepts as words of their own, so that 张量并行,
+"TP" and "tensor parallelism" are equal. A word that no section has is read as the nearest that some section has. A
+question that the sections do not cover gets no answer.
 """
 
 from __future__ import annotations
@@ -32,25 +32,25 @@ from .words import (
     special_concepts,
 )
 
-# A question longer than this is read no further: what it is about was said by then.
+# The rest of a longer question is not read: its subject is clear by then.
 MAX_QUESTION_CHARACTERS = 2_000
 MAX_TERMS = 120
-# Columns with their weights: where a word stands says how much the section is about it. A column counts by itself, so
+# Columns with their weights: where a word stands shows how much the section is about it. Columns count separately, so
 # that a word in the title counts beside the same word in the passage.
 _COLUMNS = {"title": 1.6, "keywords": 1.2, "asked": 1.5, "rules": 1.5, "topic": 0.7, "body": 1.0}
-# A word inside the form of a concept counts beside the concept; one that was respelled counts less.
+# A word inside a concept's form counts beside the concept; a respelled one counts less.
 _COVERED, _RESPELLED, _PAIR = 0.4, 0.7, 0.5
 # Rarity is flattened: in a small base a chance word is as rare as the word that matters.
 _RARITY_POWER = 0.5
-# A section that is about many rules at once says less of each.
+# A section about many rules says less of each.
 _PER_RULE, _PER_RULE_TAUGHT = 0.02, 0.1
-# Of two sections that answer alike, that which opens its file, or that every proposer reads, says it first.
+# Of two equal sections, one that opens its file, or that every proposer reads, ranks first.
 _GENERAL = 1.15
-# What the likest wording adds to the best score: enough to decide between sections that hold the same words.
+# The likest wording adds this share of the best score: enough to decide between sections with the same words.
 _WORDING = 0.3
-# What no section knows weighs as much as a word that stands in one of them. The share of a question that an answer must
-# hold, by the number of concepts in it that only this field has: none where two show what it is about, however long its
-# story is; most where it names no concept at all.
+# An unknown word weighs as much as a word of one section. The share of a question that an answer must hold, by the
+# number of its concepts that only this field has: none if two show its subject, however long its story; most if it
+# names no concept at all.
 _LEAST_COVERAGE, _LEAST_WITHOUT_CONCEPT = (0.34, 0.2, 0.0), 0.6
 _CUTOFF = 0.8
 _LONGEST_WORD = 40
@@ -58,7 +58,7 @@ _CONCEPT = "qq"
 
 
 def _query() -> str:
-    """One BM25 for each column by itself, added up."""
+    """One BM25 for each column, added up."""
     parts: list[str] = []
     for place, weight in enumerate(_COLUMNS.values()):
         only = ", ".join("1.0" if column == place else "0.0" for column in range(len(_COLUMNS)))
@@ -77,14 +77,14 @@ class Hit(Struct, frozen=True):
 
 
 class Found(Struct, frozen=True):
-    """The answers, best first; where there are none, the sections whose headings are nearest to the question."""
+    """The answers, best first; if none, the sections with the headings nearest to the question."""
 
     hits: tuple[Hit, ...]
     nearest: tuple[Section, ...] = ()
 
 
 class Term(Struct, frozen=True):
-    """A word, a pair of signs or a concept of a question, and how much it counts."""
+    """A word, a pair of signs or a concept of a question, and its weight."""
 
     text: str
     weight: float
@@ -92,20 +92,20 @@ class Term(Struct, frozen=True):
 
 
 class _Score(Struct):
-    """How well a section answers: BM25 of its terms in all, and the share of the question (by weight) that it holds."""
+    """How well a section answers: BM25 summed over terms, and the share of the question (by weight) that it holds."""
 
     total: float = 0.0
     matched: float = 0.0
     coverage: float = 0.0
 
     def of(self, section: Section, per_rule: float = _PER_RULE) -> float:
-        """The score: much of the question at once is worth more than one word of it often."""
+        """The score: holding much of the question is worth more than repeating one word of it."""
         prior = _GENERAL if section.is_core or section.is_first else 1.0
         return prior * self.total * self.coverage / (1 + per_rule * len(section.rules))
 
 
-class _Asked(Struct, frozen=True):
-    """The weight of the terms that some section holds, and of all; the share of it that an answer must hold."""
+class _QuestionWeights(Struct, frozen=True):
+    """The weight of the terms that some section holds, and of all; the share that an answer must hold."""
 
     known: float
     all: float
@@ -118,13 +118,13 @@ class SearchIndex(Struct, frozen=True):
     base: KnowledgeBase
     connection: sqlite3.Connection
     vocabulary: frozenset[str]
-    # What a misspelt word may have meant: the words of titles, keywords and the glossary.
+    # Candidates for a misspelt word: the words of titles, keywords and the glossary.
     spellings: tuple[str, ...]
     # The one connection answers every thread, one statement at a time.
     _turn: threading.Lock = field(default_factory=threading.Lock)
 
     def search(self, question: str, limit: int = 5) -> Found:
-        """The at most `limit` sections that answer `question`, best first."""
+        """At most `limit` sections that answer `question`, best first."""
         scores, asked = self._scores(question)
         sections = self.base.sections
         asked_title = " ".join(question.lower().split())
@@ -135,30 +135,30 @@ class SearchIndex(Struct, frozen=True):
         return Found(tuple(Hit(sections[place], total[place]) for place in ranked[:limit]))
 
     def _with_wording(self, question: str, scores: dict[int, float]) -> dict[int, float]:
-        """The scores and, where the wording is alike too, a share of the best of them."""
+        """The scores, increased by a share of the best score for similar wording."""
         share = _WORDING * max(scores.values(), default=0.0)
         with self._turn:
             alike = phrases.likeness(self.connection, question[:MAX_QUESTION_CHARACTERS])
         return {place: score + share * alike.get(place, 0.0) for place, score in scores.items()}
 
     def teaching(self, rule_id: str) -> tuple[Section, ...]:
-        """The sections from which a rule follows, those first that say most of what the rule says.
+        """The sections that teach a rule, those that say most of it first.
 
         Raises:
-            UnknownNameError: there is no such rule.
+            UnknownNameError: no such rule.
         """
-        # The rules load what a plan is made of; a search needs none of it.
+        # Imported here: the rules load the plan's models, which a search does not need.
         from ..tools.rules.registry import find_rule
 
         rule = find_rule(rule_id)
         scores, _ = self._scores(f"{rule.name}; {rule.requirement}")
-        found = [(place, section) for place, section in enumerate(self.base.sections) if rule.id in section.rules]
-        nothing = _Score()
-        found.sort(key=lambda one: (-scores.get(one[0], nothing).of(one[1], _PER_RULE_TAUGHT), one[0]))
-        return tuple(section for _, section in found)
+        matches = [(place, section) for place, section in enumerate(self.base.sections) if rule.id in section.rules]
+        no_score = _Score()
+        matches.sort(key=lambda match: (-scores.get(match[0], no_score).of(match[1], _PER_RULE_TAUGHT), match[0]))
+        return tuple(section for _, section in matches)
 
-    def _scores(self, question: str) -> tuple[dict[int, _Score], _Asked]:
-        """The score of each section that holds anything of the question, and the weight of what it asks for."""
+    def _scores(self, question: str) -> tuple[dict[int, _Score], _QuestionWeights]:
+        """The score of each section that holds any term of the question, and the weight of its terms."""
         scores: dict[int, _Score] = {}
         known = unknown = 0.0
         terms = self._terms(question[:MAX_QUESTION_CHARACTERS])
@@ -166,7 +166,7 @@ class SearchIndex(Struct, frozen=True):
             rows = self._rows(term.text)
             weight = term.weight * self._rarity(len(rows))
             if not rows:
-                # Sections are written in English: that they lack a pair of Chinese signs says nothing.
+                # Sections are in English: that they lack a pair of Chinese signs means nothing.
                 unknown += 0.0 if term.is_pair else weight
                 continue
             known += weight
@@ -176,16 +176,16 @@ class SearchIndex(Struct, frozen=True):
                 score.matched += weight
         for score in scores.values():
             score.coverage = score.matched / known
-        return scores, _Asked(known, known + unknown, _least_coverage(reading(question).concepts))
+        return scores, _QuestionWeights(known, known + unknown, _least_coverage(reading(question).concepts))
 
     def _rows(self, term: str) -> list[tuple[int, float]]:
-        """Place of each section with `term`, and how strongly: BM25 of its columns, less its weight for rarity."""
+        """Place of each section with `term`, and its strength: BM25 of its columns over the term's rarity."""
         quoted = '"' + term.replace('"', "") + '"'
         with self._turn:
             rows = self.connection.execute(_QUERY, (quoted,)).fetchall()
-        # FTS5 gives a word of more than half of the sections almost no weight; in "TP or PP?" that is all there is.
-        own = max(log((len(self.base.sections) - len(rows) + 0.5) / (len(rows) + 0.5)), 1e-6)
-        return [(int(place), float(score) / own) for place, score in rows]
+        # FTS5 gives a word of more than half of the sections almost no weight; "TP or PP?" has no other words.
+        rarity = max(log((len(self.base.sections) - len(rows) + 0.5) / (len(rows) + 0.5)), 1e-6)
+        return [(int(place), float(score) / rarity) for place, score in rows]
 
     def _rarity(self, count: int) -> float:
         sections = len(self.base.sections)
@@ -193,56 +193,56 @@ class SearchIndex(Struct, frozen=True):
         return log(1 + (sections - count + 0.5) / (count + 0.5)) ** _RARITY_POWER
 
     def _terms(self, question: str) -> list[Term]:
-        """What the question asks for, each once, with its weight."""
+        """The terms of the question, each once, with its weight."""
         read = atoms(question)
         respelled = {atom.text: self._respelled(atom) for atom in read}
-        said: Reading = reading_of([atom._replace(text=respelled[atom.text]) for atom in read])
+        parsed: Reading = reading_of([atom._replace(text=respelled[atom.text]) for atom in read])
         changed = {new for old, new in respelled.items() if new != old}
-        found = {text: Term(text, 1.0) for text in (_token(concept) for concept in said.concepts)}
-        for word in said.words:
-            weight = _COVERED if word in said.covered else 1.0
-            found.setdefault(word, Term(word, weight * (_RESPELLED if word in changed else 1.0)))
-        for pair in said.pairs:
-            weight = _PAIR * (_COVERED if pair in said.covered else 1.0)
-            found.setdefault(pair, Term(pair, weight, is_pair=True))
-        return list(found.values())[:MAX_TERMS]
+        terms = {text: Term(text, 1.0) for text in (_token(concept) for concept in parsed.concepts)}
+        for word in parsed.words:
+            weight = _COVERED if word in parsed.covered else 1.0
+            terms.setdefault(word, Term(word, weight * (_RESPELLED if word in changed else 1.0)))
+        for pair in parsed.pairs:
+            weight = _PAIR * (_COVERED if pair in parsed.covered else 1.0)
+            terms.setdefault(pair, Term(pair, weight, is_pair=True))
+        return list(terms.values())[:MAX_TERMS]
 
     def _respelled(self, atom: Atom) -> str:
-        """The word, or the nearest that some section knows where none knows it."""
+        """The word, or the nearest known one if no section has it."""
         word = atom.text
         if atom.is_sign or not 4 <= len(word) <= _LONGEST_WORD or not word.isalpha():
             return word
         if word in self.vocabulary or says_nothing(word):
             return word
-        # A first letter is seldom wrong; a word of another first letter is another word.
+        # A first letter is seldom wrong; another first letter means another word.
         alike = [known for known in self.spellings if known[0] == word[0]]
         close = get_close_matches(word, alike, n=1, cutoff=_CUTOFF)
         return close[0] if close else word
 
-    def _nearest(self, question: str, found: Sequence[Section]) -> tuple[Section, ...]:
-        if found:
-            return tuple(found[:3])
+    def _nearest(self, question: str, ranked: Sequence[Section]) -> tuple[Section, ...]:
+        if ranked:
+            return tuple(ranked[:3])
         titles = {section.title.lower(): section for section in self.base.sections}
         close = get_close_matches(question.lower()[:200], titles, n=3, cutoff=0.0)
         return tuple(titles[title] for title in close)
 
 
 def _least_coverage(concepts: Sequence[str]) -> float:
-    """The share of a question that an answer must hold."""
+    """The share of a question that an answer must hold, by weight."""
     if not concepts:
         return _LEAST_WITHOUT_CONCEPT
     return _LEAST_COVERAGE[min(special_concepts(concepts), len(_LEAST_COVERAGE) - 1)]
 
 
 def _token(concept: str) -> str:
-    """A concept as a word of the index; no English word begins so."""
+    """A concept as a word of the index; no English word begins like that."""
     return _CONCEPT + concept.replace("-", "")
 
 
 def _column(text: str) -> str:
-    """Text as the index holds it: its words, its pairs of signs and its concepts."""
-    said = reading(text)
-    return " ".join((*said.words, *said.pairs, *map(_token, said.concepts)))
+    """Text as indexed: its words, its pairs of signs and its concepts."""
+    parsed = reading(text)
+    return " ".join((*parsed.words, *parsed.pairs, *map(_token, parsed.concepts)))
 
 
 def build_index(base: KnowledgeBase) -> SearchIndex:
@@ -263,7 +263,7 @@ def build_index(base: KnowledgeBase) -> SearchIndex:
 
 
 def _passage(section: Section) -> str:
-    """The passage without example documents: their node ids answer no question."""
+    """The passage without example documents, whose node ids answer no question."""
     parts = section.text.partition("\n")[2].split("```")
     return "".join(part for place, part in enumerate(parts) if place % 2 == 0 or not part.startswith("json"))
 
@@ -273,14 +273,14 @@ def _telling_text(section: Section) -> str:
 
 
 def _all_text(section: Section) -> str:
-    """All that is read of a section, a break between its parts."""
+    """All text of a section, with breaks between its parts."""
     return " ; ".join((section.title, *section.keywords, *section.asked, _passage(section)))
 
 
 def _fields(section: Section, file_title: str) -> Iterable[str]:
     return (
         _column(section.title),
-        # A break between keywords keeps two of them from reading as one phrase.
+        # The break keeps two keywords from forming a phrase.
         _column(" ; ".join(section.keywords)),
         _column(" ; ".join(section.asked)),
         " ".join(section.rules).lower(),

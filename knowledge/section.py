@@ -1,4 +1,4 @@
-"""One section of the knowledge base: a passage that stands alone, and what is known about it."""
+"""One section of the knowledge base: a self-contained passage, and its metadata."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from msgspec import Struct
 class Section(Struct, frozen=True):
     """A passage under one heading of one file.
 
-    `when` are the conditions of a request under which a proposer gets it; any one of them is enough, and one
-    written with `+` needs all its parts. `asked`: how people ask for what it answers. `text` is what is read: the
-    heading and the passage, without comments. `body` is the passage as it stands in the file, with them. `tokens`
-    is the estimate for `text`; `line` the heading's, from 1.
+    `when` are the conditions of a request that include it for a proposer; any one is enough, and one joined by `+`
+    needs all its parts. `asked`: how people ask what it answers. `text` is the heading and the passage without
+    comments, `body` the passage as in the file, with them. `tokens` is the estimate for `text`; `line` the heading's,
+    from 1.
     """
 
     id: str
@@ -26,22 +26,22 @@ class Section(Struct, frozen=True):
     body: str
     tokens: int
     line: int
-    # Whether it opens its file, and so says what the others go into.
+    # Whether it opens its file, and so introduces the others.
     is_first: bool = False
 
     @property
     def citation(self) -> str:
-        """How an answer names the section: file § heading."""
+        """The section's name in answers: file § heading."""
         return f"{self.file} § {self.title}"
 
     @property
     def is_core(self) -> bool:
-        """Whether every request gets it."""
+        """Whether every request includes it."""
         return CORE in self.when
 
 
 class Document(Struct, frozen=True):
-    """One file of the knowledge base. `source` is its whole text, with all comments."""
+    """One file of the knowledge base. `source` is its whole text, comments included."""
 
     file: str
     title: str

@@ -1,4 +1,4 @@
-"""What a request is about, as far as the choice of sections depends on it: one named condition a field.
+"""What a request is about, as far as the choice of sections depends on it: a named condition per field.
 
 The names in a section's `when` are these fields with hyphens for underscores.
 """
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 
 class Situation(Struct, frozen=True):
-    """The conditions of a request; what does not hold is false."""
+    """The conditions of a request; those that do not hold are false."""
 
     moe: bool = False
     dense: bool = False

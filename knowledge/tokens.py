@@ -1,14 +1,13 @@
 """How many tokens of a language model a text takes: a stated estimate, without any model's vocabulary.
 
-The estimate follows the way in which byte-pair tokenizers cut text before they merge: a word of up to seven letters
-is one token and each further seven one more, three digits are one token, every other sign is one, a run of blanks
-inside a line and a line break are one each (a single blank belongs to the word after it), and a Chinese, Japanese or
-Korean sign is one.
+The estimate follows the way in which byte-pair tokenizers cut text before they merge: a word takes a token per seven
+letters, three digits take one, and so does every other sign, a run of blanks inside a line, a line break (a single
+blank belongs to the word after it), and a Chinese, Japanese or Korean sign.
 
-It is rather over than under. Published ratios: 0.3 tokens for an English character and 0.6 for a Chinese one
+It errs on the high side. Published ratios: 0.3 tokens for an English character and 0.6 for a Chinese one
 (DeepSeek API documentation, "Token & Token Usage"), about 4 English characters to a token (OpenAI help centre, "What
 are tokens and how to count them"), 1.5 to 1.8 Chinese characters to a token (Qwen documentation, "Key Concepts").
-Signs merge in real tokenizers (`"},` is one or two tokens), so JSON, tables and formulas are counted over.
+Signs merge in real tokenizers (`"},` is one or two tokens), so JSON, tables and formulas are overestimated.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Where every normative sentence of the design documents 000–004 went: to rules, or to a stated reason why to none.
+"""Where every normative sentence of the design documents 000–004 is held: by rules, or by none for a stated reason.
 
 A sentence is named by its section and its number there, never copied.
 """
@@ -24,7 +24,7 @@ class Place(Struct, frozen=True, order=True):
 
 
 class Entry(Struct, frozen=True):
-    """A normative sentence and the rules that hold it; where there are none, `reason` says why."""
+    """A normative sentence and the rules that hold it; if none, `reason` says why."""
 
     place: Place
     rules: tuple[str, ...]
@@ -36,7 +36,7 @@ def read_traceability() -> tuple[Entry, ...]:
     """Every entry of the table, in order.
 
     Raises:
-        KnowledgeError: an entry is not of the form, or two are of one sentence.
+        KnowledgeError: an entry is malformed, or two are for one sentence.
     """
     import yaml
 

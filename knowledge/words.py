@@ -1,7 +1,7 @@
 """Text as the search reads it: English words, Chinese signs by pairs, and the concepts that a phrase names.
 
 Everything is compared in one form: compatibility characters folded, lower case, hyphens, underscores and the joints of
-`CamelCase` as blanks. A concept is found by the longest of its surface forms (`glossary.yaml`), in either language.
+`CamelCase` as blanks. A concept matches by the longest of its surface forms (`glossary.yaml`), in either language.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FOLDER = Path(__file__).resolve().parent
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\u3040-\u30ff\uac00-\ud7af"
 _ATOM = re.compile(rf"(?P<word>[a-z0-9]+)|(?P<sign>[{_CJK}])|(?P<break>[^\sa-z0-9{_CJK}_/-])")
-# "327,680" and "327_680" are one number.
+# "327,680" and "327_680" are equal.
 _THOUSANDS = re.compile(r"(?<=[0-9])[,_](?=[0-9]{3}(?![0-9]))")
 _DASH = re.compile("[\u2010-\u2015\u2212]")
 # The joints of "AllReduceNode"; "vLLM" and "SGLang" have none.
@@ -31,7 +31,7 @@ _DEGREE = re.compile(r"\b(tp|pp|ep|dp|sp|cp)(?=[1-9][0-9]{0,3}\b)")
 
 
 class Atom(NamedTuple):
-    """A word or one Chinese, Japanese or Korean sign; `joined` says that nothing but a blank lies before it."""
+    """A word or one Chinese, Japanese or Korean sign; `joined`: only blanks lie before it."""
 
     text: str
     is_sign: bool
@@ -39,7 +39,7 @@ class Atom(NamedTuple):
 
 
 class Reading(Struct, frozen=True):
-    """What a text says to the search: its words, its pairs of signs, and its concepts, each as often as it occurs.
+    """The search terms of a text: its words, its pairs of signs, and its concepts, each as often as it occurs.
 
     `covered` are the words and pairs that lie inside a form of a concept.
     """
@@ -54,19 +54,19 @@ def atoms(text: str) -> list[Atom]:
     """The words and signs of `text` in order."""
     folded = _THOUSANDS.sub("", _DASH.sub("-", unicodedata.normalize("NFKC", text)))
     folded = _DEGREE.sub(r"\1 ", _CAMEL.sub(" ", folded).lower())
-    found: list[Atom] = []
+    parts: list[Atom] = []
     joined = False
     for match in _ATOM.finditer(folded):
         if match.lastgroup == "break":
             joined = False
             continue
-        found.append(Atom(match[0], match.lastgroup == "sign", joined))
+        parts.append(Atom(match[0], match.lastgroup == "sign", joined))
         joined = True
-    return found
+    return parts
 
 
 def runs_of_atoms(text: str) -> Iterator[list[str]]:
-    """The words and signs of `text` that stand side by side, with nothing but blanks between them."""
+    """Runs of adjacent words and signs of `text`, separated by blanks only."""
     run: list[str] = []
     for atom in atoms(text):
         if not atom.joined and run:
@@ -94,7 +94,7 @@ def _yaml(name: str) -> dict[str, list[str]]:
 
 @cache
 def _stop_words() -> tuple[frozenset[str], re.Pattern[str]]:
-    """What says nothing, in English and in Chinese, the longest first."""
+    """Stop words, in English and in Chinese, the longest first."""
     words = _yaml("stop_words.yaml")
     chinese = sorted(words["chinese"], key=len, reverse=True)
     return frozenset(words["english"]), re.compile("|".join(map(re.escape, chinese)))
@@ -106,7 +106,7 @@ def _everyday() -> frozenset[str]:
 
 
 def special_concepts(concepts: Sequence[str]) -> int:
-    """How many of the concepts are spoken of in this field alone: "TPOT" is, "price" is not."""
+    """How many of the concepts are specific to this field: "TPOT" is, "price" is not."""
     return len(frozenset(concepts) - _everyday())
 
 
@@ -115,7 +115,7 @@ def glossary() -> dict[str, tuple[str, ...]]:
     """Concept → its surface forms.
 
     Raises:
-        KnowledgeError: a form is empty or stands for two concepts.
+        KnowledgeError: a form is empty or belongs to two concepts.
     """
     owners: dict[tuple[str, ...], str] = {}
     concepts = {concept: tuple(map(str, forms)) for concept, forms in _yaml("glossary.yaml").items()}
@@ -134,11 +134,13 @@ def _key(form: str) -> tuple[str, ...]:
 @cache
 def _forms() -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
     """First atom → the forms that begin with it and their concepts, longest first."""
-    found: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    forms_by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for concept, forms in glossary().items():
         for key in {_key(form) for form in forms}:
-            found.setdefault(key[0], []).append((key, concept))
-    return {first: tuple(sorted(forms, key=lambda form: (-len(form[0]), form))) for first, forms in found.items()}
+            forms_by_first.setdefault(key[0], []).append((key, concept))
+    return {
+        first: tuple(sorted(forms, key=lambda form: (-len(form[0]), form))) for first, forms in forms_by_first.items()
+    }
 
 
 def form_words() -> frozenset[str]:
@@ -162,7 +164,7 @@ def _concept_spans(read: Sequence[Atom]) -> Iterator[tuple[int, int, str]]:
 
 
 def _runs(read: Sequence[Atom]) -> Iterator[str]:
-    """Runs of signs, cut where a word that says nothing stands."""
+    """Runs of signs, cut at stop words."""
     run = ""
     for atom in (*read, Atom("", False, False)):
         if atom.is_sign and (atom.joined or not run):
@@ -182,12 +184,12 @@ def _pairs(run: str) -> list[str]:
 
 
 def reading(text: str) -> Reading:
-    """What `text` says to the search; time is linear in its length."""
+    """The search terms of `text`; time is linear in its length."""
     return reading_of(atoms(text))
 
 
 def reading_of(read: Sequence[Atom]) -> Reading:
-    """The same of atoms that were read (and perhaps respelled) before."""
+    """The search terms of atoms that were read (and perhaps respelled) before."""
     concepts: list[str] = []
     inside: set[str] = set()
     for start, end, concept in _concept_spans(read):
@@ -201,5 +203,5 @@ def reading_of(read: Sequence[Atom]) -> Reading:
 
 
 def says_nothing(word: str) -> bool:
-    """Whether an English word says nothing of what a text is about."""
+    """Whether an English word is a stop word."""
     return word in _stop_words()[0] or (len(word) == 1 and not word.isdecimal())

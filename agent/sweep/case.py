@@ -1,6 +1,6 @@
-"""One case of a sweep: searched like a plan, told as one row.
+"""One case of a sweep: searched like a plan, reported as one row.
 
-The row of a case that has no plan says which rule binds and why; that of a case that cannot be evaluated says what is
+The row of a case without a plan names the binding rule and why; that of a case that cannot be evaluated names what is
 missing. A fault of the program in one case is a row too: it must not take the others with it.
 """
 
@@ -63,26 +63,26 @@ class Row(Frozen):
 
 
 class Outcome(Struct, frozen=True):
-    """A row, and whether it is an answer: one that a broken run left is not kept for the next run."""
+    """A row, and whether it is an answer: the next run repeats a case that a broken run left."""
 
     row: Row
     is_answer: bool = True
 
 
 def unanswered(case: Case, why: str) -> Outcome:
-    """The outcome of a case that was not brought to an end."""
+    """The outcome of a case that was not finished."""
     return Outcome(Row(model=case.model, hardware=case.hardware, workload=case.workload, error=why), is_answer=False)
 
 
 def died(case: Case) -> Outcome:
-    """The outcome of a case that took its process with it."""
+    """The outcome of a case whose process died."""
     return unanswered(case, f"{DIED}; run the sweep again to try once more")
 
 
 def evaluate_case(
     case: Case, calibration: CustomCalibration | None = None, time_limit_s: float = TIME_LIMIT_S
 ) -> Outcome:
-    """Search the space of strategies of one case, for so many seconds. It never raises."""
+    """Search the strategies of one case for at most `time_limit_s` seconds; never raises."""
     labels: dict[str, Any] = {"model": case.model, "hardware": case.hardware, "workload": case.workload}
     try:
         intent = complete(case.said).model_copy(update={"calibration": calibration})
@@ -93,10 +93,10 @@ def evaluate_case(
         architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
         request = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
         with within(time_limit_s):
-            found = search(request)
-        return Outcome(Row(**labels, **_answer(found)))
+            result = search(request)
+        return Outcome(Row(**labels, **_answer(result)))
     except RequestError as error:
-        # What was understood is what the row's own columns say.
+        # The row's columns already state the request.
         return Outcome(Row(**labels, error=error.reason))
     except InputError as error:
         return Outcome(Row(**labels, error=str(error)))
@@ -130,11 +130,11 @@ def _answer(found: SearchResult) -> dict[str, Any]:
     }
 
 
-def _why_not(found: SearchResult) -> tuple[str | None, str]:
-    """The rule that the nearest candidate breaks, and by how much; the nearest stands first."""
-    nearest: Candidate | None = next(iter(found.candidates), None)
+def _why_not(result: SearchResult) -> tuple[str | None, str]:
+    """The rule that the nearest candidate (the first) breaks, and by how much."""
+    nearest: Candidate | None = next(iter(result.candidates), None)
     if nearest is None or not nearest.why_not:
-        rule = max(found.rejected, key=lambda name: found.rejected[name], default=None)
+        rule = max(result.rejected, key=lambda name: result.rejected[name], default=None)
         return rule, "no legal strategy for this model on this hardware"
     rule, _, reason = nearest.why_not[0].partition(": ")
     more = "".join(f"; {why.partition(': ')[2] or why}" for why in nearest.why_not[1:])

@@ -1,7 +1,7 @@
 """The file of a sweep: lists of models, clusters and workloads, whose product is swept.
 
 YAML or JSON, strict and bounded: no anchors, no key twice, no unknown key. Every model and accelerator is looked up
-before anything runs, so that a slip of the pen costs no hour. It evaluates nothing.
+before anything runs, so that a typing error costs no hour. It evaluates nothing.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ..intent.formats import said_weights
 MAX_FILE_BYTES = 4 << 20
 MAX_LISTED = 1_000
 MAX_CASES = 200_000
-# The search of a larger cluster takes longer than anybody waits for one case of many.
+# The search of a larger cluster takes too long for one case of many.
 MAX_GPUS = 4_096
 
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")]
@@ -54,7 +54,7 @@ class _Cluster(HardwareBlock):
 
     @property
     def label(self) -> str:
-        """How rows name the cluster."""
+        """The cluster's label in rows."""
         card = self.accelerator if isinstance(self.accelerator, str) else self.accelerator.id
         links = [f"{speed:g} GB/s" for speed in (self.intra_node_bw_gb_s, self.inter_node_bw_gb_s) if speed is not None]
         return self.name or " ".join([f"{self.nodes}x{self.gpus_per_node}:{card}", *links])
@@ -116,19 +116,19 @@ class Sweep(Struct, frozen=True, dict=True):
     """All cases of a file, in the order of the file: models, then clusters, then workloads, then precisions."""
 
     cases: tuple[Case, ...]
-    # A user's own calibration: it changes times.
+    # A user's own calibration, which changes times.
     calibration: CustomCalibration | None = None
 
     @cached_property
     def digest(self) -> str:
-        """A hash of everything that is asked: it changes with the file, and with the configs that the file names."""
+        """A hash of the whole request: it changes with the file and with the configs that the file names."""
         return _digest("".join(self.keys))
 
     @cached_property
     def keys(self) -> tuple[str, ...]:
         """A hash of each case."""
-        own = "" if self.calibration is None else self.calibration.digest
-        return tuple(_digest(case.model_dump_json() + own) for case in self.cases)
+        suffix = "" if self.calibration is None else self.calibration.digest
+        return tuple(_digest(case.model_dump_json() + suffix) for case in self.cases)
 
 
 def _digest(text: str) -> str:
@@ -146,11 +146,11 @@ def read_sweep_file(path: Path) -> Sweep:
 
 
 def read_sweep(text: str, name: str) -> Sweep:
-    """The sweep that `text` (YAML or JSON) asks for; errors call it `name`.
+    """The sweep that `text` (YAML or JSON) describes; errors call it `name`.
 
     Raises:
-        InputError: it is neither, holds what no sweep has, names an unknown model or accelerator, or asks for more
-            than `MAX_CASES` cases.
+        InputError: it is neither, has an unknown key, names an unknown model or accelerator, or has more than
+        `MAX_CASES`     cases.
     """
     if text.lstrip()[:1] == "{":
         value = parse_json(name, text).value
@@ -162,41 +162,43 @@ def read_sweep(text: str, name: str) -> Sweep:
     if not isinstance(value, dict):
         raise InputError(f"{name}: a sweep is an object with models, hardware and workloads")
     try:
-        found = SweepFile.model_validate(value)
+        sweep_file = SweepFile.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{name}: {_place(first['loc'])}: {first['msg'].removeprefix('Value error, ')}") from None
-    return Sweep(tuple(_cases(found, name)))
+    return Sweep(tuple(_cases(sweep_file, name)))
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Where a fault is: names and places of the file, less what only the types of the file are called."""
+    """The place of a fault: names and indices in the file, without the type names of its model."""
     shown = [str(part) for part in location if isinstance(part, int) or part.replace("_", "").isalpha()]
     return "/".join(shown) or "/"
 
 
-def _cases(found: SweepFile, name: str) -> Iterator[Case]:
-    count = len(found.models) * len(found.hardware) * len(found.workloads) * len(found.precision)
+def _cases(sweep_file: SweepFile, name: str) -> Iterator[Case]:
+    count = len(sweep_file.models) * len(sweep_file.hardware) * len(sweep_file.workloads) * len(sweep_file.precision)
     if count > MAX_CASES:
         raise InputError(f"{name}: {count:,} cases; at most {MAX_CASES:,} are swept")
-    if found.engine not in (None, NO_ENGINE) and known_engine(found.engine) is None:
-        raise InputError(f"{name}: engine: unknown engine {found.engine!r}; known are {', '.join(KNOWN)}, {NO_ENGINE}")
-    models = [_model(reference, f"{name}: models/{place}") for place, reference in enumerate(found.models)]
-    for place, cluster in enumerate(found.hardware):
+    if sweep_file.engine not in (None, NO_ENGINE) and known_engine(sweep_file.engine) is None:
+        raise InputError(
+            f"{name}: engine: unknown engine {sweep_file.engine!r}; known are {', '.join(KNOWN)}, {NO_ENGINE}"
+        )
+    models = [_model(reference, f"{name}: models/{place}") for place, reference in enumerate(sweep_file.models)]
+    for place, cluster in enumerate(sweep_file.hardware):
         _check_cluster(cluster, f"{name}: hardware/{place}")
-    for what, labels in (
+    for block, labels in (
         ("models", [label for label, _ in models]),
-        ("hardware", [cluster.label for cluster in found.hardware]),
-        ("workloads", [workload.name for workload in found.workloads]),
+        ("hardware", [cluster.label for cluster in sweep_file.hardware]),
+        ("workloads", [workload.name for workload in sweep_file.workloads]),
     ):
         twice = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
         if twice is not None:
-            raise InputError(f"{name}: {what}: {twice!r} stands twice; keep one, or give it another name")
+            raise InputError(f"{name}: {block}: {twice!r} stands twice; keep one, or give it another name")
     for label, entry in models:
-        for cluster in found.hardware:
-            for workload in found.workloads:
-                for precision in found.precision:
-                    said = _said(found, entry, (cluster, workload, precision))
+        for cluster in sweep_file.hardware:
+            for workload in sweep_file.workloads:
+                for precision in sweep_file.precision:
+                    said = _request(sweep_file, entry, (cluster, workload, precision))
                     yield Case(model=label, hardware=cluster.label, workload=workload.name, said=said)
 
 
@@ -220,11 +222,11 @@ def _check_cluster(cluster: _Cluster, where: str) -> None:
             raise InputError(f"{where}: {error}") from None
 
 
-def _said(found: SweepFile, entry: ModelEntry, parts: tuple[_Cluster, _Workload, _Precision]) -> Said:
-    """The request of one case; what the file leaves out is left to the assumptions of a plan."""
+def _request(sweep_file: SweepFile, entry: ModelEntry, parts: tuple[_Cluster, _Workload, _Precision]) -> Said:
+    """The request of one case; a plan's assumptions fill what the file leaves out."""
     cluster, workload, precision = parts
     own_card = cluster.accelerator if isinstance(cluster.accelerator, Accelerator) else None
-    # A name is looked up again where the case runs; a config of one's own travels with it.
+    # A name is looked up again where the case runs; a user's config travels with it.
     of_user = entry.confidence == "user"
     stated = {field: getattr(workload, field) for field in workload.model_fields_set if field != "name"}
     return Said(
@@ -237,9 +239,9 @@ def _said(found: SweepFile, entry: ModelEntry, parts: tuple[_Cluster, _Workload,
         intra_node_bw_gb_s=cluster.intra_node_bw_gb_s,
         inter_node_bw_gb_s=cluster.inter_node_bw_gb_s,
         **{name: getattr(precision, name) for name in precision.model_fields_set},
-        relaxations=found.relaxations,
-        disaggregated=found.disaggregated,
-        engine=found.engine,
-        memory_utilization=found.memory_utilization,
+        relaxations=sweep_file.relaxations,
+        disaggregated=sweep_file.disaggregated,
+        engine=sweep_file.engine,
+        memory_utilization=sweep_file.memory_utilization,
         **stated,
     )

@@ -1,4 +1,4 @@
-"""Runs the cases of a sweep on a Ray cluster: rows as on this machine. A worker that dies costs its case alone."""
+"""Runs the cases of a sweep on a Ray cluster, with the same rows as locally. A dead worker costs its case alone."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from .case import Outcome, died
 from .document import Case
 
 Work = Callable[[Case], Outcome]
-# Cases that are handed out ahead for each core, so that none waits.
+# Cases handed out ahead for each core, so that none is idle.
 _AHEAD = 2
-# What a cluster's address looks like, but for the words that Ray knows (auto, local).
+# The form of a cluster's address, apart from Ray's own words (auto, local).
 _HOST_AND_PORT = re.compile(r"(?:ray://)?(?P<host>[^\s/]{1,300}):(?P<port>\d{1,6})")
 _REACH_SECONDS = 10.0
 
 
 def on_ray(work: Work, tasks: Sequence[Task[Case]], address: str) -> Finished[Case, Outcome]:
-    """On the Ray cluster at `address` (`auto`: the one that is running here; `local`: one made for this sweep).
+    """Run on the Ray cluster at `address` (`auto`: the one running here; `local`: one made for this sweep).
 
     Raises:
         InputError: Ray is not installed.
@@ -41,7 +41,7 @@ def on_ray(work: Work, tasks: Sequence[Task[Case]], address: str) -> Finished[Ca
 
 
 def _check_reachable(address: str) -> None:
-    """Refuse an address where nothing answers: Ray itself would try for many minutes.
+    """Refuse an address where nothing answers: Ray itself would retry for many minutes.
 
     Raises:
         ServiceError: nothing listens at its host and port.
@@ -57,13 +57,13 @@ def _check_reachable(address: str) -> None:
 
 def _on_cluster(ray: Any, work: Work, tasks: Sequence[Task[Case]]) -> Finished[Case, Outcome]:
     remote = ray.remote(num_cpus=1, max_retries=0)(_call)
-    held = ray.put(work)
+    shared_work = ray.put(work)
     most = _AHEAD * max(1, int(ray.cluster_resources().get("CPU", 1)))
-    left, running = deque(tasks), dict[Any, Task[Case]]()
-    while left or running:
-        while left and len(running) < most:
-            task = left.popleft()
-            running[remote.remote(held, task.given)] = task
+    waiting, running = deque(tasks), dict[Any, Task[Case]]()
+    while waiting or running:
+        while waiting and len(running) < most:
+            task = waiting.popleft()
+            running[remote.remote(shared_work, task.given)] = task
         done, _ = ray.wait(list(running), num_returns=1)
         for reference in done:
             task = running.pop(reference)

@@ -1,4 +1,4 @@
-"""Runs a sweep to its end and gives its rows in the order of the file, whatever ran them and in whatever order."""
+"""Runs a sweep to its end and returns its rows in the order of the file, whatever ran them."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .document import Case, Sweep
 from .ray_cluster import Work, on_ray
 
 JOURNAL_SUFFIX = ".journal"
-# Longer lines than this no row has: its texts are bounded.
+# No row is longer: its texts are bounded.
 JOURNAL_FORM = Form("sweep", Row, most_line_bytes=1 << 20)
 
 
 class Running(Struct, frozen=True):
-    """How a sweep is run: on `jobs` local processes (all cores where it is `None`), or on the Ray cluster at `ray`.
+    """How a sweep runs: on `jobs` local processes (`None`: all cores), or on the Ray cluster at `ray`.
 
     A case is searched for `time_limit_s` seconds at most.
     """
@@ -50,12 +50,12 @@ class SweepResult(Frozen):
 
 
 def journal_of(output: Path) -> Path:
-    """Where the finished cases of a sweep into `output` are kept."""
+    """The file with the finished cases of a sweep into `output`."""
     return output.with_name(output.name + JOURNAL_SUFFIX)
 
 
 def sweep_journal(sweep: Sweep, path: Path, *, fresh: bool = False) -> Journal[Row]:
-    """The journal at `path`, for `sweep`; `fresh` begins it anew.
+    """The journal at `path`, for `sweep`; `fresh` empties it.
 
     Raises:
         InputError: it cannot be written, is no journal of a sweep, or another run is writing it.
@@ -70,17 +70,17 @@ def run_sweep(
     journal: Journal[Row] | None = None,
     progress: Callable[[int], None] | None = None,
 ) -> SweepResult:
-    """Answer every case; those in `journal` are taken from there, and every other is put there as it is finished.
+    """Answer every case; cases in `journal` are taken from there, others are added as they finish.
 
-    `progress` is told how many cases are finished.
+    `progress` is called with the number of finished cases.
 
     Raises:
         InputError: the journal cannot be written, or Ray is asked for and not installed.
         ServiceError: the Ray cluster cannot be reached or cannot run a case.
     """
     running = running or Running()
-    kept = {} if journal is None else journal.rows
-    rows = [kept.get(key) for key in sweep.keys]
+    journal_rows = {} if journal is None else journal.rows
+    rows = [journal_rows.get(key) for key in sweep.keys]
     tasks = [Task(place, sweep.cases[place]) for place, row in enumerate(rows) if row is None]
     reused, unanswered = len(rows) - len(tasks), 0
     if progress is not None:
@@ -91,20 +91,20 @@ def run_sweep(
             if not outcome.is_answer:
                 unanswered += 1
             elif journal is not None and outcome.row.left_out is None:
-                # What was cut short is done again, when there may be more time.
+                # A case cut short is repeated, as the next run may have more time.
                 journal.keep(sweep.keys[task.place], outcome.row)
             if progress is not None:
                 progress(done)
-    whole = tuple(row for row in rows if row is not None)
-    infeasible = Counter(row.rule or "none" for row in whole if row.feasible is False)
+    answered = tuple(row for row in rows if row is not None)
+    infeasible = Counter(row.rule or "none" for row in answered if row.feasible is False)
     return SweepResult(
-        cases=len(whole),
-        feasible=sum(row.feasible is True for row in whole),
+        cases=len(answered),
+        feasible=sum(row.feasible is True for row in answered),
         infeasible=dict(sorted(infeasible.items())),
-        errors=sum(row.error is not None for row in whole),
+        errors=sum(row.error is not None for row in answered),
         unanswered=unanswered,
         kept=reused,
-        rows=whole,
+        rows=answered,
     )
 
 

@@ -1,6 +1,6 @@
-"""The table of a sweep as a file: CSV, which needs nothing, or Parquet by the extra `sweep`.
+"""The table of a sweep as a file: CSV without dependencies, or Parquet with the extra `sweep`.
 
-The ending of the file's name decides. Figures are written to their last digit, so that a table reads back as it was.
+The file's extension decides. Figures keep all digits, so that a table reads back unchanged.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ COLUMNS = tuple(Row.model_fields)
 
 
 def check_ending(path: Path) -> str:
-    """The ending of a table's name, `.csv` or `.parquet`.
+    """The extension of a table's name, `.csv` or `.parquet`.
 
     Raises:
         InputError: it is another, or Parquet cannot be written here.
@@ -33,7 +33,7 @@ def check_ending(path: Path) -> str:
 
 
 def table_bytes(rows: Sequence[Row], ending: str) -> bytes:
-    """The rows as a file of that ending."""
+    """The rows as a file with that extension."""
     return _csv(rows).encode() if ending == ".csv" else _parquet(rows)
 
 
@@ -63,13 +63,13 @@ def _parquet(rows: Sequence[Row]) -> bytes:
 
 
 def _plain_type(name: str) -> type:
-    """The type of a column's values that are there."""
-    found: list[Any] = [Row.model_fields[name].annotation]
-    while found:
-        one = found.pop()
-        if one in (bool, int, float, str):
-            return one
-        found += get_args(one)
+    """The type of a column's values, without `None`."""
+    types: list[Any] = [Row.model_fields[name].annotation]
+    while types:
+        annotation = types.pop()
+        if annotation in (bool, int, float, str):
+            return annotation
+        types += get_args(annotation)
     raise TypeError(f"column {name} has no plain type")
 
 

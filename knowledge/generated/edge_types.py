@@ -12,7 +12,7 @@ from .markdown import table
 
 def _kinds() -> dict[tuple[str, str, str], set[tuple[str, str]]]:
     """(container, type, carries) → (source type, target type) of the edges in it; a KV-cache edge has no container."""
-    found: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
+    ends_by_kind: dict[tuple[str, str, str], set[tuple[str, str]]] = {}
     examples = [*(Example(name) for name in base_names()), *(rule.good for rule in all_rules())]
     for example in examples:
         plan = apply(example)
@@ -22,8 +22,8 @@ def _kinds() -> dict[tuple[str, str, str], set[tuple[str, str]]]:
         for edge in plan["edges"]:
             source, target = nodes[edge["source"]], nodes[edge["target"]]
             key = (_container(nodes, source, target), edge["type"], edge.get("carries", "—"))
-            found.setdefault(key, set()).add((_short(source), _short(target)))
-    return found
+            ends_by_kind.setdefault(key, set()).add((_short(source), _short(target)))
+    return ends_by_kind
 
 
 def _container(nodes: dict[str, Any], source: dict[str, Any], target: dict[str, Any]) -> str:

@@ -22,8 +22,8 @@ def node_models() -> tuple[type[BaseModel], ...]:
 
 
 def _own_fields(model: type[BaseModel]) -> str:
-    own = [field_text(name, field) for name, field in model.model_fields.items() if name not in _COMMON]
-    return "; ".join(own) or "—"
+    fields = [field_text(name, field) for name, field in model.model_fields.items() if name not in _COMMON]
+    return "; ".join(fields) or "—"
 
 
 def generate() -> str:

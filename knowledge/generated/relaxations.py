@@ -24,7 +24,7 @@ def relaxed_rules() -> dict[str, tuple[str, ...]]:
     from ...tools.rules.registry import rule_order
     from ...tools.validate import validate
 
-    found: dict[str, set[str]] = {}
+    rules_by_relaxation: dict[str, set[str]] = {}
     for name in base_names():
         document = base_plan(name)
         relaxations = document["policy"]["relaxations"]
@@ -32,8 +32,8 @@ def relaxed_rules() -> dict[str, tuple[str, ...]]:
         document["policy"]["relaxations"] = []
         refused = {violation.rule for violation in validate(document).violations} - allowed
         for relaxation in relaxations:
-            found.setdefault(relaxation, set()).update(refused)
-    return {name: tuple(sorted(rules, key=rule_order)) for name, rules in sorted(found.items())}
+            rules_by_relaxation.setdefault(relaxation, set()).update(refused)
+    return {name: tuple(sorted(rules, key=rule_order)) for name, rules in sorted(rules_by_relaxation.items())}
 
 
 def generate() -> str:

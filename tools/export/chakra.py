@@ -1,12 +1,12 @@
-"""A plan as Chakra execution traces for ASTRA-sim (a folder for a prefill pass, one for a decode step), and what the
-simulator reads beside traces.
+"""A plan as Chakra execution traces for ASTRA-sim (a folder for a prefill pass, one for a decode step), with the other
+inputs of the simulator.
 
-Each rank's trace has what the plan's execution DAG runs on it, each kernel with its predicted duration. Times are not
-scaled: a microsecond of a trace is one, so bandwidths and latencies are those of the hardware, and cycles nanoseconds.
+Each rank's trace has the part of the plan's execution DAG on it, each kernel with its predicted duration. Times are not
+scaled: a microsecond of a trace is one, bandwidths and latencies are those of the hardware, and cycles nanoseconds.
 
-The network has a dimension of links inside a domain and one of links between domains, as far as the ranks are in
-several. Its rates are those by which a plan is estimated: a rank sends `S` bytes in a latency and `S` over a
-bandwidth, and all collectives and transfers of a phase take together what they were predicted to take.
+The network has a dimension of links inside a domain, and one between domains if the ranks are in several. Its rates are
+those that the plan is estimated with: a rank sends `S` bytes in a latency plus `S` over a bandwidth, and all
+collectives and transfers of a phase together take as long as predicted.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ COMMAND = (
     "--remote-memory-configuration=memory.json"
 )
 _GB = 1 << 30
-# So much that what a collective reads and writes in memory takes no time: the predicted time has it in it.
+# So large that memory accesses of a collective take no time: the predicted time includes them.
 _NO_LIMIT_GB_S = 1_000_000
 
 
 class Dimension(Struct, frozen=True):
-    """One level of the network: how many ranks or domains it joins, by links of which rate and latency."""
+    """One level of the network: the ranks or domains that it joins, and the rate and latency of its links."""
 
     size: int
     bandwidth_bytes_s: float
@@ -54,7 +54,7 @@ class Dimension(Struct, frozen=True):
 class RankOrder(Struct, frozen=True):
     """The ranks of devices: those of a domain follow one another, and each of `domains` has `per_domain` numbers.
 
-    Where a domain has fewer devices than another, the last of its numbers are of nobody.
+    Where a domain has fewer devices than another, its last numbers stay unused.
     """
 
     rank_of: Mapping[str, int]
@@ -72,7 +72,7 @@ class RankOrder(Struct, frozen=True):
 
 
 def rank_order(devices: Iterable[str], hardware: HardwareFacts) -> RankOrder:
-    """The ranks of `devices`, by node and GPU."""
+    """The ranks of `devices`, ordered by node and GPU."""
     of_domain: dict[object, list[str]] = {}
     for device in sorted(set(devices), key=lambda name: (parse_device(name) or (0, 0), name)):
         of_domain.setdefault(domain_of(device, hardware), []).append(device)
@@ -86,34 +86,36 @@ def rank_order(devices: Iterable[str], hardware: HardwareFacts) -> RankOrder:
 
 
 def dimensions(exchanges: Sequence[Exchange], order: RankOrder, hardware: HardwareFacts) -> list[Dimension]:
-    """The levels of the network, the innermost first, at rates at which `exchanges` take as long as predicted."""
-    found: list[Dimension] = []
+    """The levels of the network, innermost first, at rates at which `exchanges` take as long as predicted."""
+    levels: list[Dimension] = []
     if order.per_domain > 1:
-        within = [one for one in exchanges if not order.is_between(one.ranks)]
-        found.append(_dimension(order.per_domain, within, hardware.intra_bw_bytes_s, RING_STEP_S))
+        within = [exchange for exchange in exchanges if not order.is_between(exchange.ranks)]
+        levels.append(_dimension(order.per_domain, within, hardware.intra_bw_bytes_s, RING_STEP_S))
     if order.domains > 1:
-        between = [one for one in exchanges if order.is_between(one.ranks)]
-        found.append(_dimension(order.domains, between, hardware.inter_bw_bytes_s, INTER_STEP_S))
+        between = [exchange for exchange in exchanges if order.is_between(exchange.ranks)]
+        levels.append(_dimension(order.domains, between, hardware.inter_bw_bytes_s, INTER_STEP_S))
     # One rank alone uses no link.
-    return found or [Dimension(order.count, _GB, 0.0)]
+    return levels or [Dimension(order.count, _GB, 0.0)]
 
 
 def _dimension(size: int, exchanges: Sequence[Exchange], datasheet_bytes_s: float, step_s: float) -> Dimension:
-    """The level that joins `size`: links of the rate that is reached, and the latency that makes up what was predicted.
+    """The level that joins `size`: links at the reached rate, and the latency that makes up the predicted time.
 
-    Where less was predicted than such links take (several at once, a measured rate), they have no latency and the rate
-    that was predicted.
+    If the prediction is shorter than such links allow (several at once, a measured rate), the latency is 0 and the rate
+    follows from the prediction.
     """
     link_bytes_s = datasheet_bytes_s * LINK_EFFICIENCY
     if not exchanges:
         return Dimension(size, link_bytes_s, step_s)
-    # Of all ranks together, so that a rank spends on links what it was predicted to.
-    seconds = sum(len(one.ranks) * one.seconds for one in exchanges)
-    sent_bytes = sum(len(one.ranks) * one.sent_bytes for one in exchanges)
-    left_s = seconds - sent_bytes / link_bytes_s
-    if left_s < 0.0:
+    # Summed over ranks, so that each rank spends the predicted time on links.
+    seconds = sum(len(exchange.ranks) * exchange.seconds for exchange in exchanges)
+    sent_bytes = sum(len(exchange.ranks) * exchange.sent_bytes for exchange in exchanges)
+    remaining_s = seconds - sent_bytes / link_bytes_s
+    if remaining_s < 0.0:
         return Dimension(size, sent_bytes / seconds, 0.0)
-    return Dimension(size, link_bytes_s, left_s / sum(len(one.ranks) * one.steps for one in exchanges))
+    return Dimension(
+        size, link_bytes_s, remaining_s / sum(len(exchange.ranks) * exchange.steps for exchange in exchanges)
+    )
 
 
 def input_files(traces: Traces, levels: Sequence[Dimension]) -> dict[str, bytes]:
@@ -187,26 +189,26 @@ Without congestion a rank receives any number of messages at once.
 
 
 def chakra_folder(layout: LoadedLayout, title: str) -> tuple[FolderFile, ...]:
-    """The files of the folder that has the traces of `layout`; the first says how they are run.
+    """The files of the folder with the traces of `layout`; the first says how to run them.
 
     Raises CannotExportError: a phase has more nodes than are written.
     """
     files: list[FolderFile] = []
-    said: list[str] = []
+    lines: list[str] = []
     for phase in PHASES:
-        traces, cache_ms, found = _phase_files(layout, phase)
-        files += [FolderFile(name=f"{phase}/{name}", data=data) for name, data in found.items()]
+        traces, cache_ms, contents = _phase_files(layout, phase)
+        files += [FolderFile(name=f"{phase}/{name}", data=data) for name, data in contents.items()]
         cache = f", then {cache_ms:.3f} ms for the KV cache of one prompt" if cache_ms else ""
-        said.append(f"  {phase}: {traces.predicted_ms:.3f} ms for one {_PASSES[phase]}{cache}")
-        said.append(f"    ranks in this order: {devices_text(traces.rank_of)}")
-    return FolderFile(name=README, data="\n".join((title, _ABOUT, *said, _NOTES)).encode()), *files
+        lines.append(f"  {phase}: {traces.predicted_ms:.3f} ms for one {_PASSES[phase]}{cache}")
+        lines.append(f"    ranks in this order: {devices_text(traces.rank_of)}")
+    return FolderFile(name=README, data="\n".join((title, _ABOUT, *lines, _NOTES)).encode()), *files
 
 
 def _phase_files(layout: LoadedLayout, phase: Phase) -> tuple[Traces, float, dict[str, bytes]]:
-    """The traces of a phase, milliseconds of the KV cache's way where it is sent, and the files by name."""
+    """The traces of a phase, milliseconds to send one prompt's KV cache (0 if it stays), and the files by name."""
     hardware, sends_cache = layout.setting.hardware, phase == "prefill" and layout.is_disaggregated
-    phases = [one for replica in layout.replicas for one in replica.phases if sends_cache or one.phase == phase]
-    order = rank_order((device for one in phases for device in one.devices), hardware)
+    phases = [part for replica in layout.replicas for part in replica.phases if sends_cache or part.phase == phase]
+    order = rank_order((device for part in phases for device in part.devices), hardware)
     traces = Traces(order.rank_of)
     try:
         traces.write(expand_plan(layout, phase))
@@ -220,7 +222,7 @@ def _phase_files(layout: LoadedLayout, phase: Phase) -> tuple[Traces, float, dic
 
 
 def _send_cache(layout: LoadedLayout, traces: Traces) -> float:
-    """Send the cache of one prompt from each prefill replica to a decode replica behind all else; milliseconds."""
+    """Append sending one prompt's cache from each prefill replica to a decode replica; returns milliseconds."""
     setting, rank_of = layout.setting, traces.rank_of
     size_bytes = request_bytes(setting, all_layers(setting), setting.prompt_tokens)
     longest_s = 0.0
@@ -241,6 +243,6 @@ def _send_cache(layout: LoadedLayout, traces: Traces) -> float:
 
 
 def _cache_devices(phase: PhaseLayout) -> Iterator[str]:
-    """The devices that have the cache of one request: the first attention group of each stage."""
+    """The devices that hold the cache of one request: the first attention group of each stage."""
     for stage in phase.stages:
         yield from stage.attention_devices[: max(1, len(stage.attention_devices) // phase.attention_groups)]

@@ -1,4 +1,4 @@
-"""Docker Compose: one file for all nodes; each command is a service that sees exactly the GPUs of the plan.
+"""Docker Compose: one file for all nodes; each command is a service that sees exactly its GPUs in the plan.
 
 On several nodes the services of a node are a profile, and every node is given all addresses, in its environment or a
 file `.env`. Fields and variables: compose-spec/compose-spec, `05-services.md`, `deploy.md` (devices), `08-configs.md`
@@ -19,9 +19,9 @@ from .text import checkpoint_name, is_plain, nodes_named, only_nvidia, refuse_mp
 
 _VARIABLE = re.compile(r"\$([A-Z]+\d*)")
 _FOLDER = "/launch"
-# A server that loads a checkpoint of a terabyte is not given up before.
+# Two hours: a server may load a checkpoint of a terabyte.
 _LOAD_TIME = "2h"
-# As containers of these engines are run: locked memory for RDMA, and a larger stack.
+# The usual limits for containers of these engines: locked memory for RDMA, and a larger stack.
 _ULIMITS = {"memlock": -1, "stack": 67_108_864}
 _CACHE = "/cache/huggingface"
 
@@ -32,20 +32,20 @@ def compose_file(written: Written) -> str:
     Raises CannotExportError: servers start by mpirun, or the GPUs are not NVIDIA's.
     """
     only_nvidia(written, "how a compose file reserves GPUs by their numbers is known")
-    launches = [launch for one in written.launches for launch in one]
+    launches = [launch for server_launches in written.launches for launch in server_launches]
     nodes = list(dict.fromkeys(launch.node for launch in launches))
     values = {
         "MODEL": _checkpoint(written),
         **{variable_of(node): _address(node, nodes) for node in nodes_named(launches)},
     }
     services: dict[str, Any] = {}
-    for server, own, files in zip(written.servers, written.launches, written.files, strict=True):
-        refuse_mpirun(server, own, "and containers of a compose file cannot start processes in each other")
-        for launch in own:
+    for server, server_launches, files in zip(written.servers, written.launches, written.files, strict=True):
+        refuse_mpirun(server, server_launches, "and containers of a compose file cannot start processes in each other")
+        for launch in server_launches:
             service = _service(written, launch, files, values)
             if len(nodes) > 1:
                 service = {"profiles": [launch.node], **service}
-            if launch is own[0]:
+            if launch is server_launches[0]:
                 service["healthcheck"] = _health(server)
             services[f"{launch.node}-replica{launch.server}"] = service
     contents = {_name(file): {"content": _filled(file.text, values)} for files in written.files for file in files}
@@ -72,7 +72,7 @@ def _remarks(nodes: Sequence[str], addresses: Sequence[str]) -> list[str]:
 
 
 def _checkpoint(written: Written) -> str:
-    """The checkpoint as the file says it: one that the caller can replace, where its name may stand in a default."""
+    """The checkpoint as the file states it: replaceable by the caller, if its name may stand in a default."""
     if written.checkpoint_format is not None:
         return f"${{MODEL:?a checkpoint in {written.checkpoint_format}}}"
     name = checkpoint_name(written)
@@ -85,8 +85,8 @@ def _address(node: str, nodes: Sequence[str]) -> str:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """`text` with what stands for each of its variables."""
-    return _VARIABLE.sub(lambda found: values[found[1]], text)
+    """`text` with the values of its variables."""
+    return _VARIABLE.sub(lambda match: values[match[1]], text)
 
 
 def _service(
@@ -95,7 +95,7 @@ def _service(
     ranks = [int(gpu) for gpu in launch.environment["CUDA_VISIBLE_DEVICES"].split(",")]
     seen = sorted(ranks)
     environment = {name: _filled(value, values) for name, value in launch.environment.items()}
-    # A container numbers the GPUs that it sees from 0, in the order of their places in the machine.
+    # A container numbers its GPUs from 0, in the order of their places in the machine.
     environment |= {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
         "CUDA_VISIBLE_DEVICES": ",".join(str(seen.index(gpu)) for gpu in ranks),

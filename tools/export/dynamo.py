@@ -1,6 +1,6 @@
-"""NVIDIA Dynamo 1.6.1: one DynamoGraphDeployment (nvidia.com/v1beta1) of a frontend and a component a kind of server.
+"""NVIDIA Dynamo 1.6.1: one DynamoGraphDeployment (nvidia.com/v1beta1) of a frontend and a component per kind of server.
 
-The workers take the engine's own flags, less those by which its processes find each other: Dynamo's operator adds
+The workers take the engine's own flags, except those that let its processes find each other: Dynamo's operator adds
 these to each pod of a component on several nodes. Fields: ai-dynamo/dynamo, `deploy/operator/api/v1beta1`
 (`common.go`, `dynamographdeployment_types.go`, `dynamocomponentdeployment_types.go`). Flags: `args.py` and
 `backend_args.py` in `components/src/dynamo/<engine>`. What the operator adds: `deploy/operator/internal/dynamo/
@@ -32,7 +32,7 @@ _TYPES = {"both": "worker", "prefill": "prefill", "decode": "decode"}
 def graph(written: Written) -> str:
     """The object that runs the servers of a plan.
 
-    Raises CannotExportError: the operator would start a server otherwise than the plan has it.
+    Raises CannotExportError: the operator would start a server in another way than the plan.
     """
     only_nvidia(written, "Dynamo's containers are")
     groups = groups_of(written)
@@ -47,7 +47,7 @@ def graph(written: Written) -> str:
         {"name": "frontend", "type": "frontend", "replicas": 1, "podTemplate": {"spec": {"containers": [frontend]}}},
         *(_component(written, group) for group in groups),
     ]
-    one = {
+    deployment = {
         "apiVersion": "nvidia.com/v1beta1",
         "kind": "DynamoGraphDeployment",
         "metadata": {"name": _NAME},
@@ -62,7 +62,7 @@ def graph(written: Written) -> str:
             f"the containers of Dynamo {_VERSION} have version {inside} of the engine, and these flags are those of "
             f"{written.engine.version}"
         )
-    return yaml_text(written, remarks, [one], written.check)
+    return yaml_text(written, remarks, [deployment], written.check)
 
 
 def _image(name: str) -> str:
@@ -73,14 +73,14 @@ def _component(written: Written, group: Group) -> dict[str, Any]:
     nodes = len(group.server.nodes)
     if nodes > 1:
         _check_nodes(written, group)
-    # Each pod has its own address, and Dynamo tells NIXL of it.
-    kept = kept_environment(group.launches[0])
+    # Each pod has its own address, which Dynamo passes to NIXL.
+    variables = kept_environment(group.launches[0])
     container = {
         "name": "main",
         "image": _image(_RUNTIMES[written.engine.name][0]),
         "command": ["python3", "-m", f"dynamo.{written.engine.name}"],
         "args": _arguments(written, group),
-        "env": [HF_TOKEN, *({"name": name, "value": value} for name, value in kept.items())],
+        "env": [HF_TOKEN, *({"name": name, "value": value} for name, value in variables.items())],
         "resources": {"limits": {written.gpu_resource: str(group.gpus)}},
     }
     return {
@@ -93,10 +93,9 @@ def _component(written: Written, group: Group) -> dict[str, Any]:
 
 
 def _check_nodes(written: Written, group: Group) -> None:
-    """Check that the operator starts a server of several nodes as the plan has it.
+    """Raise CannotExportError unless the operator starts a server of several nodes as planned.
 
-    It tells the ranks of a group of vLLM by tensor ranks and stages alone, and puts as many whole groups on a node as
-    there is room for.
+    It tells vLLM's groups apart by tensor ranks and stages alone, and puts as many whole groups on a node as fit.
     """
     server, ranks = group.server, group.server.tp * group.server.pp
     if written.engine.name == "vllm" and (server.context > 1 or (ranks < group.gpus and group.gpus % ranks)):
@@ -114,7 +113,7 @@ def _check_nodes(written: Written, group: Group) -> None:
 def _arguments(written: Written, group: Group) -> list[str]:
     engine = written.engine.name
     words = ["--model-path" if engine == "sglang" else "--model", literal(checkpoint_name(written))]
-    # The flags of SGLang say it already.
+    # SGLang's flags state it already.
     if group.server.role != "both" and engine != "sglang":
         words += ["--disaggregation-mode", group.server.role]
     if engine == "trtllm":

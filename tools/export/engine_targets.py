@@ -7,4 +7,6 @@ from collections.abc import Mapping
 from . import sglang, trtllm, vllm
 from .target import Target
 
-ENGINE_TARGETS: Mapping[str, Target] = {one.engine.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
+ENGINE_TARGETS: Mapping[str, Target] = {
+    target.engine.name: target for target in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)
+}

@@ -1,7 +1,7 @@
 """A plan as what runs it: judged for the engine, then written as its launch commands, or refused with the reasons.
 
-The plan is judged as one that names the engine of the target, whatever it names itself: the rules on engines (EN) say
-what that engine cannot run, and repair finds the nearest plan that it can. What a form cannot write it refuses itself.
+The plan is judged as if it named the target's engine: the rules on engines (EN) say what that engine cannot run, and
+repair finds the nearest plan that it can. A form refuses what it cannot write itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .slurm import batch_script
 from .target import CannotExportError, Commands, Target, Written
 from .traces import SCHEMA_VERSION
 
-# The forms other than an engine's own script, which run the engine of the plan.
+# The forms other than an engine's own script; they run the plan's engine.
 _FORMS: Mapping[str, Callable[[Written], str]] = {
     "kubernetes": manifests,
     "docker-compose": compose_file,
@@ -53,9 +53,9 @@ _FORMS: Mapping[str, Callable[[Written], str]] = {
     "ray": application,
     "llm-d": stack,
 }
-# A folder of files, which no engine runs; what a plan may be exported to as a text.
+# A folder of files for no engine; the targets that are a text.
 TRACES: TargetName = "chakra"
-TARGETS = tuple(one for one in get_args(TargetName) if one != TRACES)
+TARGETS = tuple(name for name in get_args(TargetName) if name != TRACES)
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
 _FLAG = re.compile(r"--[\w-]+")
@@ -87,10 +87,10 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
         read = read_document(document)
         if read.plan is None:
             raise InputError(f"no plan document: {read.faults[0].message} (shardwright validate lists what is wrong)")
-        given = read.plan
+        plan = read.plan
         if name == TRACES:
-            return _traced(given)
-        serving = None if given.serving is None else given.serving.engine
+            return _traced(plan)
+        serving = None if plan.serving is None else plan.serving.engine
         engine = engine_or_usual(serving) if name in _FORMS else name
         if engine not in ENGINE_TARGETS:
             raise InputError(
@@ -102,25 +102,25 @@ def export(document: Mapping[str, object] | str | Path | Plan, to: TargetName) -
             target=name,
             engine=target.engine.title,
             engine_version=target.engine.version,
-            content_hash=content_hash(given),
-            strategy=describe(given.strategy),
+            content_hash=content_hash(plan),
+            strategy=describe(plan.strategy),
         )
-        named = _named(given, target)
-        lost = [] if "flags" in as_mapping(named.get("serving")) else list(lost_flags(given))
-        found = _exported(named, target, name, lost, names_engine=serving is not None)
-        return head.model_copy(update=found)
+        named = _named(plan, target)
+        lost = [] if "flags" in as_mapping(named.get("serving")) else list(lost_flags(plan))
+        fields = _exported(named, target, name, lost, names_engine=serving is not None)
+        return head.model_copy(update=fields)
 
 
 def target_named(text: str) -> TargetName:
-    """The target that is called `text`. Raises InputError: there is none."""
-    known: dict[str, TargetName] = {one: one for one in (*TARGETS, TRACES)}
+    """The target of that name. Raises InputError: unknown."""
+    known: dict[str, TargetName] = {target: target for target in (*TARGETS, TRACES)}
     if text not in known:
         raise InputError(f"no target {text[:60]!r}: one of {', '.join(known)}")
     return known[text]
 
 
 def _traced(plan: Plan) -> Export:
-    """The traces of `plan`, which any plan has that is valid."""
+    """The traces of `plan`, which any valid plan has."""
     raw = plan.model_dump(mode="json")
     read = read_sound(raw)
     missed, reasons = _judged(read)
@@ -152,10 +152,14 @@ def _named(plan: Plan, target: Target) -> dict[str, Any]:
 
 
 def _judged(read: ReadDocument) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The limits that a plan misses, which keep nobody from running it, and what does."""
-    errors = [one for one in validate_read(read).violations if one.severity == "error"]
-    missed = tuple(one.message for one in errors if one.rule == _MISSED_LIMIT)
-    return missed, tuple(dict.fromkeys(f"{one.rule}: {one.message}" for one in errors if one.rule != _MISSED_LIMIT))
+    """Messages of missed limits, which prevent no export, and of all other errors, which do."""
+    errors = [violation for violation in validate_read(read).violations if violation.severity == "error"]
+    missed = tuple(violation.message for violation in errors if violation.rule == _MISSED_LIMIT)
+    return missed, tuple(
+        dict.fromkeys(
+            f"{violation.rule}: {violation.message}" for violation in errors if violation.rule != _MISSED_LIMIT
+        )
+    )
 
 
 def _first(reasons: tuple[str, ...]) -> tuple[str, ...]:
@@ -166,7 +170,7 @@ def _first(reasons: tuple[str, ...]) -> tuple[str, ...]:
 def _exported(
     raw: dict[str, Any], target: Target, name: TargetName, lost: Sequence[str], *, names_engine: bool
 ) -> dict[str, Any]:
-    """The fields of an export to the target that is called `name` beside what heads it."""
+    """The fields of an export to the target `name`, except those that identify it."""
     read = read_sound(raw)
     missed, reasons = _judged(read)
     if not reasons:
@@ -179,7 +183,7 @@ def _exported(
 
 
 def _nearest(raw: Mapping[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The nearest plan that the engine can run, in short and as a document."""
+    """The nearest plan that the engine can run, as a description and as a document."""
     fixed = autofix(raw)
     if not fixed.valid or fixed.document is None or fixed.plan is None:
         return None
@@ -197,7 +201,7 @@ def _written(
     checked(kept, target)
     servers, settings = servers_of(layout), settings_of(layout, target.engine, plan.model.name)
     settings = settings_with(settings, kept, positions, target)
-    commands = tuple(with_kept(target.commands(one, settings), one, kept, target) for one in servers)
+    commands = tuple(with_kept(target.commands(server, settings), server, kept, target) for server in servers)
     accelerator = layout.setting.hardware.accelerator
     benchmark = benchmark_of(layout, plan.model.name)
     remarks = (
@@ -217,21 +221,21 @@ def _written(
         card=card,
         gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
         servers=servers,
-        launches=tuple(one.launches for one in commands),
-        files=tuple(one.files for one in commands),
+        launches=tuple(start.launches for start in commands),
+        files=tuple(start.files for start in commands),
         head=(
             f"{target.engine.title} {target.engine.version}: {describe(plan.strategy)} of {plan.model.name} on "
             f"{plan.hardware.nodes} x {plan.hardware.gpus_per_node} {card}.",
             *(f"Mind: {remark}" for remark in remarks),
-            *(f"By itself: {what}" for what in by_itself),
+            *(f"By itself: {habit}" for habit in by_itself),
         ),
         check=(*_check(target, benchmark, names_engine=names_engine), request_line(plan)),
         fronts=target.fronts,
     )
     return {
         "text": _FORMS.get(name, script)(written),
-        "launches": tuple(launch for one in written.launches for launch in one),
-        "files": tuple(file for one in written.files for file in one),
+        "launches": tuple(launch for launches in written.launches for launch in launches),
+        "files": tuple(file for files in written.files for file in files),
         "by_itself": by_itself,
         "remarks": remarks,
         "benchmark": benchmark,
@@ -241,19 +245,19 @@ def _written(
 def _by_itself(
     layout: LoadedLayout, target: Target, servers: Sequence[Server], commands: Sequence[Commands]
 ) -> Iterator[str]:
-    """What the engine does unasked, as far as it concerns this plan and its `commands` leave it to the engine."""
+    """What the engine does by default and `commands` do not set, as far as it concerns this plan."""
     yield engine_relaxations(target.engine.name, layout.setting.architecture)["vocab_parallel"]
-    # Ranks of one attention group have the same tokens: only between groups, or parts of a prompt, are they sent.
-    are_sent = any(one.ep > 1 and one.groups * one.context > 1 for one in servers)
-    concerned = {"experts": any(one.ep > 1 for one in servers), "all-to-all": are_sent}
-    stated = {word.partition("=")[0] for one in commands for launch in one.launches for word in launch.arguments}
-    for concern, what in target.engine.by_itself.items():
-        if concerned.get(concern, True) and stated.isdisjoint(_FLAG.findall(what)):
-            yield what
+    # Ranks of one attention group have the same tokens: tokens are sent only between groups or parts of a prompt.
+    are_sent = any(server.ep > 1 and server.groups * server.context > 1 for server in servers)
+    concerned = {"experts": any(server.ep > 1 for server in servers), "all-to-all": are_sent}
+    stated = {word.partition("=")[0] for start in commands for launch in start.launches for word in launch.arguments}
+    for concern, habit in target.engine.by_itself.items():
+        if concerned.get(concern, True) and stated.isdisjoint(_FLAG.findall(habit)):
+            yield habit
 
 
 def _check(target: Target, benchmark: Benchmark | None, *, names_engine: bool) -> Iterator[str]:
-    """How to see whether what runs is what was predicted."""
+    """How to check that the servers run as predicted."""
     if benchmark is not None:
         yield "The check, sent to the way in (add --host and --port; --model is MODEL), and what it should print:"
         yield benchmark.command

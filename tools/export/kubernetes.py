@@ -1,7 +1,7 @@
 """Kubernetes: servers of one node are a Deployment, those of several a LeaderWorkerSet (v1), each with its Service.
 
-Servers of one phase are the roles of one DisaggregatedSet (v1) instead, which makes a LeaderWorkerSet of each role, of
-one pod too, and changes all of them together: a KV cache is handed on only between servers of one make
+Servers of one phase each are the roles of one DisaggregatedSet (v1) instead: it makes a LeaderWorkerSet of each role,
+even of one pod, and updates all together, as KV caches are handed on only between servers of one version
 (kubernetes-sigs/lws, `docs/concepts/disaggregatedset`, `pkg/controllers/disaggregatedset/planner.go`).
 """
 
@@ -18,14 +18,14 @@ _LWS = "leaderworkerset.sigs.k8s.io"
 _SET, _SET_NAME = "disaggregatedset.x-k8s.io", "servers"
 _MOST_ROLES = 10
 _SET_REMARK = "a DisaggregatedSet needs the controller of LeaderWorkerSet 0.9 or later in the cluster"
-# The load of a checkpoint is no failed roll-out; nor are there spare GPUs to start new pods beside the old.
+# Loading a checkpoint is no failed roll-out; and there are no spare GPUs for new pods beside the old.
 _ROLLOUT = {"progressDeadlineSeconds": 7500, "strategy": {"type": "Recreate"}}
 
 
 def manifests(written: Written) -> str:
     """The objects that run the servers of a plan, as one YAML text.
 
-    Raises CannotExportError: servers of several nodes start by mpirun, which needs more than these objects give.
+    Raises CannotExportError: servers of several nodes start by mpirun, which these objects do not support.
     """
     groups = groups_of(written)
     for group in groups:
@@ -36,12 +36,12 @@ def manifests(written: Written) -> str:
 
 
 def remarks_of(written: Written, objects: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What to see to with these objects in a cluster."""
-    return [*pod_remarks(written), *(_SET_REMARK for one in objects if one["kind"] == "DisaggregatedSet")]
+    """What to take care of with these objects in a cluster."""
+    return [*pod_remarks(written), *(_SET_REMARK for manifest in objects if manifest["kind"] == "DisaggregatedSet")]
 
 
 def _service_name(group: Group) -> str:
-    """The name of a Service; a LeaderWorkerSet makes one of its own by its own name."""
+    """The name of a Service; a LeaderWorkerSet makes another one under its own name."""
     return f"{group.name}-http"
 
 
@@ -52,7 +52,7 @@ def _objects(written: Written, groups: Sequence[Group]) -> Iterator[dict[str, An
 
 
 def workloads(written: Written, groups: Sequence[Group]) -> Iterator[tuple[dict[str, Any], Sequence[Group]]]:
-    """The objects that make the pods of `groups`, each with those of which it makes them."""
+    """The objects that make the pods of `groups`, each with its groups."""
     roles = [group for group in groups if group.server.role != "both"]
     if len(roles) > _MOST_ROLES:
         roles = []
@@ -63,9 +63,9 @@ def workloads(written: Written, groups: Sequence[Group]) -> Iterator[tuple[dict[
         if group in roles:
             continue
         if len(group.launches) == 1:
-            found_by = _answering("Deployment", group)
-            template = pod(written, group, is_leader=True, labels=found_by)
-            spec = {"replicas": group.count, **_ROLLOUT, "selector": {"matchLabels": found_by}, "template": template}
+            labels = _answering("Deployment", group)
+            template = pod(written, group, is_leader=True, labels=labels)
+            spec = {"replicas": group.count, **_ROLLOUT, "selector": {"matchLabels": labels}, "template": template}
             yield _object("apps/v1", "Deployment", group.name, spec), [group]
         else:
             spec = {"replicas": group.count, "leaderWorkerTemplate": _template(written, group)}
@@ -77,7 +77,7 @@ def _object(version: str, kind: str, name: str, spec: Mapping[str, Any]) -> dict
 
 
 def _answering(kind: str, group: Group) -> dict[str, str]:
-    """The labels of the pods of a group that answer requests, where an object of this kind makes them."""
+    """The labels of a group's pods that answer requests, if an object of this kind makes them."""
     if kind == "Deployment":
         return {"app": group.name}
     leader = {f"{_LWS}/worker-index": "0"}
@@ -87,7 +87,7 @@ def _answering(kind: str, group: Group) -> dict[str, str]:
 
 
 def _template(written: Written, group: Group) -> dict[str, Any]:
-    """What a LeaderWorkerSet makes for each server: a pod a node."""
+    """The template of a LeaderWorkerSet: for each server a pod per node."""
     size, leader = len(group.launches), pod(written, group, is_leader=True)
     template: dict[str, Any] = {"size": size, "restartPolicy": "RecreateGroupOnPodRestart"}
     if size == 1:
@@ -96,7 +96,7 @@ def _template(written: Written, group: Group) -> dict[str, Any]:
 
 
 def _role(written: Written, group: Group) -> dict[str, Any]:
-    # As of a Deployment: all servers of a role stop before new ones start.
+    # As in a Deployment, all servers of a role stop before new ones start.
     rollout = {
         "type": "RollingUpdate",
         "rollingUpdateConfiguration": {"maxSurge": 0, "maxUnavailable": group.count},

@@ -1,7 +1,7 @@
-"""llm-d: the Kubernetes objects of vLLM with llm-d's labels, by which its router's InferencePool finds them.
+"""llm-d: the Kubernetes objects of vLLM with the labels that its router's InferencePool selects.
 
-Every server answers on the pool's one port; before a decode server stands llm-d's routing proxy, which has a prefill
-server fill the cache first. The pool itself is made with the router, by the chart and the values of llm-d's guide.
+Every server answers on the pool's one port; in front of a decode server runs llm-d's routing proxy, which has a prefill
+server fill the cache first. The pool itself comes with the router, from the chart and values of llm-d's guide.
 Labels, ports, proxy: llm-d/llm-d, `guides/pd-disaggregation` and `guides/optimized-baseline` (`README.md`,
 `modelserver/gpu/vllm`, `router/*.values.yaml`), `guides/recipes/modelserver/base/single-host/pd/vllm`; flags of the
 proxy: llm-d/llm-d-router, `pkg/sidecar/proxy/options.go`.
@@ -21,9 +21,9 @@ from .text import only_nvidia, yaml_text
 
 _PROXY_IMAGE = "ghcr.io/llm-d/llm-d-router-disagg-sidecar:v0.10.0"
 _CHART = "oci://ghcr.io/llm-d/charts/llm-d-router-standalone"
-# The port of the pool, and that of an engine behind the proxy.
+# The port of the pool, and the engine's port behind the proxy.
 _POOL_PORT, _PROXIED_PORT = 8000, 8200
-# Idle connections of the proxy to a prefill server live 90 s, so the server's have to live longer.
+# The proxy keeps idle connections to a prefill server for 90 s, so the server must keep them longer.
 _KEEP_ALIVE = {"VLLM_HTTP_TIMEOUT_KEEP_ALIVE": "120"}
 
 
@@ -53,7 +53,7 @@ def _router(guide: str) -> Iterator[str]:
 
 
 def _labelled(group: Group, guide: str) -> Group:
-    """The servers as llm-d finds them: with its labels, on the port of the pool."""
+    """The servers with llm-d's labels, on the port of the pool."""
     labels = {"llm-d.ai/inference-serving": "true", "llm-d.ai/guide": guide}
     role = group.server.role
     if role != "both":

@@ -1,7 +1,7 @@
-"""Servers as pods: those that are alike form a group, a pod of which runs the command of its place among the nodes.
+"""Servers as pods: equal servers form a group; each pod runs the command of its place among the nodes.
 
-The pods of a LeaderWorkerSet are told the address of their leader and their place in it, which are the nodes and their
-places in the launch script; its commands are run in them. Which nodes and GPUs a pod gets is the scheduler's choice.
+The pods of a LeaderWorkerSet get the address of their leader and their index, which are the nodes and their order in
+the launch script; its commands run in them. The scheduler chooses which nodes and GPUs a pod gets.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from .server import Server
 from .target import Written, port_of, variable_of
 from .text import checkpoint_name, command_text, file_lines, nodes_named
 
-# A server that loads a checkpoint of a terabyte is not given up before: checks of ten seconds for two hours.
+# Two hours of checks every ten seconds: a server may load a checkpoint of a terabyte.
 _STARTUP = {"periodSeconds": 10, "failureThreshold": 720}
 _NAMES = {"both": "serve", "prefill": "prefill", "decode": "decode"}
 HF_TOKEN = {"name": "HF_TOKEN", "valueFrom": {"secretKeyRef": {"name": "hf-token", "key": "token", "optional": True}}}
 
-# The labels by which feature discovery of each vendor names the GPU of a node, as the driver calls it.
+# Each vendor's feature-discovery label with the GPU's product name, as the driver reports it.
 _PRODUCT_LABELS = {"nvidia.com/gpu": "nvidia.com/gpu.product", "amd.com/gpu": "amd.com/gpu.product-name"}
 
 
 def pod_remarks(written: Written) -> tuple[str, ...]:
-    """What to see to with pods of any kind."""
+    """What to take care of with pods of any kind."""
     label = _PRODUCT_LABELS[written.gpu_resource]
     return (
         "Kubernetes chooses nodes and GPUs: let pods of one group run on nodes with the links that were planned with, "
@@ -40,9 +40,9 @@ def pod_remarks(written: Written) -> tuple[str, ...]:
 
 
 class Group(Struct, frozen=True):
-    """`count` servers that differ in nothing but their devices; `server`, `launches` and `files` are of the first.
+    """`count` servers that differ only in their devices; `server`, `launches` and `files` are of the first.
 
-    The pod that answers does so on `port`, has `labels`, and `sidecars` that start before the engine.
+    The answering pod listens on `port`, has `labels`, and `sidecars` that start before the engine.
     """
 
     name: str
@@ -56,15 +56,15 @@ class Group(Struct, frozen=True):
 
     @property
     def gpus(self) -> int:
-        """GPUs of each of its nodes."""
+        """GPUs per node of the server."""
         return len(self.launches[0].environment["CUDA_VISIBLE_DEVICES"].split(","))
 
 
 def groups_of(written: Written) -> tuple[Group, ...]:
-    """The servers of `written` in groups, in the order of their first ones."""
+    """The servers of `written` in groups, ordered by their first server."""
     alike: dict[Server, list[int]] = {}
     for place, server in enumerate(written.servers):
-        # Which of its nodes a device is on counts, which node that is does not.
+        # What counts is which devices share a node, not which node it is.
         shape = tuple(
             tuple(str(server.nodes.index(device.partition(".")[0])) for device in stage) for stage in server.stages
         )
@@ -90,14 +90,14 @@ def _named(written: Written, alike: Sequence[Sequence[int]]) -> Iterator[Group]:
 
 
 def literal(value: str) -> str:
-    """`value` where Kubernetes puts variables in the place of `$(NAME)`, and one `$` in the place of two."""
+    """`value` escaped for Kubernetes, which replaces `$(NAME)` and reads `$$` as `$`."""
     return value.replace("$", "$$")
 
 
 def pod(written: Written, group: Group, *, is_leader: bool, labels: Mapping[str, str] | None = None) -> dict[str, Any]:
     """The template of a pod that runs the command of its place in the group; the leader answers requests.
 
-    `labels`: those that the object that makes the pod finds it by.
+    `labels`: those by which the object that makes the pod selects it.
     """
     container: dict[str, Any] = {
         "name": "engine",
@@ -130,9 +130,9 @@ def _script(group: Group) -> str:
     launches, leader, size = group.launches, group.launches[0].node, len(group.launches)
     lines = ["set -euo pipefail", *file_lines(group.files)]
     for node in nodes_named(launches):
-        # A node other than the first is only named as the place where its own process is.
+        # A node other than the first is named only where its own process runs.
         if node == leader and size > 1:
-            # ZeroMQ, by which vLLM and NIXL meet, binds to no name of a host: the leader takes its own address.
+            # ZeroMQ, which vLLM and NIXL meet through, cannot bind to a host name: the leader uses its own address.
             lines.append(f'{variable_of(node)}="$LWS_LEADER_ADDRESS"')
             lines.append(f'[ "$LWS_WORKER_INDEX" != 0 ] || {variable_of(node)}="$POD_IP"')
         else:
@@ -146,7 +146,7 @@ def _script(group: Group) -> str:
 
 
 def _command(launch: Launch, indent: str) -> str:
-    """The command, which sees the GPUs that the pod was given."""
+    """The command, which sees the GPUs of its pod."""
     environment = [(name, value) for name, value in launch.environment.items() if name != "CUDA_VISIBLE_DEVICES"]
     text = command_text(environment, launch.arguments, indent)
     return f"env {text}" if environment else text

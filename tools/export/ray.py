@@ -1,7 +1,7 @@
 """Ray Serve LLM 2.60: a configuration for `serve run`, whose replicas are vLLM with its flags as `engine_kwargs`.
 
-Ray puts the ranks of a replica where it finds GPUs, as close together as it can, and starts their processes itself. One
-application serves replicas of one kind, or of one kind for each phase. Fields: ray-project/ray, `python/ray/llm/
+Ray puts the ranks of a replica where it has free GPUs, as close together as it can, and starts their processes itself.
+One application serves replicas of one kind, or of one kind per phase. Fields: ray-project/ray, `python/ray/llm/
 _internal/serve/` (`core/configs/llm_config.py`, `core/ingress/builder.py`, `serving_patterns/data_parallel/builder.py`,
 `serving_patterns/prefill_decode/builder.py`, `engines/vllm/vllm_models.py`).
 """
@@ -30,7 +30,7 @@ def application(written: Written) -> str:
     """The configuration of a Ray Serve application that runs the servers of a plan.
 
     Raises:
-        CannotExportError: the engine is not vLLM, or Ray would put the servers together otherwise than the plan has it.
+        CannotExportError: the engine is not vLLM, or Ray would place the servers in another way than the plan.
     """
     if written.engine.name != "vllm":
         raise CannotExportError(
@@ -40,13 +40,13 @@ def application(written: Written) -> str:
     for group in groups:
         _check(group)
     builder, arguments = _application(written, groups)
-    one = {
+    app = {
         "name": "servers",
         "route_prefix": "/",
         "import_path": f"ray.serve.llm:{builder}",
         "args": arguments,
     }
-    return yaml_text(written, _REMARKS, [{"applications": [one]}], written.check)
+    return yaml_text(written, _REMARKS, [{"applications": [app]}], written.check)
 
 
 def _check(group: Group) -> None:
@@ -62,7 +62,7 @@ def _check(group: Group) -> None:
 
 
 def _application(written: Written, groups: Sequence[Group]) -> tuple[str, dict[str, Any]]:
-    """What builds the application, and of what."""
+    """The builder of the application and its arguments."""
     if len(groups) == 1:
         config = _config(written, groups[0])
         if groups[0].server.groups > 1:
@@ -81,7 +81,7 @@ def _application(written: Written, groups: Sequence[Group]) -> tuple[str, dict[s
 
 def _config(written: Written, group: Group) -> dict[str, Any]:
     launch = group.launches[0]
-    # Ray hands GPUs out itself, and its own connector tells NIXL of hosts and ports.
+    # Ray assigns GPUs itself, and its own connector passes hosts and ports to NIXL.
     variables = kept_environment(launch)
     return {
         "model_loading_config": {"model_id": written.model, "model_source": checkpoint_name(written)},
@@ -92,7 +92,7 @@ def _config(written: Written, group: Group) -> dict[str, Any]:
 
 
 def _keywords(words: Sequence[str]) -> Iterator[tuple[str, object]]:
-    """Flags of vLLM as arguments of its engine: numbers and JSON by what they say, switches as true."""
+    """Flags of vLLM as arguments of its engine: numbers and JSON parsed, switches as true."""
     for place, word in enumerate(words):
         if not word.startswith("--"):
             continue

@@ -1,4 +1,4 @@
-"""What a person has to see to before an export runs as planned."""
+"""Remarks on an export: what a person has to take care of before it runs as planned."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .result import TargetName
 from .server import Server, ServingSettings
 from .target import Target
 
-# Forms whose way in to servers that are alike is a Service of Kubernetes (its documentation, "Virtual IPs and Service
-# Proxies": backends are chosen at random, or in turn).
+# Forms that join equal servers by a Kubernetes Service, which picks servers at random or in turn (its documentation,
+# "Virtual IPs and Service Proxies").
 _DEALT_BY_SERVICE = frozenset({"kubernetes"})
 _DEALT: Mapping[Routing, str] = {
     "round_robin": "to the next server in turn",
@@ -25,7 +25,7 @@ _DEALT: Mapping[Routing, str] = {
 
 
 def remarks_of(plan: Plan, layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
-    """What a person has to see to before this runs as planned."""
+    """What a person has to take care of before the export runs as planned."""
     version = None if plan.serving is None else plan.serving.engine_version
     if version is not None and release_of(version) != release_of(target.engine.version):
         yield f"the plan names version {version}; these flags are those of {target.engine.version}"
@@ -46,7 +46,7 @@ def remarks_of(plan: Plan, layout: LoadedLayout, target: Target, settings: Servi
 
 
 def dealing(plan: Plan, servers: Sequence[Server], name: TargetName) -> Iterator[str]:
-    """That what joins the servers of a role deals requests otherwise than the figures do."""
+    """Remark if the load balancer of a role's servers distributes requests in another way than the figures assume."""
     roles = [server.role for server in servers]
     if name in _DEALT_BY_SERVICE and len({*roles}) < len(roles):
         prefixes = plan.workload.prefixes
@@ -59,22 +59,24 @@ def dealing(plan: Plan, servers: Sequence[Server], name: TargetName) -> Iterator
 
 
 def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> Iterator[str]:
-    """Above which lengths requests are refused, and above how many at once they wait."""
+    """The length above which requests are refused, and the number at once above which they wait."""
     setting = layout.setting
     most, longest = setting.architecture.max_position_embeddings, settings.longest_tokens
     if settings.max_tokens < most:
-        whose = "kept" if settings.keeps_max_tokens else f"set for the load, tighter than {target.engine.title}'s own"
+        origin = "kept" if settings.keeps_max_tokens else f"set for the load, tighter than {target.engine.title}'s own"
         yield (
             f"requests longer than {settings.max_tokens:,} tokens in all are refused by this command "
-            f"({target.engine.vocabulary.flag('max_tokens')}, {whose}); the load's longest has {longest:,}, the model "
+            f"({target.engine.vocabulary.flag('max_tokens')}, {origin}); the load's longest has {longest:,}, the model "
             f"takes {most:,}"
         )
     stated = setting.serving.max_batch
-    whose = f"{target.engine.title}'s own" if stated is None else "the plan's"
-    held = held_requests(layout)
-    cache = "" if held is None else f"; the KV cache of all servers holds {held:,} requests of the load's length"
+    origin = f"{target.engine.title}'s own" if stated is None else "the plan's"
+    capacity = held_requests(layout)
+    cache = (
+        "" if capacity is None else f"; the KV cache of all servers holds {capacity:,} requests of the load's length"
+    )
     where = " in each attention group" if layout.phase("decode").attention_groups > 1 else ""
     yield (
         f"a server runs at most {settings.max_sequences:,} requests at once{where} "
-        f"({target.engine.vocabulary.flag('max_sequences')}, {whose}), others wait{cache}"
+        f"({target.engine.vocabulary.flag('max_sequences')}, {origin}), others wait{cache}"
     )

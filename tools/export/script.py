@@ -11,10 +11,10 @@ from .text import INDENT, checkpoint_lines, command_text, comment, file_lines, n
 
 def script(written: Written) -> str:
     """The script that starts the servers of a plan."""
-    launches = [launch for one in written.launches for launch in one]
+    launches = [launch for server_launches in written.launches for launch in server_launches]
     nodes = list(dict.fromkeys(launch.node for launch in launches))
-    which = ["Run on each node, with its name: bash SCRIPT n0"] if len(nodes) > 1 else []
-    head = map(comment, (written.head[0], *which, *written.head[1:]))
+    usage = ["Run on each node, with its name: bash SCRIPT n0"] if len(nodes) > 1 else []
+    head = map(comment, (written.head[0], *usage, *written.head[1:]))
     lines = ["#!/usr/bin/env bash", *head, "set -euo pipefail", ""]
     lines += [*checkpoint_lines(written), *_addresses(nodes, launches), ""]
     lines += [line for files in written.files for line in file_lines(files)]
@@ -30,7 +30,7 @@ def script(written: Written) -> str:
 
 
 def _addresses(nodes: Sequence[str], launches: Sequence[Launch]) -> list[str]:
-    """A variable with the address of each node that a command speaks of; which nodes others start."""
+    """A variable for the address of each node that commands name; which nodes are started from another."""
     used = nodes_named(launches)
     if not used:
         return []
@@ -45,7 +45,7 @@ def _addresses(nodes: Sequence[str], launches: Sequence[Launch]) -> list[str]:
 
 
 def _node(launches: Sequence[Launch], indent: str) -> Iterator[str]:
-    """The commands of one node: several run beside each other until the last one ends."""
+    """The commands of one node; several run side by side until the last one ends."""
     together = len(launches) > 1
     for launch in launches:
         yield indent + role_line(launch)

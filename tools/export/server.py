@@ -1,8 +1,8 @@
-"""The servers of a plan: for each replica one group of an engine's processes, its degrees, its devices, and the figures
-that it is started with.
+"""The servers of a plan: for each replica one group of an engine's processes, with its degrees, devices, and start-up
+settings.
 
-A replica that serves both phases is one server, which engines run by one set of degrees. Rule EN010 holds its phases
-together, so that prefill says all but the split of the cache in decode.
+A replica that serves both phases is one server with one set of degrees. Rule EN010 makes its phases agree, so that
+prefill determines all but the split of the cache in decode.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from .result import Role
 class Server(Struct, frozen=True):
     """One engine process group. `stages[i]` are the devices of stage i in rank order, `layers[i]` its layers.
 
-    A stage has `groups` attention groups, each of `context` x `tp` ranks: `tp` parts of attention's weights, and
-    `context` parts of a prompt, as `sequence_kind` cuts it. `cache_parts`: parts of the KV cache along the sequence in
-    decode. Experts are in `ep` groups, cut over `tp_expert` ranks each; `redundant_experts` are copies of some.
+    A stage has `groups` attention groups of `context` x `tp` ranks each: `tp` splits the attention weights, `context`
+    the prompt as `sequence_kind` cuts it. `cache_parts` splits the KV cache along the sequence in decode. Experts are
+    in `ep` groups, cut over `tp_expert` ranks each; `redundant_experts` are copies of some.
     """
 
     index: int
@@ -95,24 +95,24 @@ def _server(replica: ReplicaLayout, experts: int) -> Server:
     )
 
 
-# Engines keep a token or two of a request for themselves (SGLang takes two off its output), and a prompt that is read
-# back from text may have a few more.
+# Engines reserve a token or two per request (SGLang takes two off its output), and a prompt that is tokenised again may
+# have a few more.
 _SLACK_TOKENS = 16
 _LEAST_TOKENS = 1024
 _SIXTEEN_BIT: tuple[DType, ...] = ("bf16", "fp16")
 
 
 class ServingSettings(Struct, frozen=True):
-    """`max_sequences` and `token_budget` are of one scheduler (an attention group), `memory_share` of a GPU's memory.
+    """`max_sequences` and `token_budget` are per scheduler (attention group), `memory_share` is of a GPU's memory.
 
-    `token_budget` is none where the plan states none: then a server is told of the engine's `own_tokens`.
+    `token_budget` is `None` if the plan states none: the server then gets the engine's `own_tokens`.
 
-    `max_tokens` is the longest request that is taken, prompt and output: the power of two above `longest_tokens`, that
-    of the load, or that with a few tokens to spare where cache or model hold no more. `kv_cache` is none where the
-    cache has the format of the activations; `quantisation` is what the engine makes of a 16-bit checkpoint, and
-    `checkpoint_format` what the checkpoint has to be in, where neither it nor the engine's own quantisation gives that.
-    `overlaps`: two halves of a batch overlap. `kv_offload_bytes`: memory of the host per GPU that keeps KV cache.
-    `keeps_max_tokens`: `max_tokens` is what the plan keeps of an imported command.
+    `max_tokens` is the longest accepted request, prompt and output: the power of two above the load's `longest_tokens`,
+    or that length with a few tokens to spare if cache or model hold no more. `kv_cache` is `None` if the cache has the
+    format of the activations; `quantisation` is the engine's conversion of a 16-bit checkpoint, and `checkpoint_format`
+    the format that the checkpoint must have if neither it nor such a conversion gives the plan's. `overlaps`: two
+    halves of a batch overlap. `kv_offload_bytes`: host memory per GPU for KV cache. `keeps_max_tokens`: `max_tokens`
+    comes from kept flags.
     """
 
     max_sequences: int
@@ -141,9 +141,9 @@ def settings_of(layout: LoadedLayout, engine: Engine, checkpoint: str) -> Servin
     precision, native = setting.precision, named_format(checkpoint) or setting.architecture.native_precision
     differs = precision.weights != native and not (precision.weights in _SIXTEEN_BIT and native in _SIXTEEN_BIT)
     longest, offload = _longest(setting), setting.serving.kv_offload
-    made = engine.quantises(precision.weights, native)
+    is_quantised = engine.quantises(precision.weights, native)
     return ServingSettings(
-        # No scheduler runs more requests in a step than the step has tokens.
+        # A scheduler runs at most one request per token of a step.
         max_sequences=min(setting.max_sequences, setting.token_budget(1)),
         token_budget=setting.serving.prefill_chunk_tokens,
         own_tokens=setting.token_budget(1),
@@ -152,8 +152,8 @@ def settings_of(layout: LoadedLayout, engine: Engine, checkpoint: str) -> Servin
         max_tokens=_most_tokens(layout, longest),
         kv_cache=None if precision.kv_cache in _SIXTEEN_BIT else precision.kv_cache,
         dtype=precision.activations if precision.activations in _SIXTEEN_BIT else None,
-        quantisation=precision.weights if made else None,
-        checkpoint_format=precision.weights if differs and not made else None,
+        quantisation=precision.weights if is_quantised else None,
+        checkpoint_format=precision.weights if differs and not is_quantised else None,
         is_moe=setting.architecture.is_moe,
         has_split_ffn=setting.architecture.has_split_ffn,
         overlaps=is_two_batch(setting),
@@ -168,9 +168,9 @@ def _longest(setting: Setting) -> int:
 
 
 def _most_tokens(layout: LoadedLayout, longest: int) -> int:
-    """The longest request to take where the load's has so many tokens: engines refuse one that no cache holds."""
+    """The longest request to accept for a load of `longest` tokens: engines refuse one that no cache holds."""
     positions = layout.setting.architecture.max_position_embeddings
     least = min(longest + _SLACK_TOKENS, positions)
     wanted = min(max(_LEAST_TOKENS, 1 << (least - 1).bit_length()), positions)
-    # What prefill servers hold of their own is not counted, where they are apart.
+    # The cache of separate prefill servers is not counted.
     return least if layout.is_disaggregated or cache_tokens(layout) < wanted else wanted

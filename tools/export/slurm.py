@@ -1,7 +1,7 @@
 """Slurm: one batch script that starts all servers on the nodes of its job, and ends all when one ends.
 
-`srun` gives the k-th node of the job to the plan's k-th. Steps share a node's GPUs (`--overlap`), and each command
-names its own; ranks of TensorRT-LLM are tasks that PMIx joins, in the place of mpirun. Options: Slurm's manuals of
+`srun` maps the job's k-th node to the plan's k-th. Steps share a node's GPUs (`--overlap`), and each command names its
+own; ranks of TensorRT-LLM are tasks joined by PMIx instead of mpirun. Options: Slurm's manuals of
 `sbatch`, `srun` and `scontrol`; NVIDIA/TensorRT-LLM, `docs/source/commands/trtllm-serve` (multi-node with Slurm).
 """
 
@@ -25,7 +25,7 @@ _ADDRESS_OF = (
     """address() { srun --overlap --nodes=1 --ntasks=1 --nodelist="${nodes[$1]}" hostname -I | awk '{print $1}'; }""",
 )
 _BEGIN = ("servers=()", """trap 'kill "${servers[@]}" 2>/dev/null || true; wait' EXIT""")
-# Not `wait -n`, which some versions of bash let wait for the next one where one has ended before.
+# Not `wait -n`: some versions of bash then wait for the next command if one has already ended.
 _END = (
     "# The first server that ends ends the job, with its status.",
     "while true; do",
@@ -38,12 +38,16 @@ _END = (
 def batch_script(written: Written) -> str:
     """The script for `sbatch` that starts the servers of a plan.
 
-    Raises CannotExportError: ranks of TensorRT-LLM go over nodes in another order than Slurm's.
+    Raises CannotExportError: ranks of TensorRT-LLM visit nodes in another order than Slurm's.
     """
-    # The nodes of a job stand in the order of their names, so the plan's do too.
+    # The nodes of a job are ordered by name, so the plan's are too.
     nodes = sorted({node for server in written.servers for node in server.nodes}, key=lambda node: int(node[1:]))
     is_joined = written.engine.name == "trtllm"
-    launches = [_joined(one[0]) for one in written.launches] if is_joined else [*chain(*written.launches)]
+    launches = (
+        [_joined(server_launches[0]) for server_launches in written.launches]
+        if is_joined
+        else [*chain(*written.launches)]
+    )
     head = map(comment, (written.head[0], "Start it with: sbatch SCRIPT", *written.head[1:], *_remarks(written, nodes)))
     lines = [
         *("#!/usr/bin/env bash", f"#SBATCH --nodes={len(nodes)}", f"#SBATCH --gpus-per-node={written.gpus_per_node}"),
@@ -71,13 +75,13 @@ def _remarks(written: Written, nodes: Sequence[str]) -> Iterator[str]:
 
 
 def _joined(launch: Launch) -> Launch:
-    """The command of TensorRT-LLM as each of its ranks runs it."""
+    """The TensorRT-LLM command that each rank runs."""
     words = launch.arguments[launch.arguments.index("trtllm-serve") :]
     return launch.model_copy(update={"arguments": ("trtllm-llmapi-launch", *words)})
 
 
 def _step(server: Server, launch: Launch, nodes: Sequence[str], is_joined: bool) -> Iterator[str]:
-    """The lines that start one command, or all ranks of one (`is_joined`)."""
+    """The lines that start one command, or all ranks of it (`is_joined`)."""
     on, tasks = (server.nodes, len(server.devices())) if is_joined else ((launch.node,), 1)
     if list(on) != sorted(on, key=nodes.index):
         raise CannotExportError(

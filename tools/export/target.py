@@ -12,26 +12,26 @@ from ..plan.devices import NodeShare, node_shares
 from .result import ConfigFile, Launch
 from .server import Server, ServingSettings
 
-# A server and where it answers, host and port.
+# A server and its host and port.
 Way = tuple[Server, str]
 Fronts = Callable[[Sequence[Way], Sequence[Way]], tuple[str, ...]]
 MODEL = "$MODEL"
-# 16-bit formats as engines call them.
+# 16-bit formats as engines spell them.
 _DTYPES: Mapping[DType | None, str] = {"bf16": "bfloat16", "fp16": "float16"}
-# The first port of each kind; server k of a plan takes the k-th after it.
+# The first port of each kind; server k of a plan uses the k-th after it.
 HTTP_PORT = 8000
 MASTER_PORT = 29_500
 HANDOFF_PORT = 15_000
-# Ranks of a server each take a port of their own from the first on.
+# Ranks of a server use consecutive ports from the first on.
 _PORTS_OF_A_SERVER = 100
 
 
 class Written(Struct, frozen=True, kw_only=True):
-    """What a text is made of: `launches[i]` and `files[i]` start `servers[i]`.
+    """The content of an export: `launches[i]` and `files[i]` start `servers[i]`.
 
-    `gpus_per_node`: all that a node of the cluster has, each a `card`. `checkpoint_format`: what a checkpoint has to be
-    in that is not the model's own. `head` says what the text is, `check` how to see whether it runs as predicted, and
-    `fronts` what joins servers: those of prefill, and all others.
+    `gpus_per_node`: GPUs of a cluster node, each a `card`. `checkpoint_format`: the format that a checkpoint must have,
+    if not the model's own. `head` describes the text, `check` how to see whether it runs as predicted, and `fronts`
+    what joins servers: prefill servers, and all others.
     """
 
     engine: Engine
@@ -53,7 +53,7 @@ class CannotExportError(Exception):
 
 
 class Commands(Struct, frozen=True):
-    """How one server is started: what runs on each node, and the files that it reads."""
+    """How one server starts: a launch per node, and the files that it reads."""
 
     launches: tuple[Launch, ...]
     files: tuple[ConfigFile, ...] = ()
@@ -62,7 +62,7 @@ class Commands(Struct, frozen=True):
 class Target(Struct, frozen=True):
     """One engine to write for; `fronts` is what joins several servers.
 
-    `commands` is for servers of plans that the rules accept for the engine (EN): it refuses none.
+    `commands` gets servers of plans that the rules accept for the engine (EN) and refuses none.
     """
 
     engine: Engine
@@ -71,12 +71,12 @@ class Target(Struct, frozen=True):
 
 
 def variable_of(node: str) -> str:
-    """The name of the variable that holds the address of a node."""
+    """The shell variable with the address of a node."""
     return node.upper()
 
 
 def address_of(node: str) -> str:
-    """The address of a node, as a command says it."""
+    """The address of a node, as a command states it."""
     return f"${variable_of(node)}"
 
 
@@ -86,12 +86,12 @@ def port_of(server: Server) -> int:
 
 
 def master_port_of(server: Server) -> int:
-    """The port on which the processes of a server find each other."""
+    """The port where the processes of a server meet."""
     return MASTER_PORT + server.index
 
 
 def handoff_port_of(server: Server) -> int:
-    """The first port on which a server hands KV caches over."""
+    """The first port that a server hands KV caches over on."""
     return HANDOFF_PORT + _PORTS_OF_A_SERVER * server.index
 
 
@@ -108,24 +108,24 @@ def launch(server: Server, share: NodeShare, environment: Mapping[str, str], arg
 
 
 def spread_of(server: Server, engine: Engine) -> Sequence[NodeShare]:
-    """The devices of a server in the order of the engine's ranks, node by node: rule EN013 has them so."""
+    """The devices of a server in the engine's rank order, node by node, as rule EN013 requires."""
     return node_shares(server.devices(engine.rank_order))
 
 
 def cut_variable(server: Server, engine: Engine) -> dict[str, str]:
-    """The environment that makes an engine cut stages as the plan does; empty where it does so by itself."""
+    """The environment that makes an engine cut stages as planned; empty if its default does."""
     cut = own_cut(server, engine)
     return {} if cut is None else {engine.cut_variable: ",".join(map(str, cut))}
 
 
 def own_cut(server: Server, engine: Engine) -> tuple[int, ...] | None:
-    """The layers of the stages where the engine would cut them otherwise."""
+    """The layers of the stages; `None` if the engine's default cut is the same."""
     default = engine.default_cut(sum(server.layers), server.pp)
     return None if server.layers == default else server.layers
 
 
 def cache_format(settings: ServingSettings, engine: Engine) -> str | None:
-    """The KV cache's format by the engine's name; none for 16 bits, and rule EN014 knows no other."""
+    """The engine's name of the KV cache's format; `None` for 16 bits (rule EN014 allows no other unnamed)."""
     return None if settings.kv_cache is None else engine.cache_formats[settings.kv_cache]
 
 
@@ -145,7 +145,7 @@ def serving_flags(server: Server, settings: ServingSettings, engine: Engine) -> 
 
 
 def host_figure(server: Server, settings: ServingSettings, engine: Engine) -> float | int | None:
-    """How the engine is told of memory of the host that keeps what prompts share; decode servers have no use for it."""
+    """The engine's figure for host memory that caches shared prefixes; `None` on decode servers, which need none."""
     if settings.kv_offload_bytes is None or server.role == "decode":
         return None
     if server.role == "prefill" and not engine.keeps_beside_transfer:
@@ -154,10 +154,10 @@ def host_figure(server: Server, settings: ServingSettings, engine: Engine) -> fl
 
 
 def urls(ways: Sequence[Way]) -> str:
-    """Where servers answer, as URLs."""
+    """The URLs of servers."""
     return " ".join(f"http://{address}" for _, address in ways)
 
 
 def above_one(value: int) -> int | None:
-    """`value` where it differs from the 1 that engines take unasked."""
+    """`value`, or `None` if it is the engines' default 1."""
     return value if value > 1 else None

@@ -1,7 +1,6 @@
-"""What texts of an export are made of: comments, files, commands as a shell reads them, objects as YAML with keys in
-the order they were put.
+"""Building blocks of an export's text: comments, files, shell commands, and YAML with keys in insertion order.
 
-Names of a plan are not trusted: they stand quoted, or in comments on one line. Arguments that hold a `$` are our own.
+Names from a plan are untrusted: they are quoted, or in one-line comments. Arguments that contain a `$` are our own.
 """
 
 from __future__ import annotations
@@ -30,17 +29,17 @@ def comment(text: str) -> str:
 
 
 def shell_script(written: Written, lines: Iterable[str]) -> str:
-    """`lines`, and below them, as comments, what follows once the servers answer."""
+    """`lines`, then as comments what to do once the servers answer."""
     return "\n".join([*lines, "", *map(comment, tail_lines(written, ways_of(written)))]) + "\n"
 
 
 def ways_of(written: Written) -> list[Way]:
-    """Where each server answers: at the address of its first node."""
+    """The address of each server: that of its first node."""
     return [(server, f"{variable_of(server.nodes[0])}:{port_of(server)}") for server in written.servers]
 
 
 def tail_lines(written: Written, ways: Sequence[Way]) -> Iterator[str]:
-    """What joins the servers, which answer at `ways`, where there are several; then the check."""
+    """What joins the servers at `ways`, if there are several; then the check."""
     if len(written.servers) > 1:
         prefill = [way for way in ways if way[0].role == "prefill"]
         yield from written.fronts(prefill, [way for way in ways if way not in prefill])
@@ -54,7 +53,7 @@ def file_lines(files: Iterable[ConfigFile]) -> Iterator[str]:
 
 
 def checkpoint_lines(written: Written) -> Iterator[str]:
-    """Lines of a script that name the checkpoint: the model's own, or one that only the caller can name."""
+    """Lines of a script that set the checkpoint: the model's own, or one that the caller must name."""
     yield comment("The checkpoint: a path, or a name on the Hugging Face Hub.")
     if written.checkpoint_format is None:
         yield f'[ -n "${{MODEL:-}}" ] || MODEL={shlex.quote(written.model)}'
@@ -63,33 +62,33 @@ def checkpoint_lines(written: Written) -> Iterator[str]:
 
 
 def checkpoint_name(written: Written) -> str:
-    """The checkpoint; in place of one that only the caller can name, what it has to be: no server starts with it."""
+    """The checkpoint; if only the caller can name it, a description of it, with which no server starts."""
     wanted = written.checkpoint_format
     return written.model if wanted is None else f"A-CHECKPOINT-IN-{wanted.upper()}"
 
 
 def nodes_named(launches: Iterable[Launch]) -> list[str]:
-    """The nodes whose addresses commands speak of, in the order of their numbers."""
+    """The nodes whose addresses commands name, by number."""
     words = [word for launch in launches for word in (*launch.arguments, *launch.environment.values())]
     return [f"n{place}" for place in sorted({int(place) for word in words for place in _ADDRESS.findall(word)})]
 
 
 def role_line(launch: Launch) -> str:
-    """A comment that says whose command follows."""
+    """A comment that names the server of the command below."""
     return comment(f"replica {launch.server}{'' if launch.role == 'both' else f', {launch.role}'}")
 
 
 def command_text(environment: Iterable[tuple[str, str]], arguments: Sequence[str], indent: str) -> str:
-    """A command with what it is started with, a flag a line; lines after the first begin with `indent`."""
+    """A command with its environment, a flag per line; lines after the first begin with `indent`."""
     start = [f"{name}={_word(value)}" for name, value in environment]
     return f" \\\n{indent}{INDENT}".join([*start, *_by_flag(arguments)])
 
 
 def _by_flag(arguments: Sequence[str]) -> Iterator[str]:
-    """The program with what stands before its first flag, then each flag with its value."""
+    """The program with the words before its first flag, then each flag with its value."""
     line: list[str] = []
     for word in arguments:
-        # `-m` of Python stands with its program.
+        # Python's `-m` stays with its program.
         if line and word.startswith("--"):
             yield " ".join(line)
             line = []
@@ -102,7 +101,7 @@ def _word(word: str) -> str:
 
 
 def kept_environment(launch: Launch) -> dict[str, str]:
-    """The variables of `launch`, less those that a framework around the engine sets: GPUs, and addresses for NIXL."""
+    """The variables of `launch`, except those that a framework sets itself: GPUs, and addresses for NIXL."""
     return {
         name: value
         for name, value in launch.environment.items()
@@ -111,33 +110,30 @@ def kept_environment(launch: Launch) -> dict[str, str]:
 
 
 def engine_flags(engine: Engine, arguments: Sequence[str]) -> tuple[str, ...]:
-    """The flags of a command after the checkpoint, less those by which processes find each other."""
-    kept: list[str] = []
-    is_kept = True
+    """The flags of a command after the checkpoint, except those that let processes meet."""
+    remaining: list[str] = []
+    is_kept_flag = True
     for word in arguments[arguments.index(MODEL) + 1 :]:
         if word.startswith("--"):
-            is_kept = word[2:] not in engine.vocabulary.meeting.split()
-        if is_kept:
-            kept.append(word)
-    return tuple(kept)
+            is_kept_flag = word[2:] not in engine.vocabulary.meeting.split()
+        if is_kept_flag:
+            remaining.append(word)
+    return tuple(remaining)
 
 
 def is_plain(name: str) -> bool:
-    """Whether `name` means itself wherever it stands."""
+    """Whether `name` needs no quoting anywhere."""
     return _PLAIN.fullmatch(name) is not None
 
 
 def only_nvidia(written: Written, what: str) -> None:
-    """Check that the GPUs are NVIDIA's. Raises CannotExportError: they are not, and `what` is for those alone."""
+    """Raise CannotExportError unless the GPUs are NVIDIA's; `what` names what exists for those alone."""
     if written.gpu_resource != "nvidia.com/gpu":
         raise CannotExportError(f"{what} for NVIDIA's GPUs alone: export the plan to its engine, and run that script")
 
 
 def refuse_mpirun(server: Server, launches: Sequence[Launch], what: str) -> None:
-    """Check that `server` is started by itself on each node.
-
-    Raises CannotExportError: it is started by mpirun, for `what`.
-    """
+    """Raise CannotExportError if mpirun starts `server`, giving `what` as the reason."""
     if launches[0].arguments[0] == "mpirun":
         raise CannotExportError(
             f"replica {server.index} starts on several nodes by mpirun, {what}: export the plan to its engine, and run "
@@ -148,8 +144,8 @@ def refuse_mpirun(server: Server, launches: Sequence[Launch], what: str) -> None
 def yaml_text(
     written: Written, remarks: Iterable[str], objects: Iterable[Mapping[str, Any]], tail: Iterable[str]
 ) -> str:
-    """`objects` as one YAML text, with what it is and what to see to before them, and `tail` after them."""
-    texts = [as_yaml(one) for one in objects]
+    """`objects` as one YAML text below its description and remarks, with `tail` after them."""
+    texts = [as_yaml(value) for value in objects]
     head = [comment(line) for line in (*written.head, *(f"Mind: {remark}" for remark in remarks))]
     lines = [*head, "---\n".join(["", *texts]).rstrip("\n"), *map(comment, tail)]
     return "".join(f"{line}\n" for line in lines)
@@ -159,7 +155,7 @@ _WIDEST_LINE = 10_000
 
 
 def as_yaml(value: Mapping[str, Any], *, flat_leaves: bool = False) -> str:
-    """`value` as a YAML document; `flat_leaves`: lists and objects that hold no further ones stand on one line."""
+    """`value` as a YAML document; `flat_leaves`: lists and objects without nested ones take one line."""
     style = None if flat_leaves else False
     return yaml.dump(  # pyright: ignore[reportUnknownMemberType] - some releases of the stubs leave `width` unknown
         dict(value), Dumper=_Dumper, default_flow_style=style, sort_keys=False, width=_WIDEST_LINE
@@ -167,16 +163,16 @@ def as_yaml(value: Mapping[str, Any], *, flat_leaves: bool = False) -> str:
 
 
 class _Dumper(yaml.SafeDumper):
-    """Writes texts of several lines as blocks, and everything where it stands."""
+    """Writes multi-line texts as blocks, and repeats values instead of aliasing them."""
 
     def represent_str(self, data: str) -> yaml.ScalarNode:
-        """A text; as a block where it has several lines."""
+        """A text, as a block if it has several lines."""
         return (
             yaml.ScalarNode("tag:yaml.org,2002:str", data, style="|") if "\n" in data else super().represent_str(data)
         )
 
     def ignore_aliases(self, data: object) -> bool:
-        """Whether a value that stands twice is written twice."""
+        """`True`: a repeated value is written again, not as an alias."""
         return True
 
 

@@ -1,8 +1,8 @@
-"""The execution DAG of a phase as nodes of each rank's trace, what its communication takes, and the trace of a rank as
-bytes (Chakra's proto3).
+"""The execution DAG of a phase as nodes of each rank's trace, the duration of its communication, and the trace of a
+rank as bytes (Chakra's proto3).
 
-A node of the DAG is a node on each rank that it runs on. Edges join nodes of one rank; between ranks only a collective
-or a send and its receive do. What takes no time is left out, and what waits for it waits for what it waited for.
+A node of the DAG is a node on each of its ranks. Edges join nodes of one rank; ranks are joined only by collectives and
+by pairs of send and receive. Nodes that take no time are left out; their successors wait for their predecessors.
 
 Field numbers and enumerations are those of MLCommons Chakra, `schema/protobuf/et_def.proto` (schema 0.0.4): a file is
 a `GlobalMetadata`, then the `Node`s of the rank, each behind its length as a varint.
@@ -50,7 +50,7 @@ _MEMBERS = {
 
 
 class TraceNode(Struct, frozen=True):
-    """One node of one rank; `needs` are the ids of nodes of the same rank that it runs after."""
+    """One node of one rank; it runs after the nodes with the ids `needs`, of the same rank."""
 
     id: int
     name: str
@@ -76,8 +76,8 @@ def _node(node: TraceNode) -> Iterator[bytes]:
         yield _number(7, node.duration_us)
     for name, value in {"is_cpu_op": 0, **node.attributes}.items():
         member = _MEMBERS[name]
-        held = _text(member, value) if isinstance(value, str) else _number(member, value)
-        yield _field(10, _text(1, name) + held)
+        content = _text(member, value) if isinstance(value, str) else _number(member, value)
+        yield _field(10, _text(1, name) + content)
 
 
 def _number(place: int, value: int) -> bytes:
@@ -93,13 +93,13 @@ def _field(place: int, value: bytes) -> bytes:
 
 
 def _varint(value: int) -> bytes:
-    """An unsigned number, seven bits a byte, the lowest first."""
-    found = bytearray()
+    """An unsigned number, seven bits per byte, lowest first."""
+    encoded = bytearray()
     while value > 127:
-        found.append(value & 127 | 128)
+        encoded.append(value & 127 | 128)
         value >>= 7
-    found.append(value)
-    return bytes(found)
+    encoded.append(value)
+    return bytes(encoded)
 
 
 _COLLECTIVES: Mapping[OpName, CollectiveType] = {
@@ -108,12 +108,12 @@ _COLLECTIVES: Mapping[OpName, CollectiveType] = {
     "ReduceScatter": CollectiveType.REDUCE_SCATTER,
     "AllToAll": CollectiveType.ALL_TO_ALL,
 }
-# What stands for a node of the DAG on each of its ranks: ids of that rank's trace.
+# Ids in one rank's trace that represent a node of the DAG.
 _Ids = tuple[int, ...]
 
 
 class Exchange(Struct, frozen=True):
-    """A collective or a transfer among `ranks`: the steps it takes, bytes that each rank sends, predicted seconds."""
+    """A collective or a transfer among `ranks`: its steps, bytes that each rank sends, predicted seconds."""
 
     ranks: tuple[int, ...]
     steps: int
@@ -122,7 +122,7 @@ class Exchange(Struct, frozen=True):
 
 
 class RankTrace(Struct):
-    """The nodes of one rank, in the order in which it runs them."""
+    """The nodes of one rank, in execution order."""
 
     nodes: list[TraceNode] = field(default_factory=list[TraceNode])
     _computed_us: float = 0.0
@@ -130,12 +130,12 @@ class RankTrace(Struct):
 
     @property
     def last(self) -> _Ids:
-        """The last node, where there is one."""
+        """The last node; empty if there is none."""
         return (self.nodes[-1].id,) if self.nodes else ()
 
     def compute(self, node: ExecutionNode, needs: _Ids) -> _Ids:
-        """A node that keeps the GPU busy."""
-        # Each ends at the whole microsecond nearest to where it would end, so that roundings never add up.
+        """Add a node that keeps the GPU busy; returns its ids."""
+        # Each ends at the microsecond nearest to its exact end, so that roundings never add up.
         start_us = self._computed_us
         self._computed_us = start_us + node.ms * 1e3
         duration_us = round(self._computed_us) - round(start_us)
@@ -145,10 +145,10 @@ class RankTrace(Struct):
     def communicate(
         self, kind: NodeType, name: str, needs: _Ids, seconds: float, attributes: Mapping[str, int | str]
     ) -> _Ids:
-        """A node on links. All but receives run one after another, so that ranks meet in the same order."""
+        """Add a node on links. All but receives run one after another, so that ranks meet in the same order."""
         if kind is NodeType.RECV:
             return self._add(kind, name, needs, round(seconds * 1e6), attributes)
-        waits = (*needs, *(one for one in self._last_on_links if one not in needs))
+        waits = (*needs, *(waited for waited in self._last_on_links if waited not in needs))
         self._last_on_links = self._add(kind, name, waits, round(seconds * 1e6), attributes)
         return self._last_on_links
 
@@ -162,7 +162,7 @@ class RankTrace(Struct):
 class Traces(Struct):
     """The traces of one phase, by rank; `rank_of` numbers the devices.
 
-    `groups` numbers the communicators by their ranks, `predicted_ms` is the longest path of what was written.
+    `groups` numbers the communicators by their ranks, `predicted_ms` is the longest path through the nodes.
     """
 
     rank_of: Mapping[str, int]
@@ -173,7 +173,7 @@ class Traces(Struct):
     _sends: defaultdict[tuple[int, int], int] = field(default_factory=lambda: defaultdict(int))
 
     def write(self, dag: ExecutionDAG) -> None:
-        """All nodes of `dag`, which stand behind what they wait for."""
+        """Add all nodes of `dag`, which is in topological order."""
         sources: defaultdict[str, list[str]] = defaultdict(list)
         for edge in dag.edges:
             sources[edge.target].append(edge.source)
@@ -181,19 +181,20 @@ class Traces(Struct):
         end_ms: dict[str, float] = {}
         for node in dag.nodes:
             before = sources[node.id]
-            end_ms[node.id] = max((end_ms[one] for one in before), default=0.0) + node.ms
+            end_ms[node.id] = max((end_ms[source] for source in before), default=0.0) + node.ms
             ranks = [self.rank_of[device] for device in devices_of(node)]
             needs = {
-                rank: tuple(sorted({need for one in before for need in written.get((one, rank), ())})) for rank in ranks
+                rank: tuple(sorted({need for source in before for need in written.get((source, rank), ())}))
+                for rank in ranks
             }
-            found = self._written(node, needs) if node.ms > 0.0 else needs
-            written.update(((node.id, rank), ids) for rank, ids in found.items())
+            ids_by_rank = self._node_ids(node, needs) if node.ms > 0.0 else needs
+            written.update(((node.id, rank), ids) for rank, ids in ids_by_rank.items())
         self.predicted_ms = max(end_ms.values(), default=0.0)
 
-    def _written(self, node: ExecutionNode, needs: Mapping[int, _Ids]) -> Mapping[int, _Ids]:
-        """What stands for `node` on each of its ranks, which wait for `needs`."""
+    def _node_ids(self, node: ExecutionNode, needs: Mapping[int, _Ids]) -> Mapping[int, _Ids]:
+        """The ids that represent `node` on each of its ranks, after those that it `needs`."""
         if node.op == "SendRecv":
-            # Those that have computed what is sent send it: the others are of the next stage.
+            # Ranks that computed the data send it: the others are of the next stage.
             senders = [rank for rank, ids in needs.items() if ids]
             receivers = [rank for rank, ids in needs.items() if not ids]
             pairs = spread_pairs(senders, receivers, min(len(senders), len(receivers)))
@@ -205,7 +206,7 @@ class Traces(Struct):
     def _collective(self, node: ExecutionNode, needs: Mapping[int, _Ids]) -> Mapping[int, _Ids]:
         kind, around, seconds = _COLLECTIVES[node.op], len(needs) - 1, node.ms * 1e-3
         rounds = 2 if kind is CollectiveType.ALL_REDUCE else 1
-        # What each rank brings: of that it sends a part to each other, of a gather all of it.
+        # The bytes that each rank holds: it sends each other rank a part, or all of it in a gather.
         parts = 1 if kind is CollectiveType.ALL_GATHER else len(needs)
         size = max(1, round(node.comm_bytes / rounds / around * parts))
         group = self.groups.setdefault(tuple(sorted(needs)), str(len(self.groups) + 1))
@@ -219,20 +220,20 @@ class Traces(Struct):
     def send(
         self, name: str, pairs: Iterable[tuple[int, int]], size_bytes: float, seconds: float, needs: Mapping[int, _Ids]
     ) -> Mapping[int, _Ids]:
-        """`size_bytes` from the first to the second of each pair, when what the sender `needs` is there."""
-        found: defaultdict[int, _Ids] = defaultdict(tuple)
+        """Send `size_bytes` from the first to the second of each pair, once the sender's `needs` are done."""
+        ids_by_rank: defaultdict[int, _Ids] = defaultdict(tuple)
         for sender, receiver in pairs:
             tag = self._sends[sender, receiver]
             self._sends[sender, receiver] += 1
             ends = {"comm_size": max(1, round(size_bytes)), "comm_src": sender, "comm_dst": receiver, "comm_tag": tag}
-            found[sender] += self.ranks[sender].communicate(NodeType.SEND, name, needs[sender], seconds, ends)
-            found[receiver] += self.ranks[receiver].communicate(NodeType.RECV, name, (), seconds, ends)
+            ids_by_rank[sender] += self.ranks[sender].communicate(NodeType.SEND, name, needs[sender], seconds, ends)
+            ids_by_rank[receiver] += self.ranks[receiver].communicate(NodeType.RECV, name, (), seconds, ends)
             self.exchanges.append(Exchange((sender, receiver), 1, size_bytes, seconds))
-        return found
+        return ids_by_rank
 
 
 def spread_pairs(senders: Sequence[int], receivers: Sequence[int], count: int) -> list[tuple[int, int]]:
-    """So many pairs of a sender and a receiver, each side evenly spread over them, in its order."""
+    """`count` pairs of a sender and a receiver, each side spread evenly over them, in its order."""
     return [
         (senders[place * len(senders) // count], receivers[place * len(receivers) // count]) for place in range(count)
     ]

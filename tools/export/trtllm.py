@@ -26,7 +26,7 @@ from .target import (
 )
 from .text import as_yaml
 
-# Where the way in to servers of one phase answers; no server has this port.
+# The port of the front end of disaggregated servers; no server has it.
 _FRONT_PORT = 7999
 
 
@@ -38,7 +38,7 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
         words += ["--server_role", "context" if server.role == "prefill" else "generation"]
     if len(spread) > 1:
         hosts = ",".join(f"{address_of(share.node)}:{len(share.gpus)}" for share in spread)
-        # What is exported here reaches the other nodes only where it is named.
+        # mpirun passes on to other nodes only variables that are named.
         start = ["mpirun", "--allow-run-as-root", "-x", "CUDA_VISIBLE_DEVICES", "-H", hosts]
         words = [*start, "trtllm-llmapi-launch", *words]
     config = as_yaml(_config(server, settings))

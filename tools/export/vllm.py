@@ -40,13 +40,13 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
 def _launches(server: Server, settings: ServingSettings, spread: Sequence[NodeShare]) -> Iterator[Launch]:
     stated = [*_degrees(server, settings), *serving_flags(server, settings, ENGINE), *_handoff(server.role)]
     for place, share in enumerate(spread):
-        own = cut_variable(server, ENGINE)
+        environment = cut_variable(server, ENGINE)
         if server.role != "both":
-            own["VLLM_NIXL_SIDE_CHANNEL_HOST"] = address_of(share.node)
-            own["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(handoff_port_of(server))
+            environment["VLLM_NIXL_SIDE_CHANNEL_HOST"] = address_of(share.node)
+            environment["VLLM_NIXL_SIDE_CHANNEL_PORT"] = str(handoff_port_of(server))
         words = ["vllm", "serve", MODEL, *stated, *_across_nodes(server, spread, place)]
         words += _written(headless=True) if place else ["--host", "0.0.0.0", "--port", str(port_of(server))]
-        yield launch(server, share, own, words)
+        yield launch(server, share, environment, words)
 
 
 def _degrees(server: Server, settings: ServingSettings) -> list[str]:
@@ -62,7 +62,7 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
     if server.redundant_experts:
         words += ["--eplb-config", json.dumps({"num_redundant_experts": server.redundant_experts})]
     if settings.overlaps:
-        # It takes no other backend, and refuses the one that it has by itself.
+        # It supports no other backend, and refuses its own default.
         backend = "deepep_low_latency" if server.role == "decode" else "deepep_high_throughput"
         words += [*_written(two_batch=True), "--all2all-backend", backend]
     return words
@@ -75,7 +75,7 @@ def _handoff(role: Role) -> list[str]:
 
 
 def _across_nodes(server: Server, spread: Sequence[NodeShare], place: int) -> list[str]:
-    """How the processes of a server on several nodes find each other: whole groups on a node, or ranks of one."""
+    """How the processes of a server on several nodes meet: whole groups on a node, or ranks of one."""
     nodes, leader, port = len(spread), address_of(spread[0].node), str(master_port_of(server))
     if nodes > 1 and server.groups % nodes:
         return [*_written(nodes=nodes, node_rank=str(place)), "--master-addr", leader, "--master-port", port]
