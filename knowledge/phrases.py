@@ -27,9 +27,7 @@ def create(connection: sqlite3.Connection, texts: Iterable[Sequence[Sequence[str
 
 def likeness(connection: sqlite3.Connection, question: str) -> dict[int, float]:
     """Place of each text that shares a phrase with `question` → likeness of wording, 1 for the likest."""
-    pairs = dict.fromkeys(
-        f'"{word} {following}"' for run in runs_of_atoms(question) for word, following in pairwise(run)
-    )
+    pairs = dict.fromkeys(f'"{a} {b}"' for run in runs_of_atoms(question) for a, b in pairwise(run))
     if not pairs:
         return {}
     sought = " OR ".join(list(pairs)[:_MAX_PHRASES])

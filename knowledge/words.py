@@ -134,13 +134,11 @@ def _key(form: str) -> tuple[str, ...]:
 @cache
 def _forms() -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
     """First atom → the forms that begin with it and their concepts, longest first."""
-    forms_by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
+    by_first: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for concept, forms in glossary().items():
         for key in {_key(form) for form in forms}:
-            forms_by_first.setdefault(key[0], []).append((key, concept))
-    return {
-        first: tuple(sorted(forms, key=lambda form: (-len(form[0]), form))) for first, forms in forms_by_first.items()
-    }
+            by_first.setdefault(key[0], []).append((key, concept))
+    return {first: tuple(sorted(forms, key=lambda form: (-len(form[0]), form))) for first, forms in by_first.items()}
 
 
 def form_words() -> frozenset[str]:

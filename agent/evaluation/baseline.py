@@ -1,4 +1,4 @@
-"""Reads the report of an earlier run, to compare with: a file that a stranger may have written."""
+"""Reads the report of an earlier run, to compare with: an untrusted file."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read_baseline(path: Path) -> Baseline:
     """The report at `path`.
 
     Raises:
-        InputError: it cannot be read, is no JSON report of an evaluation of this version, or says a result twice.
+        InputError: it cannot be read, is no JSON report of an evaluation of this version, or has a result twice.
     """
     name = shown_path(path)
     try:
@@ -45,21 +45,21 @@ def read_baseline(path: Path) -> Baseline:
     if raw.get("version") != "1":
         raise InputError(f"{name}: version {repr(raw.get('version'))[:40]} of reports is not known; this reads '1'")
     try:
-        found = Baseline.model_validate(raw)
+        baseline = Baseline.model_validate(raw)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = "/".join(str(part)[:60] for part in first["loc"])
         raise InputError(f"{name}: {place}: {first['msg']}") from None
-    _check_results(found.results, name)
-    return found
+    _check_results(baseline.results, name)
+    return baseline
 
 
 def _check_results(results: tuple[CaseResult, ...], name: str) -> None:
     seen: set[tuple[str, int]] = set()
-    asked: dict[str, str] = {}
-    for one in results:
-        if (one.id, one.epoch) in seen:
-            raise InputError(f"{name}: two results are of case {one.id[:100]!r} in epoch {one.epoch}")
-        if asked.setdefault(one.id, one.case) != one.case:
-            raise InputError(f"{name}: case {one.id[:100]!r} is not the same in all epochs")
-        seen.add((one.id, one.epoch))
+    digests: dict[str, str] = {}
+    for result in results:
+        if (result.id, result.epoch) in seen:
+            raise InputError(f"{name}: two results are of case {result.id[:100]!r} in epoch {result.epoch}")
+        if digests.setdefault(result.id, result.case) != result.case:
+            raise InputError(f"{name}: case {result.id[:100]!r} is not the same in all epochs")
+        seen.add((result.id, result.epoch))

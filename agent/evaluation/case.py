@@ -1,4 +1,4 @@
-"""A case of an evaluation: a request or a broken proposal, and what the right answer to it is. Data, nothing else."""
+"""A case of an evaluation: a request or a broken proposal, and its right answer. Data only."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from pydantic import Field, model_validator
 from ...tools.frozen import Frozen
 from ...tools.rules.base import Edit
 
-# Who says that an answer is right: the planner of this package, an engineer by hand, or a publication.
+# The source of a right answer: the planner of this package, an engineer by hand, or a publication.
 Author = Literal["builder", "engineer", "publication"]
-# What kind of answer is right: a plan, the rule that no plan can keep, a refusal to read the request, or a reading of
-# it, of which nothing is planned.
+# The kind of right answer: a plan, the rule that no plan can keep, a refusal to read the request, or a reading of it,
+# without a plan.
 Expected = Literal["plan", "infeasible", "refused", "reading"]
 
-# Each is built, validated and estimated.
+# Each golden is built, validated and estimated.
 MOST_GOLDENS = 64
 
 _Name = Annotated[str, Field(min_length=1, max_length=100, pattern=r"^[\w.\-]+$")]
@@ -102,20 +102,20 @@ class Case(Frozen):
 
     @property
     def base(self) -> str | None:
-        """The base plan that is asked about, where no request in words is."""
+        """The base plan that is asked about, if there is no request in words."""
         if self.proposal is not None and self.proposal.base is not None:
             return self.proposal.base
         return self.goldens[0].base if self.goldens else None
 
     @property
     def by_builder(self) -> bool:
-        """Whether this package wrote what counts as right: its planner the strategy, or its builder the base plan."""
+        """Whether this package wrote the right answer: its planner the strategy, or its builder the base plan."""
         return bool(self.goldens) and (self.goldens[0].by == "builder" or self.goldens[0].base is not None)
 
     @property
     def digest(self) -> str:
-        """What tells two cases apart: SHA-256 (hex) of all that is asked and right, less the prose."""
-        said = self.model_dump(mode="json", exclude={"why": True, "source": True, "goldens": {"__all__": {"source"}}})
-        said = {name: value for name, value in said.items() if value or name not in ("said", "constraints")}
-        text = json.dumps(said, sort_keys=True, ensure_ascii=True)
+        """Identifies a case: SHA-256 (hex) of its question and its right answer, without prose."""
+        data = self.model_dump(mode="json", exclude={"why": True, "source": True, "goldens": {"__all__": {"source"}}})
+        data = {name: value for name, value in data.items() if value or name not in ("said", "constraints")}
+        text = json.dumps(data, sort_keys=True, ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -1,8 +1,8 @@
-"""Two runs over the same cases, compared case by case: what was lost and gained, and whether that can be chance.
+"""Two runs over the same cases, compared case by case: what was lost and gained, and whether that may be chance.
 
-A run of a deterministic solver has no noise: a case that it lost, it lost. Runs with chance in them are a regression
-where the mean difference of a rung, paired by case and clustered by family, is below zero beyond chance; as many rungs
-are looked at, each is held to a level that is as many times stricter (Bonferroni).
+A run of a deterministic solver has no noise: a case that it lost is lost. Runs with chance are a regression if the mean
+difference of a rung, paired by case and clustered by family, is significantly below zero; the level is divided by the
+number of rungs looked at (Bonferroni).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .results import FINAL, CaseResult
 from .rungs.ladder import PLAN_RUNGS, RUNG_NAMES
 from .statistics import CONFIDENCE, case_means, interval
 
-# The regret itself, beside the rung that says whether it is too much; smaller changes are rounding.
+# The regret itself, beside the rung that judges it; smaller changes are rounding.
 REGRET_FIGURE = "regret figure"
 _LEAST_REGRET = 0.005
 _MOST_REGRET = 1000.0
@@ -54,36 +54,36 @@ class Comparison(Frozen):
 
     @property
     def regressions(self) -> tuple[RungChange, ...]:
-        """The rungs at their stages that became worse beyond chance."""
-        return tuple(one for one in self.changes if one.is_regression)
+        """The rungs, by stage, that became significantly worse."""
+        return tuple(change for change in self.changes if change.is_regression)
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Every case that was lost on any rung that regressed, each once."""
-        return tuple(dict.fromkeys(case for one in self.regressions for case in one.lost))
+        """Every case lost on any rung that regressed, each once."""
+        return tuple(dict.fromkeys(case for change in self.regressions for case in change.lost))
 
 
 def same_cases(old: Iterable[tuple[str, str]], new: Iterable[tuple[str, str]]) -> set[str]:
-    """Of cases by id and digest, the ids of those that are in both and were not changed."""
+    """The ids of cases that are in both and unchanged, given ids and digests."""
     return {case for case, _ in set(old) & set(new)}
 
 
 def compare_runs(
     old: Sequence[CaseResult], new: Sequence[CaseResult], *, is_exact: bool = False, baseline: str = ""
 ) -> Comparison:
-    """What changed from `old` to `new`; `is_exact`: both are of deterministic solvers. No order counts."""
-    before, after = {one.id: one.case for one in old}, {one.id: one.case for one in new}
+    """What changed from `old` to `new`; `is_exact`: both solvers are deterministic. Order does not matter."""
+    before, after = {result.id: result.case for result in old}, {result.id: result.case for result in new}
     same = same_cases(before.items(), after.items())
-    first, second = [one for one in old if one.id in same], [one for one in new if one.id in same]
+    first, second = [result for result in old if result.id in same], [result for result in new if result.id in same]
     apart = sorted((set(before) | set(after)) - same)
-    plan_rungs = {one.name for one in PLAN_RUNGS}
+    plan_rungs = {rung.name for rung in PLAN_RUNGS}
     places = [(rung, stage) for rung in RUNG_NAMES for stage in (_STAGES if rung in plan_rungs else (FINAL,))]
-    found = [_change(first, second, rung, stage, len(places), is_exact) for rung, stage in places]
-    found.append(_regret_change(first, second, len(places), is_exact))
+    changes = [_change(first, second, rung, stage, len(places), is_exact) for rung, stage in places]
+    changes.append(_regret_change(first, second, len(places), is_exact))
     return Comparison(
         baseline=baseline,
         compared=len(same),
-        changes=tuple(one for one in found if one is not None),
+        changes=tuple(change for change in changes if change is not None),
         not_compared=tuple(apart),
         is_exact=is_exact,
     )
@@ -93,13 +93,13 @@ def _change(
     old: Sequence[CaseResult], new: Sequence[CaseResult], rung: str, stage: str, looks: int, is_exact: bool
 ) -> RungChange | None:
     before, after = case_means(old, rung, stage), case_means(new, rung, stage)
-    # A case that came to no answer has no mark where it had one: that is lost, not left out. Whether a plan is one's
-    # own is asked of those alone who were asked.
+    # A case without an answer has no mark where it had one: it is lost, not left out. The rung "own" counts only cases
+    # in which a model was asked.
     cases = sorted(before.keys() & after.keys() if rung == "own" else before.keys() | after.keys())
     if not cases:
         return None
     first, second = ({case: means.get(case, 0.0) for case in cases} for means in (before, after))
-    families = {one.id: one.family for one in (*old, *new)}
+    families = {result.id: result.family for result in (*old, *new)}
     differences = {case: second[case] - first[case] for case in cases}
     mean, low, high = interval(differences, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-1.0, 1.0))
     has_changed = any(differences.values())
@@ -121,12 +121,12 @@ def _change(
 def _regret_change(
     old: Sequence[CaseResult], new: Sequence[CaseResult], looks: int, is_exact: bool
 ) -> RungChange | None:
-    """What became of the regret itself, which may rise a long way before its rung is lost; shares are of the golden."""
+    """The change of the regret itself, which may rise a long way before its rung is lost; as a share of the golden."""
     before, after = _regrets(old), _regrets(new)
     cases = sorted(before.keys() & after.keys())
     if not cases:
         return None
-    families = {one.id: one.family for one in (*old, *new)}
+    families = {result.id: result.family for result in (*old, *new)}
     better = {case: before[case] - after[case] for case in cases}
     mean, low, high = interval(better, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-_MOST_REGRET, _MOST_REGRET))
     lost = tuple(case for case in cases if better[case] < -_LEAST_REGRET)
@@ -145,14 +145,14 @@ def _regret_change(
 
 
 def _regrets(results: Sequence[CaseResult]) -> dict[str, float]:
-    """The mean final regret of each case that has one in every epoch, as a share of the golden."""
-    found: dict[str, list[float | None]] = {}
-    for one in results:
-        mark = one.stages.get(FINAL, {}).get("regret")
+    """The mean final regret of each case with one in every epoch, as a share of the golden."""
+    values_by_case: dict[str, list[float | None]] = {}
+    for result in results:
+        mark = result.stages.get(FINAL, {}).get("regret")
         if mark is not None:
-            found.setdefault(one.id, []).append(mark.value)
+            values_by_case.setdefault(result.id, []).append(mark.value)
     return {
         case: fmean(value / 100.0 for value in values if value is not None)
-        for case, values in found.items()
+        for case, values in values_by_case.items()
         if None not in values
     }

@@ -1,4 +1,4 @@
-"""Which rules a dataset exercises: those that some broken case breaks, and that were found in it."""
+"""The rules that a dataset exercises: those that a broken case breaks and the validator reports there."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Coverage(Frozen):
 
 
 def coverage_of(cases: Sequence[Case], results: Iterable[CaseResult]) -> Coverage | None:
-    """The coverage of `cases` by what was found in them; `None` where no case has a broken proposal."""
+    """The coverage of `cases` by the rules reported in them; `None` if no case has a broken proposal."""
     broken = [case for case in cases if case.proposal is not None]
     if not broken:
         return None
-    found = {one.id: set(one.rules_broken) for one in results}
+    broken_by_case = {result.id: set(result.rules_broken) for result in results}
     expected = {rule for case in broken for rule in case.rules}
-    exercised = {rule for case in broken for rule in case.rules if rule in found.get(case.id, set())}
+    exercised = {rule for case in broken for rule in case.rules if rule in broken_by_case.get(case.id, set())}
     known = [rule.id for rule in all_rules()]
     return Coverage(
         rules=len(known),

@@ -1,6 +1,6 @@
-"""Reads datasets: the one that ships, a folder, or a user's own file, down to lines of a request and a strategy.
+"""Reads datasets: the shipped one, a folder, or a user's file, down to lines of a request and a strategy.
 
-Input is a stranger's: bounded in size and depth, and refused in one line that says what, where, and how to mend it.
+Input is untrusted: bounded in size and depth, and refused in one line that says what, where, and how to mend it.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ SHIPPED = Path(__file__).parent / "cases"
 _SUFFIXES = (".json", ".jsonl")
 _NOT_IN_NAMES = re.compile(r"[^\w.\-]+")
 
-# What people call a field in files of their own.
+# Other names of fields in users' files.
 _ALIASES = {
     **dict.fromkeys(("prompt", "question", "query", "input", "text"), "request"),
     **dict.fromkeys(("expected", "golden", "answer", "output", "target", "expected_strategy", "label"), "strategy"),
     "name": "id",
     "category": "family",
 }
-# Answers that are no strategy.
+# Strategies that state that there is no plan.
 _NO_PLAN = {
     **dict.fromkeys(("infeasible", "impossible", "no plan", "none", "无解", "不可行"), "infeasible"),
     **dict.fromkeys(("refused", "invalid request", "error"), "refused"),
 }
-# Fields that are never left out by a slip of the pen, with what says the same.
+# Fields whose misspelling is an error, each with the fields that may stand in for it.
 _NEEDED = {"request": ("request",), "strategy": ("strategy", "goldens"), "goldens": ("goldens", "strategy")}
-# How alike, from 0 to 1, a name is to one of them that it is meant for.
+# How similar, from 0 to 1, a misspelling is to the name that it means.
 _MISSPELT = 0.75
 _WORD_END = re.compile(r"[\W_]+")
 
@@ -74,10 +74,12 @@ class Dataset(Struct, frozen=True, dict=True):
         Raises:
             InputError: none has.
         """
-        kept = tuple(one for one in self.cases if any(pattern in name for name in (one.id, one.family, *one.tags)))
-        if not kept:
+        cases = tuple(
+            case for case in self.cases if any(pattern in name for name in (case.id, case.family, *case.tags))
+        )
+        if not cases:
             raise InputError(f"{self.name}: no case has {pattern!r} in its id, family or tags")
-        return Dataset(self.name, kept, self.unread)
+        return Dataset(self.name, cases, self.unread)
 
 
 def read_dataset(path: Path | None = None) -> Dataset:
@@ -101,7 +103,7 @@ def dataset_of_text(text: str, name: str) -> Dataset:
 
 
 def _dataset(texts: Iterable[tuple[str, str, str]], name: str) -> Dataset:
-    """The cases of texts, each with its place and with what its cases are called where they have no id."""
+    """The cases of texts, each text with its place and the prefix for cases without an id."""
     unread: dict[str, str] = {}
     cases: list[Case] = []
     places: dict[str, str] = {}
@@ -123,7 +125,7 @@ def _dataset(texts: Iterable[tuple[str, str, str]], name: str) -> Dataset:
 
 
 def _says_no_answer(case: Case) -> bool:
-    """Whether nothing of the plan that is asked for can be held to what is right."""
+    """Whether the case asks for a plan and states nothing that is right about it."""
     says = case.goldens or case.proposal or case.intent or case.decided_by
     return case.expect == "plan" and not says
 
@@ -132,7 +134,7 @@ def _files_of(place: Path, name: str) -> list[Path]:
     try:
         if not place.is_dir():
             return [place]
-        return sorted(one for one in place.iterdir() if one.suffix in _SUFFIXES)
+        return sorted(path for path in place.iterdir() if path.suffix in _SUFFIXES)
     except OSError as error:
         raise InputError(f"{name}: cannot be read: {error.strerror or error}") from None
 
@@ -143,7 +145,7 @@ def _text_of(file: Path) -> str:
 
 
 def _case(raw: Any, where: str, default_id: str, unread: dict[str, str]) -> Case:
-    """One case, of the full form or of a user's short one.
+    """One case, in the full form or in a user's short one.
 
     Raises:
         InputError: it is neither.
@@ -154,9 +156,9 @@ def _case(raw: Any, where: str, default_id: str, unread: dict[str, str]) -> Case
     try:
         return Case.model_validate(fields)
     except ValidationError as error:
-        found = error.errors(include_url=False)
+        errors = error.errors(include_url=False)
         # A strategy may be an object or words: what is wrong with the words is the better line.
-        first = next((one for one in found if one["type"] != "dict_type"), found[0])
+        first = next((detail for detail in errors if detail["type"] != "dict_type"), errors[0])
         if not first["loc"] and fields.get("request") is None:
             raise InputError(f"{where}: a case needs a `request` (or a `base` plan)") from None
         place = "/".join(str(part)[:60] for part in first["loc"]) or "the case"
@@ -164,52 +166,52 @@ def _case(raw: Any, where: str, default_id: str, unread: dict[str, str]) -> Case
 
 
 def _completed(raw: Mapping[Any, Any], where: str, default_id: str, unread: dict[str, str]) -> dict[str, Any]:
-    """The fields of a case, those of a short line under their own names, what it leaves out filled in."""
+    """The fields of a case: short names replaced by full ones, and defaults filled in."""
     fields: dict[str, Any] = {}
-    others: list[str] = []
-    for given, value in raw.items():
-        name = str(given) if given in Case.model_fields else _ALIASES.get(str(given).lower(), str(given).lower())
+    unknown: list[str] = []
+    for key, value in raw.items():
+        name = str(key) if key in Case.model_fields else _ALIASES.get(str(key).lower(), str(key).lower())
         if name in fields:
-            raise InputError(f"{where}: {name} is given twice, once as {str(given)[:60]!r}; keep one")
+            raise InputError(f"{where}: {name} is given twice, once as {str(key)[:60]!r}; keep one")
         if name in Case.model_fields or name == "strategy":
             fields[name] = value
         else:
-            others.append(str(given))
-    for other in others:
-        note = _unread(other, fields, where)
-        unread.setdefault(other, note)
+            unknown.append(str(key))
+    for unknown_key in unknown:
+        note = _unread(unknown_key, fields, where)
+        unread.setdefault(unknown_key, note)
     _read_strategy(fields, where)
-    # People number their cases, and name categories in words.
+    # Ids may be numbers, and families phrases.
     fields["id"] = str(default_id if fields.get("id") is None else fields["id"])
     fields["family"] = fields["id"] if fields.get("family") is None else _as_name(str(fields["family"]))
     return fields
 
 
-def _unread(given: str, fields: Mapping[str, Any], where: str) -> str:
-    """The note that a field says nothing.
+def _unread(key: str, fields: Mapping[str, Any], where: str) -> str:
+    """The note that a field is not read.
 
     Raises:
-        InputError: it is a field misspelt that a case cannot do without: it would pass for a case that asks nothing.
+        InputError: it is a misspelling of a needed field: the case would seem to ask nothing.
     """
-    low = given.lower()[:60]
+    low = key.lower()[:60]
     near = next(iter(get_close_matches(low, (*Case.model_fields, "strategy", *_ALIASES), 1)), None)
     meant = f"; did you mean {near!r}?" if near else ""
     name = _ALIASES.get(near or "", near)
     if near and name in _NEEDED and SequenceMatcher(None, low, near).ratio() >= _MISSPELT:
-        is_stated = any(fields.get(one) is not None for one in _NEEDED[name])
-        # "request_id" is about the request; "reqest" is one.
+        is_stated = any(fields.get(needed) is not None for needed in _NEEDED[name])
+        # "request_id" is about the request; "reqest" is a misspelling of it.
         is_about = near in _WORD_END.split(low)
         if not is_stated or (near in _NEEDED and not is_about):
-            raise InputError(f"{where}: there is no field {given[:60]!r}{meant} Rename it, or leave it out")
+            raise InputError(f"{where}: there is no field {key[:60]!r}{meant} Rename it, or leave it out")
     hint = "" if name in fields else meant
-    return f"the field {given[:60]!r} says nothing that is scored; it is left out (first at {where}){hint}"
+    return f"the field {key[:60]!r} says nothing that is scored; it is left out (first at {where}){hint}"
 
 
 def _read_strategy(fields: dict[str, Any], where: str) -> None:
-    """Puts a `strategy` where it belongs: into goldens, or into what is expected where it says that there is none.
+    """Put a `strategy` where it belongs: into `goldens`, or into `expect` if it states that there is no plan.
 
     Raises:
-        InputError: it is no strategy, or says both.
+        InputError: it is no strategy, or states both.
     """
     strategy = fields.pop("strategy", None)
     if strategy is None:
@@ -221,31 +223,32 @@ def _read_strategy(fields: dict[str, Any], where: str) -> None:
         raise InputError(
             f'{where}: strategy: an empty list; write "infeasible" where there is no plan, or leave it out'
         )
-    if not all(isinstance(one, str | Mapping) for one in stated):
+    if not all(isinstance(variant, str | Mapping) for variant in stated):
         raise InputError(f'{where}: strategy: write it in words ("TP8") or as an object; variants as a list')
-    none = [one for one in stated if isinstance(one, str) and _no_plan(one)]
-    meant = {_no_plan(one) for one in none}
+    without_plan = [variant for variant in stated if isinstance(variant, str) and _no_plan(variant)]
+    meant = {_no_plan(variant) for variant in without_plan}
     expected = fields.get("expect")
-    if len(none) < len(stated):
-        if none or expected in _NO_PLAN.values():
-            says = none[0] if none else expected
+    if len(without_plan) < len(stated):
+        if without_plan or expected in _NO_PLAN.values():
+            says = without_plan[0] if without_plan else expected
             raise InputError(
                 f"{where}: strategy: {says!r} says that there is no plan, and another one is stated; keep one"
             )
-        fields["goldens"] = [{"strategy": one, "source": "the dataset"} for one in stated]
+        fields["goldens"] = [{"strategy": variant, "source": "the dataset"} for variant in stated]
     elif len(meant) > 1 or expected not in (None, *meant):
         raise InputError(
-            f"{where}: strategy: {none[0]!r} beside {(none[-1] if expected is None else expected)!r}; keep one"
+            f"{where}: strategy: {without_plan[0]!r} beside "
+            f"{(without_plan[-1] if expected is None else expected)!r}; keep one"
         )
     else:
         fields["expect"] = meant.pop()
 
 
 def _no_plan(text: str) -> str | None:
-    """What is expected where `text` says that there is no plan."""
+    """The value of `expect` if `text` states that there is no plan."""
     return _NO_PLAN.get(text.strip().lower())
 
 
 def _as_name(text: str) -> str:
-    """`text` as a name may be written."""
+    """`text` in the form of a name."""
     return _NOT_IN_NAMES.sub("-", text)

@@ -1,6 +1,6 @@
-"""What a page shows of a case: its request and golden, every proposal with what was found and mended, the final DAG.
+"""The details of a case on a page: its request and golden, each proposal with its findings and repairs, the final DAG.
 
-Text of proposals is a stranger's: it is kept as data, shortened. Nothing here is marked.
+Proposals are untrusted text: it is kept as data, shortened. Nothing is marked here.
 """
 
 from __future__ import annotations
@@ -30,72 +30,72 @@ _LONGEST_PATH = 120
 
 
 def detail_of(scored: Scored) -> Detail:
-    """The detail of a case that was marked; of one that broke in the harness it is empty."""
-    found, solution = scored.asked, scored.solution
-    if found is None or solution is None:
+    """The detail of a marked case; empty if the harness failed in it."""
+    posed, solution = scored.asked, scored.solution
+    if posed is None or solution is None:
         return Detail()
-    case = found.case
+    case = posed.case
     document = solution.final.document
     return Detail(
-        request=_request(found),
+        request=_request(posed),
         why=short_text(" ".join(part for part in (case.why, case.source) if part), _LONGEST_TEXT),
-        golden=_golden(found),
-        proposals=tuple(_proposals(found, solution)),
+        golden=_golden(posed),
+        proposals=tuple(_proposals(posed, solution)),
         explanation=_explanation(solution),
         picture="" if document is None else svg(document),
     )
 
 
-def _request(found: PosedCase) -> str:
-    if found.case.request is not None:
-        return short_text(found.case.request, _LONGEST_TEXT)
-    return f"What the base plan {found.case.base} answers."
+def _request(posed: PosedCase) -> str:
+    if posed.case.request is not None:
+        return short_text(posed.case.request, _LONGEST_TEXT)
+    return f"What the base plan {posed.case.base} answers."
 
 
-def _golden(found: PosedCase) -> str:
-    """What counts as right, in words."""
-    case = found.case
+def _golden(posed: PosedCase) -> str:
+    """The right answer, in words."""
+    case = posed.case
     if case.expect == "refused":
         return f"A refusal that says {' and '.join(map(repr, case.refusal))}." if case.refusal else "A refusal."
     if case.expect == "infeasible":
         rules = f": {', '.join(case.rules)}" if case.rules else ""
         return f"No plan is possible{rules}."
-    return "\n".join(_right(one) for one in found.right) or "Any valid plan."
+    return "\n".join(_right(answer) for answer in posed.right) or "Any valid plan."
 
 
-def _right(one: RightAnswer) -> str:
-    golden = one.golden
-    name = describe(one.strategy) if one.strategy is not None else str(golden.strategy or golden.base)
-    fault = f" — not a valid plan: {one.fault}" if one.fault else ""
+def _right(answer: RightAnswer) -> str:
+    golden = answer.golden
+    name = describe(answer.strategy) if answer.strategy is not None else str(golden.strategy or golden.base)
+    fault = f" — not a valid plan: {answer.fault}" if answer.fault else ""
     source = f" ({golden.by}: {golden.source})" if golden.source else f" ({golden.by})"
     return short_text(f"{name}{source}{fault}", _LONGEST_TEXT)
 
 
 def _explanation(solution: Solution) -> str:
-    """What a user would read of the answer."""
+    """The explanation that a user would read."""
     result = solution.result
     if solution.refusal is not None:
-        said = solution.refusal
+        text = solution.refusal
     elif result is None:
-        said = solution.final.refusal or ""
+        text = solution.final.refusal or ""
     elif result.infeasible is not None:
-        said = f"{result.infeasible.rule}: {result.infeasible.reason}"
+        text = f"{result.infeasible.rule}: {result.infeasible.reason}"
     else:
-        said = result.report.explanation if result.report is not None else ""
-    return short_text(said, _LONGEST_TEXT)
+        text = result.report.explanation if result.report is not None else ""
+    return short_text(text, _LONGEST_TEXT)
 
 
-def _proposals(found: PosedCase, solution: Solution) -> Iterator[Proposed]:
+def _proposals(posed: PosedCase, solution: Solution) -> Iterator[Proposed]:
     attempts = solution.attempts[:_MOST_PROPOSALS]
     for place, attempt in enumerate(attempts):
         is_first = place == 0
-        broken = found.broken if is_first else None
+        broken = posed.broken if is_first else None
         violations = validate(broken).violations if broken is not None else _violations(attempt.judgement)
-        text = found.proposal if is_first and found.proposal is not None else _text(attempt)
+        text = posed.proposal if is_first and posed.proposal is not None else _text(attempt)
         yield _proposed(attempt, violations, text)
-    left = len(solution.attempts) - len(attempts)
-    if left:
-        yield Proposed(verdict=f"and {left} more proposals")
+    remaining = len(solution.attempts) - len(attempts)
+    if remaining:
+        yield Proposed(verdict=f"and {remaining} more proposals")
 
 
 def _violations(judgement: Judgement | None) -> Sequence[Violation]:
@@ -120,10 +120,10 @@ def _verdict(subject: Subject) -> str:
 
 
 def _text(attempt: Attempt) -> str:
-    """A proposal that is a document, without its graph, and what was said for it."""
+    """A proposal's rationale, and its document without the graph."""
     document = attempt.proposed.document
-    said = attempt.judgement.rationale if attempt.judgement is not None else None
-    return "\n".join(part for part in (said, None if document is None else _header(document)) if part)
+    rationale = attempt.judgement.rationale if attempt.judgement is not None else None
+    return "\n".join(part for part in (rationale, None if document is None else _header(document)) if part)
 
 
 def _header(document: Mapping[str, Any]) -> str:
@@ -137,21 +137,21 @@ def _header(document: Mapping[str, Any]) -> str:
 
 def _findings(violations: Sequence[Violation], judgement: Judgement | None) -> Iterator[str]:
     """Each finding in one line, capped with a count of the rest; then what could not be read or kept."""
-    lines = list(dict.fromkeys(f"{one.rule}: {short_text(one.message, _LONGEST_LINE)}" for one in violations))
+    lines = list(dict.fromkeys(f"{fault.rule}: {short_text(fault.message, _LONGEST_LINE)}" for fault in violations))
     yield from lines[:MOST_FINDINGS]
     if len(lines) > MOST_FINDINGS:
         yield f"and {len(lines) - MOST_FINDINGS} more"
     if judgement is None:
         return
-    for words, said in (("not read", judgement.refusal), ("asked for and not kept", judgement.unkept)):
-        if said is not None:
-            yield short_text(f"{words}: {said}", _LONGEST_LINE)
-    for one in judgement.contradictions[:MOST_FINDINGS]:
-        yield short_text(f"put right: {one}", _LONGEST_LINE)
+    for words, reason in (("not read", judgement.refusal), ("asked for and not kept", judgement.unkept)):
+        if reason is not None:
+            yield short_text(f"{words}: {reason}", _LONGEST_LINE)
+    for contradiction in judgement.contradictions[:MOST_FINDINGS]:
+        yield short_text(f"put right: {contradiction}", _LONGEST_LINE)
 
 
 def _left_open(judgement: Judgement | None) -> Iterator[str]:
-    """What a repair changed of the decisions, and what it could not mend."""
+    """The decisions that a repair changed, and what it could not mend."""
     if judgement is None:
         return
     moves = judgement.replanned.moves if judgement.replanned is not None else ()
@@ -161,11 +161,11 @@ def _left_open(judgement: Judgement | None) -> Iterator[str]:
 
 def _patch(fixes: Sequence[AppliedFix]) -> Iterator[dict[str, Any]]:
     """The operations of a repair, those on the header before those on the graph, capped with a count of the rest."""
-    every = [(fix.rule, operation) for fix in fixes for operation in fix.patch if operation.get("op") != "test"]
-    every.sort(key=lambda one: str(one[1].get("path", "")).startswith(("/nodes", "/edges")))
-    for rule, operation in every[:_MOST_OPERATIONS]:
+    operations = [(fix.rule, operation) for fix in fixes for operation in fix.patch if operation.get("op") != "test"]
+    operations.sort(key=lambda entry: str(entry[1].get("path", "")).startswith(("/nodes", "/edges")))
+    for rule, operation in operations[:_MOST_OPERATIONS]:
         value = {"value": short_value(operation["value"])} if "value" in operation else {}
         path = short_text(str(operation.get("path", "")), _LONGEST_PATH)
         yield {"rule": rule, "op": str(operation.get("op", "")), "path": path, **value}
-    if len(every) > _MOST_OPERATIONS:
-        yield {"further_operations": len(every) - _MOST_OPERATIONS}
+    if len(operations) > _MOST_OPERATIONS:
+        yield {"further_operations": len(operations) - _MOST_OPERATIONS}

@@ -1,4 +1,4 @@
-"""An evaluation from dataset to summary: what the command and the library share."""
+"""An evaluation from dataset to summary, for the command and the library."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ class Evaluation(Frozen):
     @property
     def results(self) -> tuple[CaseResult, ...]:
         """What came of every case, in each epoch."""
-        return tuple(one.result for one in self.kept)
+        return tuple(record.result for record in self.kept)
 
     @property
     def is_unanswered(self) -> bool:
         """Whether a model was asked and could not be reached in any case."""
-        asked = [one for one in self.results if one.status]
-        return bool(asked) and all(one.status == "endpoint_failed" and not one.spent.turns for one in asked)
+        asked = [result for result in self.results if result.status]
+        return bool(asked) and all(result.status == "endpoint_failed" and not result.spent.turns for result in asked)
 
     @property
     def first_fault(self) -> str:
         """What the first case says of why its model could not be reached."""
-        faults = (one.model_fault for one in self.kept if one.model_fault is not None)
+        faults = (record.model_fault for record in self.kept if record.model_fault is not None)
         return next(faults, "no reason is known")
 
 
@@ -117,16 +117,16 @@ def run_evaluation(
     with_mutants: bool = False,
     on_done: Callable[[Kept], None] | None = None,
 ) -> Evaluation:
-    """Run `solver` over `dataset`, and sum it up; compare with the report at `baseline`, where there is one.
+    """Run `solver` over `dataset` and summarise; compare with the report at `baseline`, if given.
 
-    `with_mutants` damages goldens of the dataset too, to say how many the rules catch.
+    `with_mutants` damages goldens of the dataset too, to count how many the rules catch.
 
     Raises:
         InputError: the baseline or the journal cannot be read or written, or the baseline has none of the cases.
     """
     old = _comparable(baseline, dataset) if baseline is not None else None
     kept = run_dataset(dataset, solver, options, on_done)
-    results = tuple(one.result for one in kept)
+    results = tuple(record.result for record in kept)
     comparison: Comparison | None = None
     if old is not None:
         is_exact = old.is_deterministic and solver.is_deterministic
@@ -142,11 +142,13 @@ def run_evaluation(
 
 
 def _comparable(path: Path, dataset: Dataset) -> Baseline:
-    """The report at `path`; read before anything is run, which may take long."""
-    found = read_baseline(path)
-    if not same_cases(((one.id, one.case) for one in found.results), ((one.id, one.digest) for one in dataset.cases)):
+    """The report at `path`; read before the run, which may take long."""
+    baseline = read_baseline(path)
+    if not same_cases(
+        ((result.id, result.case) for result in baseline.results), ((case.id, case.digest) for case in dataset.cases)
+    ):
         raise InputError(f"{path}: none of its cases is in {dataset.name} as it is: nothing could be compared")
-    return found
+    return baseline
 
 
 def header_of(dataset: Dataset, solver: Solver, epochs: int) -> Header:

@@ -1,4 +1,4 @@
-"""What a strategy gives for a question at its best load, and how much worse one is than another."""
+"""The figures of a strategy for a question at its best load, and how much worse one strategy is than another."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from .judged import CacheKey
 
 
 def best_figures(question: Question, strategy: Strategy) -> Candidate:
-    """`strategy` under the load of the question; where that was left open, at the load that serves the objective best.
+    """`strategy` at the question's load; if that was left open, at the load that serves the objective best.
 
-    An open load doubles from one request a replica until memory or a limit ends it, and is then brought nearer.
+    An open load doubles from one request per replica until memory or a limit ends it, and is then refined.
 
     Raises:
-        InputError: a fact that the arithmetic needs is not known, or the hardware is too small.
+        InputError: a needed fact is unknown, or the hardware is too small.
     """
     return _best_figures(_Same(question), CacheKey(strategy, strategy.model_dump_json()))
 
 
 class _Same:
-    """A question as an argument of a function that keeps its answers: one and the same, not one that looks like it."""
+    """A question as a cache key, compared by identity, not by content."""
 
     __slots__ = ("question",)
 
@@ -43,8 +43,8 @@ class _Same:
 
 
 @lru_cache(maxsize=32)
-def _best_figures(same: _Same, held: CacheKey) -> Candidate:
-    question, strategy = same.question, held.value
+def _best_figures(same: _Same, strategy_key: CacheKey) -> Candidate:
+    question, strategy = same.question, strategy_key.value
     request, setting = question.request, base_setting(question.request)
     if not question.intent.concurrency_open:
         return candidate_at(request, setting, strategy, question.reference_plan.workload.concurrency)
@@ -65,14 +65,14 @@ def _open(question: Question) -> SearchRequest:
 
 
 def badness(candidate: Candidate, objective: str) -> float:
-    """What is to be small for `objective`; infinite where the candidate is no plan."""
+    """The figure that `objective` minimises; infinite if the candidate is no plan."""
     return worth(candidate, objective) if candidate.feasible else float("inf")
 
 
-def regret_pct(question: Question, own: Strategy, golden: Strategy) -> float | None:
-    """By how many percent `own` is worse than `golden` for the objective of `question`; negative where it is better.
+def regret_pct(question: Question, strategy: Strategy, golden: Strategy) -> float | None:
+    """By how many percent `strategy` is worse than `golden` for the question's objective; negative if better.
 
-    `None` where the golden is no plan by the model, so that there is nothing to lose against.
+    `None` if the golden is no plan by the model, so that there is nothing to compare with.
 
     Raises:
         InputError: as `best_figures`.
@@ -81,12 +81,12 @@ def regret_pct(question: Question, own: Strategy, golden: Strategy) -> float | N
     least = badness(best_figures(question, golden), objective)
     if least == float("inf"):
         return None
-    return (badness(best_figures(question, own), objective) / least - 1.0) * 100.0
+    return (badness(best_figures(question, strategy), objective) / least - 1.0) * 100.0
 
 
-def regret_or_why(question: Question, own: Strategy, golden: Strategy) -> float | str | None:
-    """As `regret_pct`; a text says what fact is missing."""
+def regret_or_why(question: Question, strategy: Strategy, golden: Strategy) -> float | str | None:
+    """As `regret_pct`; a text if a fact is missing."""
     try:
-        return regret_pct(question, own, golden)
+        return regret_pct(question, strategy, golden)
     except InputError as error:
         return str(error)

@@ -1,4 +1,4 @@
-"""What an answer gains over the built-in proposer's plan, by the objective of its case, and what a run gains in all."""
+"""What an answer gains over the built-in proposer's plan, by the objective of its case, and the gains of a run."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class GainScore(Frozen):
     best_pct: float
 
 
-def gain_of(found: PosedCase, solution: Solution) -> Gain | None:
-    """The plan that a user gets beside the built-in one; `None` where nobody else was asked, or none came of it.
+def gain_of(posed: PosedCase, solution: Solution) -> Gain | None:
+    """The user's plan against the built-in one; `None` if no other proposer was asked, or no plan came of it.
 
-    A case that gives a broken proposal asks for its repair, which keeps what its author decided, not for a better plan.
+    A case with a broken proposal asks for its repair, which keeps the author's decisions, not for a better plan.
     """
-    question, result = (found.question if found.case.proposal is None else None), solution.result
+    question, result = (posed.question if posed.case.proposal is None else None), solution.result
     if question is None or result is None or not solution.status or not solution.final.is_valid:
         return None
     if result.plan is None or result.estimate is None:
@@ -52,21 +52,21 @@ def gain_of(found: PosedCase, solution: Solution) -> Gain | None:
 
 
 def gain_scores(results: Iterable[CaseResult]) -> tuple[GainScore, ...]:
-    """The score of each objective, and that of all of them where there are several."""
-    return tuple(_scores([one.gain for one in results if one.gain is not None]))
+    """The score of each objective, and one over all if there are several."""
+    return tuple(_scores([result.gain for result in results if result.gain is not None]))
 
 
 def _scores(gains: list[Gain]) -> Iterator[GainScore]:
-    objectives = sorted({one.objective for one in gains})
+    objectives = sorted({gain.objective for gain in gains})
     for objective in objectives:
-        yield _score(objective, [one for one in gains if one.objective == objective])
+        yield _score(objective, [gain for gain in gains if gain.objective == objective])
     if len(objectives) > 1:
         yield _score(EVERY, gains)
 
 
 def _score(objective: str, gains: list[Gain]) -> GainScore:
-    shares = [one.pct for one in gains]
-    verdicts = [one.verdict for one in gains]
+    shares = [gain.pct for gain in gains]
+    verdicts = [gain.verdict for gain in gains]
     return GainScore(
         objective=objective,
         n=len(gains),

@@ -1,7 +1,7 @@
-"""Whether two plans have the same DAG: isomorphic, with every node's type and labels; ids and order do not count.
+"""Whether two plans have the same DAG: isomorphic, with each node's type and labels; ids and order do not count.
 
-Colour refinement comes first: graphs of different colours are different. Graphs of the same colours are given to
-networkx (VF2++), each node labelled by its colour, up to a size at which that is quick; beyond it the colours decide.
+Colour refinement comes first: graphs with different colours differ. Graphs with equal colours go to networkx (VF2++),
+each node labelled by its colour, up to a size at which that is quick; beyond it the colours decide.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from ...tools.plan.canonical import ColouredGraph, coloured_graph
 from ...tools.plan.compact import expand
 from .judged import CacheKey, key_of
 
-# Nodes and edges of a graph that networkx is asked about: some tenths of a second.
+# Most nodes and edges of a graph for networkx: some tenths of a second.
 MOST_ELEMENTS = 1500
 
 
 def same_dag(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    """Whether the graphs of two documents are the same but for ids and order. Headers are not compared."""
-    one, other = key_of(a), key_of(b)
-    return one == other or _same(one, other)
+    """Whether the graphs of two documents are equal but for ids and order. Headers are not compared."""
+    key, other_key = key_of(a), key_of(b)
+    return key == other_key or _same(key, other_key)
 
 
 @lru_cache(maxsize=128)
@@ -42,7 +42,7 @@ def _coloured(document: CacheKey) -> ColouredGraph:
 
 
 def _graph(coloured: ColouredGraph) -> nx.DiGraph[int]:
-    """The graph for networkx; an edge is a node between its ends, so that edges have labels and may be parallel."""
+    """The graph for networkx; each edge is a node between its ends, so that edges have labels and may be parallel."""
     graph: nx.DiGraph[int] = nx.DiGraph()
     for index, colour in enumerate(coloured.colours):
         graph.add_node(index, colour=colour)

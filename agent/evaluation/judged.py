@@ -1,6 +1,6 @@
-"""What the validator finds in a document, looked up once for all stages, rungs and cases that ask about the same one.
+"""The validator's findings in a document, computed once for all stages, rungs and cases that need them.
 
-Documents are the same where they are written alike, character for character; nothing is believed of any other.
+Documents are the same only if their text is equal, character for character.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...tools.rules.base import Violation
 from ...tools.validate import validate
 from .marks import Subject
 
-# Some documents for each of the few cases that ask about the same plans one after another.
+# Several documents for each of the few cases that need the same plans one after another.
 _KEPT = 64
 
 
@@ -36,23 +36,23 @@ class CacheKey:
 
 
 def key_of(document: Mapping[str, Any]) -> CacheKey:
-    """The key of `document`; the order of its fields counts, so that equal texts give equal reports."""
+    """The key of `document`; the order of its fields counts, so that equal texts have equal reports."""
     return CacheKey(document, json.dumps(document))
 
 
 def violations_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """What validation finds in `document`."""
+    """The violations in `document`."""
     return _violations_of(key_of(document))
 
 
 def errors_of(document: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """The violations that make `document` no plan."""
-    return tuple(one for one in violations_of(document) if one.severity == "error")
+    """The violations that are errors."""
+    return tuple(violation for violation in violations_of(document) if violation.severity == "error")
 
 
 def as_written(document: Mapping[str, Any]) -> Subject:
-    """`document` as it stands, with the rules that it breaks."""
-    return Subject(True, document, tuple(dict.fromkeys(one.rule for one in errors_of(document))))
+    """`document` as written, with the rules that it breaks."""
+    return Subject(True, document, tuple(dict.fromkeys(violation.rule for violation in errors_of(document))))
 
 
 @lru_cache(maxsize=_KEPT)

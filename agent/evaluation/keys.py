@@ -1,7 +1,7 @@
-"""What tells one finished case from another: whether a result of an earlier run stands for one that is asked now.
+"""Keys of finished cases: whether an earlier result holds for a case that is asked now.
 
-It does where the case, the epoch, who answers and how he works, and this package are the same. What only says where
-files lie, or how fast a machine may be, does not count.
+It holds if the case, the epoch, the solver with its options, and this package are the same. Where files lie, or how
+fast the machine is, does not count.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from ..loop.agent_options import AgentOptions
 from .case import Case
 from .solver import Solver
 
-# Options that leave every answer as it is: where a record of it lies.
+# Options without effect on answers: where a record of them lies.
 _WITHOUT_EFFECT = frozenset({"transcript"})
-# The parts of the package that results come of, and what they are written in.
+# The parts of the package that results depend on.
 _PARTS = ("agent", "knowledge", "prompts", "tools")
 _ENDINGS = frozenset({".py", ".json", ".yaml", ".md"})
 
 
 def key_of(case: Case, epoch: int, solver: Solver) -> str:
-    """SHA-256 (hex) of a case, asked of `solver` the `epoch`-th time, by this package as it is.
+    """SHA-256 (hex) of a case for `solver` in an epoch, by this package as it is.
 
     Raises:
         InputError: the solver has an option that is no plain value.
@@ -40,39 +40,39 @@ def key_of(case: Case, epoch: int, solver: Solver) -> str:
 
 
 def solver_digest(solver: Solver) -> str:
-    """SHA-256 (hex) of who answers and how he works; equal for solvers whose results stand for each other.
+    """SHA-256 (hex) of a solver and its options; equal for solvers whose results are interchangeable.
 
-    A solver with a `digest` says by it what else its answers come of (files that it plays); of any other that is a
-    record (a struct or a dataclass) all fields count, at whatever values, stated or by default.
+    A solver's `digest` identifies further inputs (files that it plays); for any other record (a struct or a dataclass)
+    all fields count, stated or default.
 
     Raises:
         InputError: an option is no plain value, so that it cannot be compared.
     """
     calibration = solver.calibration
-    said = {
+    identity = {
         "kind": type(solver).__qualname__,
         "name": solver.name,
         "options": options_said(solver.options),
         "calibration": None if calibration is None else calibration.digest,
-        "own": _own(solver),
+        "own": _further_inputs(solver),
     }
-    return _hashed(said)
+    return _hashed(identity)
 
 
-def _own(solver: Solver) -> Any:
-    """What a solver has beside what every solver has."""
+def _further_inputs(solver: Solver) -> Any:
+    """A solver's digest, or its fields beside those of every solver."""
     digest = getattr(solver, "digest", None)
     if isinstance(digest, str):
         return digest
     names = _fields(solver)
     if names is None:
         return None
-    own = [name for name in names if name not in ("options", "calibration")]
-    return {name: _plain(getattr(solver, name), f"solver {solver.name}: {name}") for name in own}
+    further = [name for name in names if name not in ("options", "calibration")]
+    return {name: _plain(getattr(solver, name), f"solver {solver.name}: {name}") for name in further}
 
 
 def options_said(options: AgentOptions) -> dict[str, Any]:
-    """The options that results depend on, as plain values, those by default too."""
+    """The options that results depend on, defaults included, as plain values."""
     return {
         name: _plain(getattr(options, name), name) for name in options.__struct_fields__ if name not in _WITHOUT_EFFECT
     }
@@ -80,27 +80,27 @@ def options_said(options: AgentOptions) -> dict[str, Any]:
 
 @cache
 def package_digest() -> str:
-    """SHA-256 (hex) of this package as it is: its version, and every file that results come of."""
+    """SHA-256 (hex) of this package as it is: its version, and every file that results depend on."""
     root = Path(__file__).parents[2]
-    whole = hashlib.sha256(version("shardwright").encode())
+    digest = hashlib.sha256(version("shardwright").encode())
     for part in _PARTS:
         for path in sorted((root / part).rglob("*")):
-            # The cases are told apart by themselves: one that is added leaves the results of the others.
+            # Cases have digests of their own: a new one leaves the results of the others.
             if path.suffix in _ENDINGS and path.parent != Path(__file__).parent / "cases":
-                whole.update(path.relative_to(root).as_posix().encode())
-                whole.update(hashlib.sha256(path.read_bytes()).digest())
-    return whole.hexdigest()
+                digest.update(path.relative_to(root).as_posix().encode())
+                digest.update(hashlib.sha256(path.read_bytes()).digest())
+    return digest.hexdigest()
 
 
 def _fields(value: object) -> tuple[str, ...] | None:
-    """Names of the fields of a record, ours or a user's dataclass; `None` for what is none."""
+    """Field names of a record, ours or a user's dataclass; `None` for other values."""
     if isinstance(value, Struct):
         return value.__struct_fields__
-    return tuple(one.name for one in fields(value)) if is_dataclass(value) else None
+    return tuple(field.name for field in fields(value)) if is_dataclass(value) else None
 
 
 def _plain(value: Any, where: str) -> Any:
-    """`value` as JSON has it.
+    """`value` as JSON data.
 
     Raises:
         InputError: it is no plain value.

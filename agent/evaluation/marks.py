@@ -1,4 +1,4 @@
-"""What a rung says of an answer, and the forms in which answers come: plain data that is kept and compared."""
+"""A rung's mark of an answer, and the forms of answers: plain data that is kept and compared."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Mark(Frozen):
 
 
 class Subject(Struct, frozen=True, dict=True):
-    """A proposal at one moment. `document` is absent where none could be read or built; `rules` are its errors."""
+    """A proposal at one moment. `document` is `None` if none could be read or built; `rules` are its errors."""
 
     is_read: bool
     document: Mapping[str, Any] | None = None
@@ -36,12 +36,12 @@ class Subject(Struct, frozen=True, dict=True):
 
     @property
     def is_valid(self) -> bool:
-        """Whether it is a document that breaks no hard rule."""
+        """Whether it has a document that breaks no hard rule."""
         return self.document is not None and not self.rules and self.refusal is None
 
     @cached_property
     def strategy(self) -> Strategy | None:
-        """Its strategy, where it states a whole one."""
+        """Its strategy, if complete."""
         try:
             return None if self.document is None else Strategy.model_validate(self.document.get("strategy"))
         except ValueError:
@@ -49,7 +49,7 @@ class Subject(Struct, frozen=True, dict=True):
 
 
 class Attempt(Struct, frozen=True):
-    """One proposal: as it was proposed, and as auto-fix left it. `judgement` is what the tools said of it."""
+    """One proposal: as proposed, and as auto-fix left it. `judgement` is the tools' verdict."""
 
     proposed: Subject
     repaired: Subject
@@ -57,14 +57,14 @@ class Attempt(Struct, frozen=True):
 
 
 def is_own_plan(plan_from: str) -> bool:
-    """Whether a plan came of what a proposer answered, and is not the built-in one that stands in where none is."""
+    """Whether a plan comes from a proposer's answer, and is not the built-in one that stands in."""
     return plan_from not in ("", "builtin")
 
 
 class Solution(Struct, frozen=True):
-    """All that a solver did for a case. `final` is what a user would get; `attempts` are the proposals in order.
+    """All that a solver did for a case. `final` is the user's result; `attempts` are the proposals in order.
 
-    `refusal` is the line that a user would read where there is no result; `said` what was read, where that is asked.
+    `refusal` is the line that a user reads without a result; `said` is the reading, in cases of one.
     """
 
     kind: Kind
@@ -79,12 +79,12 @@ class Solution(Struct, frozen=True):
 
     @property
     def stages(self) -> dict[str, Subject]:
-        """The subject at each stage that was reached: at once, after auto-fix, after each correction, at the end."""
+        """The subject at each stage reached: at once, after auto-fix, after each correction, at the end."""
         if not self.attempts:
-            # Who was asked and proposed nothing has no part in the plan that a user gets.
+            # A model that proposed nothing has no part in the user's plan.
             first = Subject(False, refusal="nothing was proposed") if self.status else self.final
             return {"at_once": first, "after_fix": first, "final": self.final}
-        found = {"at_once": self.attempts[0].proposed}
+        stages = {"at_once": self.attempts[0].proposed}
         for place, attempt in enumerate(self.attempts):
-            found["after_fix" if place == 0 else f"after_{place}"] = attempt.repaired
-        return {**found, "final": self.final}
+            stages["after_fix" if place == 0 else f"after_{place}"] = attempt.repaired
+        return {**stages, "final": self.final}

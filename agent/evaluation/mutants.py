@@ -1,7 +1,7 @@
-"""Damage to sound plans: one small change each, with the rungs that have to notice it and those that must not.
+"""Damage to sound plans: one small change each, with the rungs that must notice it and those that must not.
 
-What a change does not touch has to keep its mark: a ladder that loses more than it should is as wrong as one that loses
-less. Each mutator changes a copy of its own; `None` where the plan has nothing that it could change.
+A rung that a change does not touch must keep its mark: a ladder that loses too much is as wrong as one that loses too
+little. Each mutator changes its own copy and returns `None` if the plan has nothing to change.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from ...tools.input.bounds import REQUESTS
 Document = dict[str, Any]
 Item = dict[str, Any]
 
-# A graph that is wrong is not the golden's, and no plan whose speed could be compared.
+# A wrong graph is not the golden's, and is no plan whose speed could be compared.
 _GRAPH = frozenset({"rules", "equivalent", "regret"})
-# The graph is sound and says another thing than the strategy.
+# The graph is sound and belongs to another strategy.
 _DECISION = frozenset({"rules", "strategy", "regret"})
 _COMMUNICATION = ("AllReduceNode", "AllToAllNode", "AllGatherNode", "ReduceScatterNode")
 _OPERATOR = ("ShardNode", "RouterNode", "ExpertNode", "KVCacheUpdateNode", "EmbeddingNode", "LMHeadNode")
 
 
 class Mutator(Struct, frozen=True):
-    """A way to change a plan. `loses` are the rungs that have to be lost by it, and no others may be."""
+    """A way to change a plan. It must lose exactly the rungs in `loses`."""
 
     name: str
     loses: frozenset[str]
@@ -37,39 +37,39 @@ def _nodes(document: Document, types: Iterable[str]) -> list[Item]:
     return [node for node in document["nodes"] if node["type"] in types]
 
 
-def _without(document: Document, gone: Item) -> Document:
-    ids = {gone["id"]}
+def _without(document: Document, removed: Item) -> Document:
+    ids = {removed["id"]}
     for node in document["nodes"]:  # parents come before what hangs below them
         if node.get("parent") in ids:
             ids.add(node["id"])
     document["nodes"] = [node for node in document["nodes"] if node["id"] not in ids]
-    document["edges"] = [one for one in document["edges"] if not {one["source"], one["target"]} & ids]
+    document["edges"] = [edge for edge in document["edges"] if not {edge["source"], edge["target"]} & ids]
     return document
 
 
 def _removed(types: tuple[str, ...]) -> Callable[[Document, random.Random], Document | None]:
     def make(document: Document, rng: random.Random) -> Document | None:
-        found = _nodes(document, types)
-        return _without(document, rng.choice(found)) if found else None
+        nodes = _nodes(document, types)
+        return _without(document, rng.choice(nodes)) if nodes else None
 
     return make
 
 
 def _one_device_less(document: Document, rng: random.Random) -> Document | None:
-    # Embedding, head and router may be on fewer devices: that is another legal plan.
-    found = [node for node in _nodes(document, (*_COMMUNICATION, "KVCacheUpdateNode")) if len(node["devices"]) > 1]
-    if not found:
+    # Embedding, head and router may be on fewer devices, which is another legal plan.
+    nodes = [node for node in _nodes(document, (*_COMMUNICATION, "KVCacheUpdateNode")) if len(node["devices"]) > 1]
+    if not nodes:
         return None
-    devices = rng.choice(found)["devices"]
+    devices = rng.choice(nodes)["devices"]
     devices.pop(rng.randrange(len(devices)))
     return document
 
 
 def _device_that_is_not(document: Document, rng: random.Random) -> Document | None:
-    found = [node for node in document["nodes"] if node.get("devices")]
-    if not found:
+    nodes = [node for node in document["nodes"] if node.get("devices")]
+    if not nodes:
         return None
-    rng.choice(found)["devices"][0] = f"n{document['hardware']['nodes']}.g0"
+    rng.choice(nodes)["devices"][0] = f"n{document['hardware']['nodes']}.g0"
     return document
 
 
@@ -102,21 +102,21 @@ def _node_twice(document: Document, rng: random.Random) -> Document | None:
 
 
 def _below_another_parent(document: Document, rng: random.Random) -> Document | None:
-    """A rank of attention that hangs below another block's operator."""
-    found = _nodes(document, ("ShardNode",))
-    parents = sorted({node["parent"] for node in found})
+    """Move a rank of attention below another block's operator."""
+    shards = _nodes(document, ("ShardNode",))
+    parents = sorted({node["parent"] for node in shards})
     if len(parents) < 2:
         return None
-    node = rng.choice(found)
-    node["parent"] = rng.choice([one for one in parents if one != node["parent"]])
+    node = rng.choice(shards)
+    node["parent"] = rng.choice([parent for parent in parents if parent != node["parent"]])
     return document
 
 
 def _expert_lost(document: Document, rng: random.Random) -> Document | None:
-    found = _nodes(document, ("ExpertNode",))
-    if not found:
+    nodes = _nodes(document, ("ExpertNode",))
+    if not nodes:
         return None
-    spans = rng.choice(found)["experts"]
+    spans = rng.choice(nodes)["experts"]
     first, last = spans[0]
     if first < last:
         spans[0] = [first, last - 1]
@@ -126,10 +126,10 @@ def _expert_lost(document: Document, rng: random.Random) -> Document | None:
 
 
 def _layer_lost(document: Document, rng: random.Random) -> Document | None:
-    found = [node for node in _nodes(document, ("LayerBlockNode",)) if node["layers"][0] < node["layers"][1]]
-    if not found:
+    blocks = [node for node in _nodes(document, ("LayerBlockNode",)) if node["layers"][0] < node["layers"][1]]
+    if not blocks:
         return None
-    node = rng.choice(found)
+    node = rng.choice(blocks)
     node["layers"] = [node["layers"][0], node["layers"][1] - 1]
     return document
 

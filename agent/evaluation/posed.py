@@ -1,6 +1,6 @@
-"""A case made concrete: its question, and the plans that count as right. Nothing is proposed here.
+"""A case made concrete: its question, and the right plans. Nothing is proposed here.
 
-The question is decided by the request in words, as for any user; a case about a base plan asks what that plan answers.
+A request in words decides the question, as for any user; a case about a base plan asks what that plan answers.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .judged import CacheKey, errors_of
 
 
 class RightAnswer(Struct, frozen=True):
-    """A golden with its plan; `fault` says why there is none, or why it is no valid plan."""
+    """A golden with its plan; `fault` says why it has none, or why it is no valid plan."""
 
     golden: Golden
     strategy: Strategy | None = None
@@ -67,48 +67,48 @@ def pose(case: Case) -> PosedCase:
     """`case` with its question and its right answers.
 
     Raises:
-        InputError: the case names a base plan or a node that there is not.
+        InputError: the case names an unknown base plan or node.
     """
     if case.expect == "reading":
         return PosedCase(case)
     try:
         intent = intent_of(case.request) if case.request is not None else _intent_of_document(_asking(case))
-        # Cases of one family ask the same, and a search is what takes the time.
-        found = _asked(CacheKey(intent, intent.model_dump_json()))
+        # Cases of one family ask the same, and the search takes the time.
+        question = _question(CacheKey(intent, intent.model_dump_json()))
     except InputError as error:
         if case.request is None and case.asks == "base":
             raise
         return PosedCase(case, refusal=str(error), broken=_broken(case, ()) if case.request is None else None)
-    if isinstance(found, PlanResult):
-        return PosedCase(case, intent, infeasible=found, broken=_broken(case, ()))
-    right = tuple(_right_answer(golden, found) for golden in case.goldens)
+    if isinstance(question, PlanResult):
+        return PosedCase(case, intent, infeasible=question, broken=_broken(case, ()))
+    right = tuple(_right_answer(golden, question) for golden in case.goldens)
     broken = _broken(case, right)
     text = case.proposal.text if case.proposal is not None else None
-    return PosedCase(case, intent, question=found, right=right, proposal=text, broken=broken)
+    return PosedCase(case, intent, question=question, right=right, proposal=text, broken=broken)
 
 
-def with_calibration(found: PosedCase, calibration: CustomCalibration) -> Question:
-    """The question of `found` with the built-in proposer's answer by other constants than those that judge it.
+def with_calibration(posed: PosedCase, calibration: CustomCalibration) -> Question:
+    """The question of `posed` with the built-in proposer's answer by other constants than those that judge it.
 
     Raises:
         InputError: there is no plan by them.
     """
-    assert found.intent is not None
-    own = ask(found.intent.model_copy(update={"calibration": calibration}), with_hint=False)
-    if isinstance(own, PlanResult):
+    assert posed.intent is not None
+    question = ask(posed.intent.model_copy(update={"calibration": calibration}), with_hint=False)
+    if isinstance(question, PlanResult):
         raise InputError("there is no plan by the proposer's own calibration")
-    return own
+    return question
 
 
 @lru_cache(maxsize=64)
-def _asked(intent: CacheKey) -> Question | PlanResult:
-    """The question of an intent."""
-    # What a relaxation would gain is no part of an answer that is marked, and takes as long as the answer.
+def _question(intent: CacheKey) -> Question | PlanResult:
+    """The question of an intent, or the result if there is no plan."""
+    # The gain of a relaxation is not marked, and takes as long as the answer.
     return ask(intent.value, with_hint=False)
 
 
 def _asking(case: Case) -> Mapping[str, Any]:
-    """The document whose header is what a case without words asks."""
+    """The document whose header is the question of a case without words."""
     proposal = case.proposal
     if case.asks == "proposal" and proposal is not None and proposal.base is not None:
         return edited(base_plan(proposal.base), proposal.edits)
@@ -116,7 +116,7 @@ def _asking(case: Case) -> Mapping[str, Any]:
 
 
 def _intent_of_document(document: Mapping[str, Any]) -> Intent:
-    """What a plan answers, by its header.
+    """The intent that a plan answers, by its header.
 
     Raises:
         InputError: the header is not of the form.
@@ -148,7 +148,7 @@ def _intent_of_document(document: Mapping[str, Any]) -> Intent:
 
 
 def _is_apart(document: Mapping[str, Any]) -> bool:
-    """Whether a document says that its phases have replicas of their own."""
+    """Whether a document states replicas for each phase."""
     strategy = document.get("strategy")
     phases = [strategy.get(name) for name in ("prefill", "decode")] if isinstance(strategy, Mapping) else []
     return any(isinstance(phase, Mapping) and phase.get("replicas") is not None for phase in phases)
@@ -183,6 +183,6 @@ def _broken(case: Case, right: tuple[RightAnswer, ...]) -> Mapping[str, Any] | N
     return edited(copy.deepcopy(dict(sound)), proposal.edits)
 
 
-def right_documents(found: PosedCase) -> Iterator[RightAnswer]:
-    """The right answers that are plans."""
-    return (one for one in found.right if one.document is not None and one.fault is None)
+def right_documents(posed: PosedCase) -> Iterator[RightAnswer]:
+    """The right answers that are valid plans."""
+    return (answer for answer in posed.right if answer.document is not None and answer.fault is None)

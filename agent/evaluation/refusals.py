@@ -1,4 +1,4 @@
-"""What is wrong with a user's file, in words of the file: those of the library that checks it name types of Python."""
+"""Faults of a user's file, in the words of the file: the validating library's messages name Python types."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OF_PATTERN = {
 
 
 def refusal(error: ErrorDetails, place: str) -> str:
-    """`place` with what is wrong there, and the text itself where it is short and of a wrong form."""
+    """`place` with its fault, and with the value itself if it is short and malformed."""
     pattern = error.get("ctx", {}).get("pattern")
     if pattern in _OF_PATTERN:
         return f"{place} {str(error['input'])[:60]!r}: {_OF_PATTERN[pattern]}"

@@ -1,7 +1,7 @@
-"""The results of an evaluation as data: what the JSON report holds, what a journal keeps, what two runs differ in.
+"""The results of an evaluation as data: for the JSON report, the journal, and the comparison of two runs.
 
-Nothing in a `CaseResult` depends on the clock: two runs of a deterministic solver give the same, byte for byte. Seconds
-stand apart, in `Timing`.
+Nothing in a `CaseResult` depends on the clock: two runs of a deterministic solver are equal, byte for byte. Seconds
+are kept apart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .marks import Mark
 FIRST_STAGES = ("at_once", "after_fix")
 FINAL = "final"
 STAGE_TITLES = {"at_once": "at once", "after_fix": "after auto-fix", FINAL: "at the end"}
-# The rungs that a right answer passes at the end, as far as they apply.
+# The rungs that a right answer passes at the end, if they apply.
 DECISIVE = ("outcome", "own", "intent", "diagnosis", "rules", "regret", "reading")
 
 
@@ -98,7 +98,7 @@ class CaseResult(Frozen):
         return marks[rung].passed if rung in marks else None
 
     def _last_before(self, stage: str) -> str:
-        """The stage of the last proposal that was made by `stage`; the end has the built-in plan where none stands."""
+        """The stage of the last proposal by `stage`; at the end, the built-in plan if no proposal stands."""
         corrections = [
             name for name in self.stages if name not in STAGE_TITLES and stage_order(name) < stage_order(stage)
         ]
@@ -114,14 +114,14 @@ class CaseResult(Frozen):
 
 
 def stage_order(stage: str) -> int:
-    """Where a stage stands: those of the beginning, corrections by their number, the end, and what is no stage."""
+    """A stage's place in order: the first stages, corrections by number, the end, then unknown ones."""
     number = stage.rpartition("_")[2]
     is_correction = number.isdecimal() and len(number) < 10
     return {"at_once": -2, "after_fix": -1}.get(stage, int(number) if is_correction else 1 << 30)
 
 
 def about_case(case: Case, epoch: int) -> dict[str, Any]:
-    """The fields of a result that say which case it is of, whatever came of it."""
+    """The fields of a result that identify its case."""
     return {
         "id": case.id,
         "family": case.family,
@@ -133,7 +133,7 @@ def about_case(case: Case, epoch: int) -> dict[str, Any]:
 
 
 def lost_everywhere(case: Case, epoch: int, fault: str) -> CaseResult:
-    """The result of a case that was not brought to an end: lost on every rung that applies to it."""
+    """The result of an unfinished case: lost on every rung that applies to it."""
     no = Mark(passed=False, why=fault)
     wants_plan = case.expect == "plan"
     compared = ("equivalent", "strategy", "regret") if case.goldens else ()
@@ -192,6 +192,6 @@ class Header(Frozen):
 
 
 def digest_of(results: tuple[CaseResult, ...]) -> str:
-    """SHA-256 (hex) of results: equal for runs that came to the same, mark for mark."""
-    text = json.dumps([one.model_dump(mode="json") for one in results], sort_keys=True, ensure_ascii=True)
+    """SHA-256 (hex) of results: equal for runs with equal marks."""
+    text = json.dumps([result.model_dump(mode="json") for result in results], sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

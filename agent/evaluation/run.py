@@ -1,7 +1,7 @@
-"""Runs a dataset: every case by a solver, in each epoch, over processes, going on where an earlier run ended.
+"""Runs a dataset: every case by a solver, in each epoch, over processes, resuming where an earlier run ended.
 
-Results come in the order of the dataset, then of epochs, whatever order they are finished in. A case that breaks, or
-that kills its process, costs itself alone: its result has a `fault`, counts as lost, and the next run tries it again.
+Results come in the order of the dataset, then of epochs. A case that breaks, or that kills its process, costs itself
+alone: its result has a `fault`, counts as lost, and the next run tries it again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .keys import key_of, solver_digest
 from .results import Kept, lost_everywhere
 from .solver import Solver
 
-# A page of details is kept with a case: its picture and its proposals are bounded, this is far above.
+# Far above the bounded size of a case's details (its picture and proposals).
 _FORM = Form("evaluation", Kept, most_line_bytes=64 << 20)
 OnDone = Callable[[Kept], None]
 
@@ -31,8 +31,8 @@ OnDone = Callable[[Kept], None]
 class RunOptions(Struct, frozen=True):
     """How a dataset is run.
 
-    `jobs`: worker processes, one a core where it is `None`; 1: this process, which a case that kills it takes along.
-    `journal`: the file in which finished cases are kept; `fresh` begins it anew. `with_detail`: what a page shows.
+    `jobs`: worker processes (`None`: one per core; 1: this process, which a fatal case ends). `journal`: the file of
+    finished cases; `fresh` empties it. `with_detail`: keep the details for a page.
     """
 
     epochs: int = 1
@@ -53,12 +53,12 @@ class Turn(Struct, frozen=True):
 def run_dataset(
     dataset: Dataset, solver: Solver, options: RunOptions | None = None, on_done: OnDone | None = None
 ) -> tuple[Kept, ...]:
-    """Every case of `dataset` by `solver`, `options.epochs` times each; `on_done` hears of each as it is finished.
+    """Run every case `options.epochs` times; `on_done` gets each result as it is finished.
 
-    A solver that cannot be sent to another process answers in this one.
+    A solver that cannot be sent to another process runs in this one.
 
     Raises:
-        InputError: the journal cannot be written, or the solver's options cannot be compared with those in it.
+        InputError: the journal cannot be written, or the solver's options are no plain values.
     """
     options = options or RunOptions()
     epochs = range(1, options.epochs + 1)
@@ -69,30 +69,30 @@ def run_dataset(
         for epoch in epochs
     ]
     with _journal(dataset, solver, options) as journal:
-        found = [_kept(journal, turn, options) for turn in turns]
-        for one in found:
-            if one is not None and on_done is not None:
-                on_done(one)
-        tasks = [Task(place, turn, group_of(turn.case)) for place, turn in enumerate(turns) if found[place] is None]
-        # Those of base plans, which are small, last: no worker is left with a large one while the others are done.
+        records = [_earlier(journal, turn, options) for turn in turns]
+        for record in records:
+            if record is not None and on_done is not None:
+                on_done(record)
+        tasks = [Task(place, turn, group_of(turn.case)) for place, turn in enumerate(turns) if records[place] is None]
+        # Small cases of base plans last: no worker is left with a large one while the others are done.
         tasks.sort(key=lambda task: task.given.case.request is None)
         with closing(_finished(tasks, solver, options)) as finished:
             for task, kept in finished:
-                found[task.place] = kept
+                records[task.place] = kept
                 if journal is not None and kept.result.fault is None and kept.model_fault is None:
                     journal.keep(kept.key, kept)
                 if on_done is not None:
                     on_done(kept)
-    return tuple(one for one in found if one is not None)
+    return tuple(record for record in records if record is not None)
 
 
 def group_of(case: Case) -> str:
-    """Cases that one worker does best, one after another: they ask the same, or nearly, and a search is kept."""
+    """A key of cases that one worker should run in turn: they ask (nearly) the same, and the search is cached."""
     return f"base {case.base}" if case.request is None else f"family {case.family}"
 
 
 def solved(turn: Turn, solver: Solver, *, with_detail: bool = False) -> Kept:
-    """One case answered and marked, by itself; it never raises."""
+    """One case answered and marked; never raises."""
     from .score import score_case
 
     try:
@@ -114,7 +114,7 @@ def solved(turn: Turn, solver: Solver, *, with_detail: bool = False) -> Kept:
 
 
 def broken(turn: Turn, fault: str) -> Kept:
-    """The result of a case that was not brought to an end."""
+    """The result of an unfinished case."""
     result = lost_everywhere(turn.case, turn.epoch, fault)
     return Kept(key=turn.key, result=result)
 
@@ -125,8 +125,8 @@ def _journal(dataset: Dataset, solver: Solver, options: RunOptions) -> Any:
     return Journal(options.journal, _FORM, f"{dataset.digest} {solver_digest(solver)}", fresh=options.fresh)
 
 
-def _kept(journal: Journal[Kept] | None, turn: Turn, options: RunOptions) -> Kept | None:
-    """The result of an earlier run, where it holds all that is asked for."""
+def _earlier(journal: Journal[Kept] | None, turn: Turn, options: RunOptions) -> Kept | None:
+    """The result of an earlier run, if it has all that `options` need."""
     kept = None if journal is None else journal.rows.get(turn.key)
     if kept is None or (options.with_detail and kept.detail is None):
         return None

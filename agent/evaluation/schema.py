@@ -20,5 +20,5 @@ class DatasetFile(Frozen):
 
 def dataset_schema() -> dict[str, Any]:
     """The schema of a file of cases."""
-    found = DatasetFile.model_json_schema(by_alias=True)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "shardwright dataset", **found}
+    schema = DatasetFile.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "shardwright dataset", **schema}

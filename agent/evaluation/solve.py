@@ -1,6 +1,6 @@
-"""One case through the agent, whoever proposes: the built-in proposer, a script, a recording, an endpoint.
+"""One case through the agent, for any solver: the built-in proposer, a script, a recording, an endpoint.
 
-What a user would get is what is judged: the same question, the same loop, the same judge.
+It judges what a user would get: the same question, the same loop, the same judge.
 """
 
 from __future__ import annotations
@@ -36,114 +36,114 @@ from .posed import PosedCase, with_calibration
 from .solver import Finishing, OwnWay, Reading, Solver
 
 
-def solve(found: PosedCase, solver: Solver, epoch: int) -> Solution:
-    """What `solver` answers to a case, the `epoch`-th time.
+def solve(posed: PosedCase, solver: Solver, epoch: int) -> Solution:
+    """The answer of `solver` to a case in an epoch.
 
     Raises:
-        ShardwrightError: the solver cannot be asked, or is not content with how it was.
+        ShardwrightError: the solver cannot be asked, or rejects how the run went.
     """
-    if found.question is not None:
-        return solver.solve(found, epoch) if isinstance(solver, OwnWay) else solve_question(found, solver, epoch)
-    if found.case.expect == "reading":
-        return read_case(found, solver, epoch)
-    if found.refusal is not None:
-        solution = Solution("refused", Subject(False, refusal=found.refusal), refusal=found.refusal)
+    if posed.question is not None:
+        return solver.solve(posed, epoch) if isinstance(solver, OwnWay) else solve_question(posed, solver, epoch)
+    if posed.case.expect == "reading":
+        return read_case(posed, solver, epoch)
+    if posed.refusal is not None:
+        solution = Solution("refused", Subject(False, refusal=posed.refusal), refusal=posed.refusal)
     else:
-        solution = Solution("infeasible", Subject(False), result=found.infeasible)
-    return _finished(found, solver, epoch, None, solution)
+        solution = Solution("infeasible", Subject(False), result=posed.infeasible)
+    return _finished(posed, solver, epoch, None, solution)
 
 
 def solve_question(
-    found: PosedCase, solver: Solver, epoch: int, options: AgentOptions | None = None, *, takes_up: bool = True
+    posed: PosedCase, solver: Solver, epoch: int, options: AgentOptions | None = None, *, takes_up: bool = True
 ) -> Solution:
-    """One run of the agent for a case that has a question, by the `options` of `solver` where none are given.
+    """One run of the agent for a case with a question, with `options`, else those of `solver`.
 
-    What the case says is proposed first opens the run and is corrected there; without `takes_up` it is only judged, and
-    the solver answers the question as if nothing had been proposed.
+    The proposal that the case gives opens the run and is corrected there; without `takes_up` it is only judged, and the
+    solver answers as if there were none.
 
     Raises:
         ShardwrightError: as `solve`.
     """
-    question = found.question
+    question = posed.question
     assert question is not None
     if solver.calibration is not None:
         try:
-            question = with_calibration(found, solver.calibration)
+            question = with_calibration(posed, solver.calibration)
         except InputError as error:
             return Solution("failed", Subject(False, refusal=str(error)), refusal=str(error))
-    client, first = solver.client(found, epoch), _first(found)
+    client, first = solver.client(posed, epoch), _first_proposal(posed)
     chosen = options or solver.options
     if first is None or not takes_up:
-        solution = _own(question) if client is None else _run(question, found, client, chosen)
+        solution = _built_in(question) if client is None else _run(question, posed, client, chosen)
         if first is not None:
-            solution = replace(solution, attempts=(_judged_alone(question, found, first), *solution.attempts))
+            solution = replace(solution, attempts=(_judged_alone(question, posed, first), *solution.attempts))
     else:
-        solution = _run(question, found, _Opened(first, client or _BuiltIn(question)), chosen)
-    return _finished(found, solver, epoch, client, solution)
+        solution = _run(question, posed, _Opened(first, client or _BuiltIn(question)), chosen)
+    return _finished(posed, solver, epoch, client, solution)
 
 
-def read_case(found: PosedCase, solver: Solver, epoch: int) -> Solution:
-    """What the request of a case is read as: by the rules and the model of a solver that `reads`, else by the rules.
+def read_case(posed: PosedCase, solver: Solver, epoch: int) -> Solution:
+    """The reading of a case's request: by the rules and the model of a solver that `reads`, else by the rules alone.
 
     Raises:
         ShardwrightError: as `solve`.
     """
-    client = solver.client(found, epoch) if isinstance(solver, Reading) and solver.reads else None
-    is_brief = "brief" in found.case.tags
-    source = Source(kind="brief" if is_brief else "words", texts=(("the request", found.case.request or ""),))
+    client = solver.client(posed, epoch) if isinstance(solver, Reading) and solver.reads else None
+    is_brief = "brief" in posed.case.tags
+    source = Source(kind="brief" if is_brief else "words", texts=(("the request", posed.case.request or ""),))
     options, spent = solver.options, Spent()
     if client is None:
-        said = source.rules()
+        reading = source.rules()
     else:
         reader = ModelReader.by(client, options, Deadline.after(options.limits.seconds))
         try:
-            said = reader.read(source)
+            reading = reader.read(source)
         except RequestError as error:
-            said = error
+            reading = error
         spent = reader.budget.spent
-    if isinstance(said, RequestError):
-        solution = Solution("reading", Subject(False), refusal=str(said), spent=spent)
+    if isinstance(reading, RequestError):
+        solution = Solution("reading", Subject(False), refusal=str(reading), spent=spent)
     else:
-        solution = Solution("reading", Subject(False), said=said, spent=spent)
-    return _finished(found, solver, epoch, client, solution)
+        solution = Solution("reading", Subject(False), said=reading, spent=spent)
+    return _finished(posed, solver, epoch, client, solution)
 
 
-def _finished(found: PosedCase, solver: Solver, epoch: int, client: ModelClient | None, solution: Solution) -> Solution:
+def _finished(posed: PosedCase, solver: Solver, epoch: int, client: ModelClient | None, solution: Solution) -> Solution:
     if isinstance(solver, Finishing):
-        solver.finish(found, epoch, client, solution)
+        solver.finish(posed, epoch, client, solution)
     return solution
 
 
-def _judged_alone(question: Question, found: PosedCase, first: str) -> Attempt:
-    """What a case says is proposed first, as it was written, not repaired."""
-    if found.broken is not None:
-        subject = as_written(found.broken)
+def _judged_alone(question: Question, posed: PosedCase, first: str) -> Attempt:
+    """The proposal that a case gives, judged as written, without repair."""
+    if posed.broken is not None:
+        subject = as_written(posed.broken)
         return Attempt(subject, subject)
     desk = Desk(question)
     return _attempt(judge_text(desk, first, repairs=False), desk.documents)
 
 
-def _first(found: PosedCase) -> str | None:
-    """What a case says is proposed first."""
-    return found.proposal if found.broken is None else json.dumps(found.broken, ensure_ascii=False)
+def _first_proposal(posed: PosedCase) -> str | None:
+    """The proposal that a case gives, as text."""
+    return posed.proposal if posed.broken is None else json.dumps(posed.broken, ensure_ascii=False)
 
 
-def _own(question: Question) -> Solution:
+def _built_in(question: Question) -> Solution:
     """The built-in proposer's answer: its one proposal, judged as any other."""
     document = question.reference_plan.model_dump(mode="json")
     subject = as_written(document)
     attempt = Attempt(subject, subject)
     if not subject.is_valid:
-        # What auto-fix makes of it is part of the answer.
+        # Auto-fix is part of the answer.
         attempt = _attempt(judge_document(Desk(question), document), {}, document)
     return Solution("plan", attempt.repaired, (attempt,), question.reference, plan_from="builtin")
 
 
-def _run(question: Question, found: PosedCase, client: ModelClient, options: AgentOptions) -> Solution:
+def _run(question: Question, posed: PosedCase, client: ModelClient, options: AgentOptions) -> Solution:
     """A run of the agent."""
-    finished = Agent(client, options=options).run_question(question, found.case.request or "")
+    finished = Agent(client, options=options).run_question(question, posed.case.request or "")
     ending, result = finished.ending, finished.result
-    attempts = _attempts(ending, found)
+    attempts = _attempts(ending, posed)
     return Solution(
         kind="plan" if result.plan is not None else "failed",
         final=_of_result(result),
@@ -155,24 +155,24 @@ def _run(question: Question, found: PosedCase, client: ModelClient, options: Age
     )
 
 
-def _attempts(ending: Ending, found: PosedCase) -> tuple[Attempt, ...]:
-    attempts = [_attempt(one, ending.documents) for one in ending.judgements]
-    if found.broken is not None and attempts:
-        # Under the question its header is put right before it is judged; as it was proposed it is as it was written.
-        attempts[0] = replace(attempts[0], proposed=as_written(found.broken))
+def _attempts(ending: Ending, posed: PosedCase) -> tuple[Attempt, ...]:
+    attempts = [_attempt(judgement, ending.documents) for judgement in ending.judgements]
+    if posed.broken is not None and attempts:
+        # The run corrects its header to the question before judging; the proposal itself is as it was written.
+        attempts[0] = replace(attempts[0], proposed=as_written(posed.broken))
     return tuple(attempts)
 
 
 def _attempt(
-    judgement: Judgement, documents: Mapping[str, dict[str, Any]], own: Mapping[str, Any] | None = None
+    judgement: Judgement, documents: Mapping[str, dict[str, Any]], written: Mapping[str, Any] | None = None
 ) -> Attempt:
-    document = own if own is not None else documents.get(judgement.handle or "")
+    document = written if written is not None else documents.get(judgement.handle or "")
     proposed = Subject(judgement.verdict != "unread", document, judgement.rules, judgement.refusal)
     standing = judgement.standing
     if standing is None:
         return Attempt(proposed, proposed, judgement)
-    # A plan for another model or load was not right at once, though all that was asked has been put right in it.
-    wrong = [one for one in judgement.contradictions if not one.startswith("model.name:")]
+    # A plan for another model or load was not right at once, though it was adapted to the question.
+    wrong = [contradiction for contradiction in judgement.contradictions if not contradiction.startswith("model.name:")]
     first = replace(proposed, refusal=f"it answers another question: {wrong[0]}" if wrong else None)
     if judgement.verdict == "valid":
         return Attempt(first, replace(proposed, refusal=None), judgement)
@@ -184,7 +184,7 @@ def _of_plan(plan: Plan) -> Subject:
 
 
 def _of_result(result: PlanResult) -> Subject:
-    """What a user would get, judged anew: what was said of it on the way does not count."""
+    """The user's result, judged anew, whatever was said on the way."""
     if result.plan is None:
         return Subject(False, refusal="no plan came of it")
     document = result.plan.model_dump(mode="json")
@@ -192,7 +192,7 @@ def _of_result(result: PlanResult) -> Subject:
 
 
 class _Opened(Struct, frozen=True):
-    """A client before which something was proposed already."""
+    """A client that starts with a given proposal, then asks `then`."""
 
     first: str
     then: ModelClient
@@ -204,7 +204,7 @@ class _Opened(Struct, frozen=True):
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        if any(one.role == "assistant" for one in request.messages):
+        if any(message.role == "assistant" for message in request.messages):
             return self.then.complete(request, deadline, on_text)
         return Reply(text=self.first, finish="stop", usage=_NOTHING)
 
@@ -212,12 +212,12 @@ class _Opened(Struct, frozen=True):
 _NOTHING = Usage(input_tokens=0, output_tokens=0)
 
 
-# How feedback names the valid document that a repair led to.
+# How feedback names the valid document of a repair.
 _REPAIRED = re.compile(r'"repaired_as": "(\w+)"')
 
 
 class _BuiltIn(Struct, frozen=True):
-    """The built-in proposer as a client: it takes the repair of what was proposed, else proposes its own plan."""
+    """The built-in proposer as a client: it takes the repair of a proposal, else proposes its own plan."""
 
     question: Question
     name: str = "builtin"

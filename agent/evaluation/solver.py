@@ -1,4 +1,4 @@
-"""Who proposes in an evaluation. A solver gives a client for a case; the loop, the tools and the judge are shared."""
+"""Solvers: who proposes in an evaluation. A solver gives a client for a case; the loop, tools and judge are shared."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from ..model.client import ModelClient
 from .marks import Solution
 from .posed import PosedCase
 
-# A solver that is no live model is never cut off by a clock: its answers are to be the same on any machine. What it
-# proposes is judged for itself, and not held against the built-in plan.
+# No clock cuts off a solver that is no live model: its answers must be the same on any machine. Its proposals are
+# judged by themselves, not against the built-in plan.
 UNHURRIED = AgentOptions(limits=Limits(seconds=86_400), knowledge_tokens=0, reference=False)
-# The same with the built-in plan as the reference, for who is to read that, or to beat it.
+# The same with the built-in plan as the reference, for solvers that read it or try to beat it.
 HELD = replace(UNHURRIED, reference=True)
 
 
@@ -43,7 +43,7 @@ class Solver(Protocol):
 
 
 class Persona(Struct, frozen=True):
-    """What solvers have in common that play someone without a model; each has its `name` and its `client`."""
+    """Fields that scripted solvers share; each adds its `name` and its `client`."""
 
     options: AgentOptions = field(default=UNHURRIED)
     calibration: CustomCalibration | None = None
@@ -53,16 +53,16 @@ class Persona(Struct, frozen=True):
 
 @runtime_checkable
 class OwnWay(Protocol):
-    """A solver that goes a way of its own about a case that has a question."""
+    """A solver with its own way of answering a case that has a question."""
 
     def solve(self, found: PosedCase, epoch: int) -> Solution:
-        """What it answers."""
+        """Its answer."""
         ...
 
 
 @runtime_checkable
 class Reading(Protocol):
-    """A solver whose client can be asked to read a request."""
+    """A solver whose client can read a request."""
 
     @property
     def reads(self) -> bool:
@@ -72,22 +72,22 @@ class Reading(Protocol):
 
 @runtime_checkable
 class Fixed(Protocol):
-    """A solver that can only be asked in the one way that it was made for."""
+    """A solver that works only with the options it was made for."""
 
     @property
     def why_fixed(self) -> str:
-        """Why, and what to take instead, in one line."""
+        """Why, and what to use instead, in one line."""
         ...
 
 
 @runtime_checkable
 class Finishing(Protocol):
-    """A solver that has something to put away, or to make sure of, when a run is over."""
+    """A solver with something to store or check when a run is over."""
 
     def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:
-        """The case is answered; `client` is the one that was asked, if any was.
+        """Called once the case is answered; `client` is the one that was asked, or `None`.
 
         Raises:
-            ShardwrightError: what the solver needs to be true of a run is not.
+            ShardwrightError: the run does not meet the solver's conditions.
         """
         ...

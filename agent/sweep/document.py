@@ -162,11 +162,11 @@ def read_sweep(text: str, name: str) -> Sweep:
     if not isinstance(value, dict):
         raise InputError(f"{name}: a sweep is an object with models, hardware and workloads")
     try:
-        sweep_file = SweepFile.model_validate(value)
+        swept = SweepFile.model_validate(value)
     except ValidationError as error:
         first = error.errors()[0]
         raise InputError(f"{name}: {_place(first['loc'])}: {first['msg'].removeprefix('Value error, ')}") from None
-    return Sweep(tuple(_cases(sweep_file, name)))
+    return Sweep(tuple(_cases(swept, name)))
 
 
 def _place(location: tuple[int | str, ...]) -> str:
@@ -175,30 +175,28 @@ def _place(location: tuple[int | str, ...]) -> str:
     return "/".join(shown) or "/"
 
 
-def _cases(sweep_file: SweepFile, name: str) -> Iterator[Case]:
-    count = len(sweep_file.models) * len(sweep_file.hardware) * len(sweep_file.workloads) * len(sweep_file.precision)
+def _cases(swept: SweepFile, name: str) -> Iterator[Case]:
+    count = len(swept.models) * len(swept.hardware) * len(swept.workloads) * len(swept.precision)
     if count > MAX_CASES:
         raise InputError(f"{name}: {count:,} cases; at most {MAX_CASES:,} are swept")
-    if sweep_file.engine not in (None, NO_ENGINE) and known_engine(sweep_file.engine) is None:
-        raise InputError(
-            f"{name}: engine: unknown engine {sweep_file.engine!r}; known are {', '.join(KNOWN)}, {NO_ENGINE}"
-        )
-    models = [_model(reference, f"{name}: models/{place}") for place, reference in enumerate(sweep_file.models)]
-    for place, cluster in enumerate(sweep_file.hardware):
+    if swept.engine not in (None, NO_ENGINE) and known_engine(swept.engine) is None:
+        raise InputError(f"{name}: engine: unknown engine {swept.engine!r}; known are {', '.join(KNOWN)}, {NO_ENGINE}")
+    models = [_model(reference, f"{name}: models/{place}") for place, reference in enumerate(swept.models)]
+    for place, cluster in enumerate(swept.hardware):
         _check_cluster(cluster, f"{name}: hardware/{place}")
     for block, labels in (
         ("models", [label for label, _ in models]),
-        ("hardware", [cluster.label for cluster in sweep_file.hardware]),
-        ("workloads", [workload.name for workload in sweep_file.workloads]),
+        ("hardware", [cluster.label for cluster in swept.hardware]),
+        ("workloads", [workload.name for workload in swept.workloads]),
     ):
         twice = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
         if twice is not None:
             raise InputError(f"{name}: {block}: {twice!r} stands twice; keep one, or give it another name")
     for label, entry in models:
-        for cluster in sweep_file.hardware:
-            for workload in sweep_file.workloads:
-                for precision in sweep_file.precision:
-                    said = _request(sweep_file, entry, (cluster, workload, precision))
+        for cluster in swept.hardware:
+            for workload in swept.workloads:
+                for precision in swept.precision:
+                    said = _request(swept, entry, (cluster, workload, precision))
                     yield Case(model=label, hardware=cluster.label, workload=workload.name, said=said)
 
 
@@ -222,7 +220,7 @@ def _check_cluster(cluster: _Cluster, where: str) -> None:
             raise InputError(f"{where}: {error}") from None
 
 
-def _request(sweep_file: SweepFile, entry: ModelEntry, parts: tuple[_Cluster, _Workload, _Precision]) -> Said:
+def _request(swept: SweepFile, entry: ModelEntry, parts: tuple[_Cluster, _Workload, _Precision]) -> Said:
     """The request of one case; a plan's assumptions fill what the file leaves out."""
     cluster, workload, precision = parts
     own_card = cluster.accelerator if isinstance(cluster.accelerator, Accelerator) else None
@@ -239,9 +237,9 @@ def _request(sweep_file: SweepFile, entry: ModelEntry, parts: tuple[_Cluster, _W
         intra_node_bw_gb_s=cluster.intra_node_bw_gb_s,
         inter_node_bw_gb_s=cluster.inter_node_bw_gb_s,
         **{name: getattr(precision, name) for name in precision.model_fields_set},
-        relaxations=sweep_file.relaxations,
-        disaggregated=sweep_file.disaggregated,
-        engine=sweep_file.engine,
-        memory_utilization=sweep_file.memory_utilization,
+        relaxations=swept.relaxations,
+        disaggregated=swept.disaggregated,
+        engine=swept.engine,
+        memory_utilization=swept.memory_utilization,
         **stated,
     )

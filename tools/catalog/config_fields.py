@@ -111,17 +111,15 @@ class ConfigFields:
     def stated(self, field: str) -> Any:
         """The value as the config states it under any spelling, or `None` where it is absent or null."""
         first: Any = None
-        first_spelling = field
+        source = field
         for spelling, written in self._written(field):
             value = _collapse(written)
             if value is None:
                 continue
             if first is None:
-                first, first_spelling = value, spelling
+                first, source = value, spelling
             elif field not in _FIRST_COUNTS and (type(first) is not type(value) or first != value):
-                raise self.refuse(
-                    f"{first_spelling!r} is {_show(first)} but {spelling!r} is {_show(value)}; state it once"
-                )
+                raise self.refuse(f"{source!r} is {_show(first)} but {spelling!r} is {_show(value)}; state it once")
         return first
 
     def value(self, field: str) -> Any:

@@ -83,17 +83,15 @@ def all_models() -> tuple[ModelEntry, ...]:
 def _known_names() -> tuple[_Known, ...]:
     names: list[_Known] = []
     for entry in all_models():
-        entry_name = _Known(
-            entry, parse_name(entry.short_name), entry.short_name, is_alias=False, repository=entry.name
-        )
-        names.append(entry_name)
+        main = _Known(entry, parse_name(entry.short_name), entry.short_name, is_alias=False, repository=entry.name)
+        names.append(main)
         aliases = {alias: parse_name(alias) for alias in entry.aliases}
         repositories = {alias: name for alias, name in aliases.items() if "/" in alias}
         for alias, name in aliases.items():
             # "R1-Distill-Qwen-32B" is short for what its publisher calls "DeepSeek-R1-Distill-Qwen-32B".
             longer = (
                 ()
-                if name.core <= entry_name.name.core
+                if name.core <= main.name.core
                 else (repository for repository in repositories if name.core <= repositories[repository].core)
             )
             repository = alias if "/" in alias else next(iter(longer), entry.name)
@@ -265,7 +263,7 @@ def read_as(written: str, entry: ModelEntry) -> str:
 def same_architecture(written: str, entry: ModelEntry) -> str | None:
     """The note that `written` names another model with a known entry's architecture; `None` if it names the entry."""
     core = parse_name(written).core
-    known = next((entry_name for entry_name in _names_of(entry) if entry_name.name.core == core), None)
+    known = next((known for known in _names_of(entry) if known.name.core == core), None)
     if known is None or not known.is_alias or core <= parse_name(known.entry.short_name).core:
         return None
     return f"{written!r} has the architecture of {known.entry.short_name}"

@@ -16,7 +16,7 @@ from .models import all_models
 
 def _of_attention(get: Callable[[AttentionSpec], int]) -> Callable[[Architecture], int]:
     return lambda model: max(
-        (get(layer.attention) for layer in model.layer_kinds if layer.attention is not None), default=0
+        (get(kind.attention) for kind in model.layer_kinds if kind.attention is not None), default=0
     )
 
 
@@ -28,12 +28,10 @@ _FIGURES: Mapping[str, Callable[[Architecture], int]] = {
     "query heads": _of_attention(lambda spec: spec.query_heads),
     "KV heads": _of_attention(lambda spec: spec.kv_heads),
     "head dimension": _of_attention(lambda spec: spec.qk_head_dim),
-    "FFN width": lambda model: max(
-        (layer.ffn.width for layer in model.layer_kinds if layer.ffn is not None), default=0
-    ),
+    "FFN width": lambda model: max((kind.ffn.width for kind in model.layer_kinds if kind.ffn is not None), default=0),
     "experts": lambda model: model.num_experts,
-    "experts of a token": lambda model: max((layer.moe.top_k for layer in model.layer_kinds if layer.moe), default=0),
-    "expert width": lambda model: max((layer.moe.width for layer in model.layer_kinds if layer.moe), default=0),
+    "experts of a token": lambda model: max((kind.moe.top_k for kind in model.layer_kinds if kind.moe), default=0),
+    "expert width": lambda model: max((kind.moe.width for kind in model.layer_kinds if kind.moe), default=0),
 }
 
 
@@ -43,20 +41,18 @@ def _entries() -> Mapping[str, ModelEntry]:
     return {name.lower(): entry for name, entry in by_name}
 
 
-def unlike_name(model: Mapping[str, object], architecture: Architecture | None) -> tuple[str, ...]:
-    """How a document's `model`, of this `architecture`, differs from the catalogue's checkpoint of that very name."""
+def unlike_name(model: Mapping[str, object], actual: Architecture | None) -> tuple[str, ...]:
+    """How a document's `model`, of architecture `actual`, differs from the catalogue's checkpoint of that very name."""
     name = model.get("name")
     entry = _entries().get(name.lower()) if isinstance(name, str) else None
-    if architecture is None or entry is None or entry.config == model.get("config"):
+    if actual is None or entry is None or entry.config == model.get("config"):
         return ()
     known = entry.architecture()
-    differences = [
-        f"{title} {get(architecture):,} instead of {get(known):,}"
+    differ = [
+        f"{title} {get(actual):,} instead of {get(known):,}"
         for title, get in _FIGURES.items()
-        if get(architecture) != get(known)
+        if get(actual) != get(known)
     ]
-    if not differences:
+    if not differ:
         return ()
-    return (
-        f"{name} has other dimensions in the catalogue than in this config, which counts: {', '.join(differences)}",
-    )
+    return (f"{name} has other dimensions in the catalogue than in this config, which counts: {', '.join(differ)}",)

@@ -110,12 +110,10 @@ def _dimension(size: int, exchanges: Sequence[Exchange], datasheet_bytes_s: floa
     # Summed over ranks, so that each rank spends the predicted time on links.
     seconds = sum(len(exchange.ranks) * exchange.seconds for exchange in exchanges)
     sent_bytes = sum(len(exchange.ranks) * exchange.sent_bytes for exchange in exchanges)
-    remaining_s = seconds - sent_bytes / link_bytes_s
-    if remaining_s < 0.0:
+    rest_s = seconds - sent_bytes / link_bytes_s
+    if rest_s < 0.0:
         return Dimension(size, sent_bytes / seconds, 0.0)
-    return Dimension(
-        size, link_bytes_s, remaining_s / sum(len(exchange.ranks) * exchange.steps for exchange in exchanges)
-    )
+    return Dimension(size, link_bytes_s, rest_s / sum(len(exchange.ranks) * exchange.steps for exchange in exchanges))
 
 
 def input_files(traces: Traces, levels: Sequence[Dimension]) -> dict[str, bytes]:

@@ -153,12 +153,10 @@ def _named(plan: Plan, target: Target) -> dict[str, Any]:
 
 def _judged(read: ReadDocument) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """Messages of missed limits, which prevent no export, and of all other errors, which do."""
-    errors = [violation for violation in validate_read(read).violations if violation.severity == "error"]
-    missed = tuple(violation.message for violation in errors if violation.rule == _MISSED_LIMIT)
+    errors = [error for error in validate_read(read).violations if error.severity == "error"]
+    missed = tuple(error.message for error in errors if error.rule == _MISSED_LIMIT)
     return missed, tuple(
-        dict.fromkeys(
-            f"{violation.rule}: {violation.message}" for violation in errors if violation.rule != _MISSED_LIMIT
-        )
+        dict.fromkeys(f"{error.rule}: {error.message}" for error in errors if error.rule != _MISSED_LIMIT)
     )
 
 

@@ -42,15 +42,15 @@ def checked(flags: KeptFlags, target: Target) -> None:
 
 def parted(flags: KeptFlags, target: Target) -> tuple[KeptFlags, tuple[str, ...]]:
     """Kept flags without those that the target's version lacks, and the names of the latter."""
-    vocabulary, remaining, gone = target.engine.vocabulary, dict[Role, tuple[str, ...]](), dict[str, None]()
+    vocabulary, supported, gone = target.engine.vocabulary, dict[Role, tuple[str, ...]](), dict[str, None]()
     for role in _ROLES:
         ours = flags_in(flags.of(role), vocabulary, names_model=True)
         lacked = [
             flag for flag in ours if flag.shown in read_flags((MODEL, *flag.words), vocabulary).lacking(vocabulary)
         ]
         gone |= dict.fromkeys(flag.shown for flag in lacked)
-        remaining[role] = tuple(word for flag in ours if flag not in lacked for word in flag.words)
-    return KeptFlags.model_validate({role: words for role, words in remaining.items() if words}), tuple(gone)
+        supported[role] = tuple(word for flag in ours if flag not in lacked for word in flag.words)
+    return KeptFlags.model_validate({role: words for role, words in supported.items() if words}), tuple(gone)
 
 
 def settings_with(settings: ServingSettings, flags: KeptFlags, positions: int, target: Target) -> ServingSettings:
@@ -91,15 +91,15 @@ def with_kept(commands: Commands, server: Server, flags: KeptFlags, target: Targ
 def _merged(arguments: Sequence[str], words: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
     after = _flags_after_model(arguments)
     replaced = {key_of(flag, vocabulary) for flag in flags_in(words, vocabulary, names_model=True)}
-    remaining = [
+    others = [
         flag for flag in flags_in(after, vocabulary, names_model=True) if key_of(flag, vocabulary) not in replaced
     ]
     meeting = vocabulary.meeting.split()
-    first = next((place for place, flag in enumerate(remaining) if flag.name in meeting), len(remaining))
+    first = next((place for place, flag in enumerate(others) if flag.name in meeting), len(others))
     yield from arguments[: len(arguments) - len(after)]
-    yield from (word for flag in remaining[:first] for word in flag.words)
+    yield from (word for flag in others[:first] for word in flag.words)
     yield from words
-    yield from (word for flag in remaining[first:] for word in flag.words)
+    yield from (word for flag in others[first:] for word in flag.words)
 
 
 def kept_remarks(flags: KeptFlags, gone: Sequence[str], servers: Iterable[Server], target: Target) -> Iterator[str]:

@@ -71,10 +71,8 @@ def _limits(layout: LoadedLayout, target: Target, settings: ServingSettings) -> 
         )
     stated = setting.serving.max_batch
     origin = f"{target.engine.title}'s own" if stated is None else "the plan's"
-    capacity = held_requests(layout)
-    cache = (
-        "" if capacity is None else f"; the KV cache of all servers holds {capacity:,} requests of the load's length"
-    )
+    held = held_requests(layout)
+    cache = "" if held is None else f"; the KV cache of all servers holds {held:,} requests of the load's length"
     where = " in each attention group" if layout.phase("decode").attention_groups > 1 else ""
     yield (
         f"a server runs at most {settings.max_sequences:,} requests at once{where} "

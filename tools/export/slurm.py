@@ -43,11 +43,7 @@ def batch_script(written: Written) -> str:
     # The nodes of a job are ordered by name, so the plan's are too.
     nodes = sorted({node for server in written.servers for node in server.nodes}, key=lambda node: int(node[1:]))
     is_joined = written.engine.name == "trtllm"
-    launches = (
-        [_joined(server_launches[0]) for server_launches in written.launches]
-        if is_joined
-        else [*chain(*written.launches)]
-    )
+    launches = [_joined(group[0]) for group in written.launches] if is_joined else [*chain(*written.launches)]
     head = map(comment, (written.head[0], "Start it with: sbatch SCRIPT", *written.head[1:], *_remarks(written, nodes)))
     lines = [
         *("#!/usr/bin/env bash", f"#SBATCH --nodes={len(nodes)}", f"#SBATCH --gpus-per-node={written.gpus_per_node}"),

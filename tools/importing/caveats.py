@@ -259,8 +259,8 @@ def told_of_method(launch: Launch, checkpoint: Checkpoint) -> Iterator[Caveat]:
             stated = named_format(checkpoint.written)
             if stated is not None and stated != checkpoint.native:
                 yield from _by_name(shown, method, checkpoint.written, stated)
-            elif (checkpoint_method := checkpoint.method) is not None:
-                yield from _by_own_method(shown, method, checkpoint.name, checkpoint_method)
+            elif (stored := checkpoint.method) is not None:
+                yield from _by_own_method(shown, method, checkpoint.name, stored)
             else:
                 online = _ONLINE.union(ENGINES[launch.engine].makes.values())
                 yield from _of_unquantised(shown, method, checkpoint, is_made=method in online)
@@ -273,16 +273,16 @@ def _by_name(shown: str, method: str, name: str, stated: DType) -> Iterator[Cave
         yield "refused", f"{shown}: {name} has {stated} weights by its name; {_MEND}"
 
 
-def _by_own_method(shown: str, method: str, name: str, checkpoint_method: str) -> Iterator[Caveat]:
+def _by_own_method(shown: str, method: str, name: str, stored: str) -> Iterator[Caveat]:
     """Caveats for a checkpoint whose config states how its weights are quantised."""
-    if method in _READ_BY.get(checkpoint_method, {checkpoint_method}):
+    if method in _READ_BY.get(stored, {stored}):
         return
-    if checkpoint_method in _READ_BY and method in _METHODS - _CONTAINERS:
-        yield "refused", f"{shown}: {name} has {checkpoint_method} weights; {_MEND}"
+    if stored in _READ_BY and method in _METHODS - _CONTAINERS:
+        yield "refused", f"{shown}: {name} has {stored} weights; {_MEND}"
     else:
         yield (
             "unknown",
-            f"{shown} (whether it reads {name}, whose own method is {checkpoint_method}, is not known here)",
+            f"{shown} (whether it reads {name}, whose own method is {stored}, is not known here)",
         )
 
 

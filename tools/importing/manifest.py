@@ -188,10 +188,10 @@ def _container(value: Mapping[str, Any], around: Process, manifest: Manifest) ->
     if script is not None and any(word in SHELLS for word in words):
         _script(script, replace(process, version=image_version(words)), manifest)
     elif started is not None:
-        engine, arguments, version = started
+        engine, flags, version = started
         # Kubernetes writes $(NAME) where a shell has ${NAME}.
-        plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**manifest.variables, **environment}) for word in arguments)
-        launched = is_launched(words[: len(words) - len(arguments)])
+        plain = tuple(filled(_OF_POD.sub(r"${\1}", word), {**manifest.variables, **environment}) for word in flags)
+        launched = is_launched(words[: len(words) - len(flags)])
         manifest.script.processes.append(
             replace(process, engine=engine, words=plain, version=version, is_spread=launched)
         )
@@ -244,7 +244,7 @@ def _plain(value: object) -> dict[str, str]:
 
 
 def _of_ray(value: Mapping[str, Any], around: Process, manifest: Manifest) -> None:
-    """An `LLMConfig` of Ray Serve: vLLM, with the arguments of its engine in place of flags."""
+    """An `LLMConfig` of Ray Serve: vLLM, with the flags of its engine in place of flags."""
     loading = as_mapping(value.get("model_loading_config"))
     model = as_str(loading.get("model_source")) or as_str(loading.get("model_id")) or ""
     words = [*([model] if model else []), *_as_flags(as_mapping(value.get("engine_kwargs")))]

@@ -38,10 +38,7 @@ def _share(command: Command) -> _Share | None:
     flags, process = command.flags, command.process
     if process.nodes or process.is_spread or process.copies > 1 or flags.text("executor") == "ray":
         return None
-    if any(
-        is_open(flags.values.get(concept, ""))
-        for concept in ("nodes", "node_rank", "dp", "local", "rank", "first_rank")
-    ):
+    if any(is_open(flags.values.get(name, "")) for name in ("nodes", "node_rank", "dp", "local", "rank", "first_rank")):
         return None
     nodes = flags.degree("nodes")
     if nodes > 1:

@@ -166,10 +166,8 @@ def _arrays_put(text: str, arrays: dict[str, str]) -> str:
     if "${" not in text:
         return text
     text = _ALL_OF.sub(lambda match: arrays.get(match[1], match[0]), text[:_MOST_CHARS])
-    for pattern, words_of in ((_COUNT_OF, _count), (_INDICES_OF, _indices), (_WORD_OF, _word_at)):
-        text = pattern.sub(
-            lambda match, words_of=words_of: words_of(match, arrays.get(match[1], "").split()) or match[0], text
-        )
+    for pattern, read in ((_COUNT_OF, _count), (_INDICES_OF, _indices), (_WORD_OF, _word_at)):
+        text = pattern.sub(lambda match, read=read: read(match, arrays.get(match[1], "").split()) or match[0], text)
     return text
 
 

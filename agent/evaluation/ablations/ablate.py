@@ -1,7 +1,7 @@
-"""Runs an ablation and sets its variants side by side, each against the first, case by case.
+"""Runs an ablation and reports its variants side by side, each compared with the first, case by case.
 
-Where no proposal of a model stands, a user gets the built-in proposer's plan, which is a good one: by the rungs alone a
-variant can look better that failed more often. So the share of plans that are the model's own stands beside them.
+If no proposal of a model stands, a user gets the built-in proposer's plan, which is a good one: by the rungs alone, a
+variant that failed more often can look better. So the share of plans that are the model's own is reported too.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .variant import Ablation, Variant, with_options
 
 
 def _core_only(solver: Solver, first: tuple[CaseResult, ...]) -> Solver:
-    """A budget in which the core of the knowledge base fits, which is always given, and nothing else."""
+    """A budget that holds the core of the knowledge base, which is always given, and nothing else."""
     core_tokens = select(Situation(), KNOWLEDGE_TOKENS).core_tokens
     return with_options("core only", knowledge_tokens=core_tokens).vary(solver, first)
 
@@ -60,8 +60,8 @@ _EVERY = (
     ),
     SAMPLES,
 )
-ABLATIONS = {one.name: one for one in _EVERY}
-# Runs a solver over a dataset: in how many processes is the caller's affair.
+ABLATIONS = {ablation.name: ablation for ablation in _EVERY}
+# Runs a solver over a dataset; the caller decides in how many processes.
 Run = Callable[[Dataset, Solver], tuple[CaseResult, ...]]
 
 
@@ -104,7 +104,7 @@ def ablation_named(name: str) -> Ablation:
     """The ablation of that name.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no such ablation.
     """
     if name not in ABLATIONS:
         raise UnknownNameError("ablation", name[:100], tuple(ABLATIONS))
@@ -115,7 +115,7 @@ def ablate(dataset: Dataset, solver: Solver, name: str, run: Run) -> AblationRep
     """Run every variant of the ablation `name` and report them side by side.
 
     Raises:
-        UnknownNameError: there is no such ablation.
+        UnknownNameError: no such ablation.
         InputError: the solver cannot be varied.
     """
     ablation = ablation_named(name)
@@ -140,21 +140,21 @@ def ablate(dataset: Dataset, solver: Solver, name: str, run: Run) -> AblationRep
 
 
 def _reported(name: str, results: Sequence[CaseResult], changes: tuple[RungChange, ...]) -> VariantReport:
-    asked = [one for one in results if one.status]
-    accepted = sum(one.status in ("accepted", "accepted_after_repair") for one in asked)
-    own = sum(is_own_plan(one.plan_from) for one in asked)
-    tokens = [one.spent.input_tokens + one.spent.output_tokens for one in asked]
+    asked = [result for result in results if result.status]
+    accepted = sum(result.status in ("accepted", "accepted_after_repair") for result in asked)
+    own_plans = sum(is_own_plan(result.plan_from) for result in asked)
+    tokens = [result.spent.input_tokens + result.spent.output_tokens for result in asked]
     return VariantReport(
         name=name,
         rungs=rungs_of(results),
         asked=len(asked),
         accepted=accepted / len(asked) if asked else 0.0,
-        own=own / len(asked) if asked else 0.0,
-        corrections=fmean(one.spent.corrections for one in asked) if asked else 0.0,
-        proposals=fmean(one.proposals for one in asked) if asked else 0.0,
+        own=own_plans / len(asked) if asked else 0.0,
+        corrections=fmean(result.spent.corrections for result in asked) if asked else 0.0,
+        proposals=fmean(result.proposals for result in asked) if asked else 0.0,
         tokens=fmean(tokens) if asked else 0.0,
-        tokens_estimated=any(one.spent.tokens_estimated for one in asked),
+        tokens_estimated=any(result.spent.tokens_estimated for result in asked),
         gains=gain_scores(results),
-        faults=sum(one.fault is not None for one in results),
+        faults=sum(result.fault is not None for result in results),
         changes=changes,
     )

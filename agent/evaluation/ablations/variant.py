@@ -1,4 +1,4 @@
-"""One way of running a solver, and an ablation as a list of them. The first is what the others are compared with."""
+"""A way of running a solver, and an ablation as a list of them; the first is what the others are compared with."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..posed import PosedCase
 from ..results import CaseResult
 from ..solver import Finishing, Solver
 
-# A solver and the results of the first variant (none while that is run) → the solver of this variant.
+# A solver and the results of the first variant (none while that runs) → the solver of this variant.
 Vary = Callable[[Solver, tuple[CaseResult, ...]], Solver]
 
 
@@ -29,7 +29,7 @@ class Variant(Struct, frozen=True):
 
 
 class Ablation(Struct, frozen=True):
-    """What is varied, and why one would want to know."""
+    """What is varied, and the question that it answers."""
 
     name: str
     question: str
@@ -37,51 +37,51 @@ class Ablation(Struct, frozen=True):
 
 
 class OfAnother(Struct, frozen=True):
-    """What a solver that runs another one has of that: whom it asks, and how."""
+    """A solver that runs another one: with its client, its options and its calibration."""
 
     inner: Solver
 
     @property
     def is_deterministic(self) -> bool:
-        """As the solver is."""
+        """As the inner solver."""
         return self.inner.is_deterministic
 
     @property
     def calibration(self) -> CustomCalibration | None:
-        """That of the solver."""
+        """The inner solver's calibration."""
         return self.inner.calibration
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Whom the solver asks."""
+        """The inner solver's client."""
         return self.inner.client(found, epoch)
 
 
 class Varied(OfAnother, frozen=True):
-    """A solver that is run with other options than its own."""
+    """A solver run with other options than its own."""
 
     options: AgentOptions
     label: str
 
     @property
     def name(self) -> str:
-        """The solver's, and what is different."""
+        """The solver's name, and the difference."""
         return f"{self.inner.name} ({self.label})"
 
     @property
     def digest(self) -> str:
-        """What its answers come of: the solver, and what is varied, which its options say."""
+        """Identifies the results: the inner solver, and its varied options."""
         return solver_digest(self.inner)
 
     def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:
-        """As the solver does.
+        """As the inner solver.
 
         Raises:
-            ShardwrightError: as the solver's.
+            ShardwrightError: as the inner solver.
         """
         if isinstance(self.inner, Finishing):
             self.inner.finish(found, epoch, client, solution)
 
 
 def with_options(label: str, **changes: Any) -> Variant:
-    """The variant of the options in `changes`, the others being the solver's own."""
+    """The variant with the options in `changes`, and the solver's own otherwise."""
     return Variant(label, lambda solver, first: Varied(solver, replace(solver.options, **changes), label))

@@ -12,14 +12,14 @@ from .text import change_line, percent
 _SHOWN = (("rules", "at_once"), ("rules", "after_fix"), ("rules", FINAL), ("equivalent", FINAL), ("regret", FINAL))
 
 
-def render_ablation(found: AblationReport, *, width: int, bold: bool = False) -> str:
+def render_ablation(report: AblationReport, *, width: int, bold: bool = False) -> str:
     """The report of `eval --ablate`."""
     head = (
-        f"Ablation {found.name}: {found.question}",
-        f"{found.dataset}, solver {found.solver}; dataset {found.dataset_hash[:16]}",
+        f"Ablation {report.name}: {report.question}",
+        f"{report.dataset}, solver {report.solver}; dataset {report.dataset_hash[:16]}",
     )
     return render(
-        [section("", *head), section("Variants", _table(found), _LEGEND), *_changes(found)], width=width, bold=bold
+        [section("", *head), section("Variants", _table(report), _LEGEND), *_changes(report)], width=width, bold=bold
     )
 
 
@@ -30,7 +30,7 @@ _LEGEND = (
 )
 
 
-def _table(found: AblationReport) -> Table:
+def _table(report: AblationReport) -> Table:
     columns = (
         Column("variant"),
         Column("asked", figures=True),
@@ -41,24 +41,24 @@ def _table(found: AblationReport) -> Table:
         Column("gain", figures=True),
         *(Column(f"{rung} {stage.replace('_', ' ')}", figures=True) for rung, stage in _SHOWN),
     )
-    return Table(columns, tuple(_row(one) for one in found.variants))
+    return Table(columns, tuple(_row(variant) for variant in report.variants))
 
 
-def _row(one: VariantReport) -> tuple[str, ...]:
-    rates = [one.rungs.get(rung, {}).get(stage) for rung, stage in _SHOWN]
+def _row(variant: VariantReport) -> tuple[str, ...]:
+    rates = [variant.rungs.get(rung, {}).get(stage) for rung, stage in _SHOWN]
     return (
-        one.name,
-        str(one.asked),
-        percent(one.accepted),
-        percent(one.own),
-        f"{one.corrections:.2f}",
-        f"{one.tokens:,.0f}" + ("*" if one.tokens_estimated else ""),
-        f"{one.gains[-1].mean_pct:+.1f}%" if one.gains else NONE,
+        variant.name,
+        str(variant.asked),
+        percent(variant.accepted),
+        percent(variant.own),
+        f"{variant.corrections:.2f}",
+        f"{variant.tokens:,.0f}" + ("*" if variant.tokens_estimated else ""),
+        f"{variant.gains[-1].mean_pct:+.1f}%" if variant.gains else NONE,
         *(NONE if rate is None else percent(rate.rate) for rate in rates),
     )
 
 
-def _changes(found: AblationReport) -> Iterator[Section]:
-    for one in found.variants[1:]:
-        lines = tuple(change_line(change) for change in one.changes if change.lost or change.gained)
-        yield section(f"{one.name} against {found.variants[0].name}", Bullets(lines))
+def _changes(report: AblationReport) -> Iterator[Section]:
+    for variant in report.variants[1:]:
+        lines = tuple(change_line(change) for change in variant.changes if change.lost or change.gained)
+        yield section(f"{variant.name} against {report.variants[0].name}", Bullets(lines))

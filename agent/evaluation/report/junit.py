@@ -1,6 +1,6 @@
-"""The report of an evaluation as JUnit XML, which build servers read: a suite for each family, a test for each case.
+"""The report of an evaluation as JUnit XML for build servers: a suite for each family, a test for each case.
 
-A case that is not solved is a failure, with what the rungs say; one in which the harness itself broke is an error.
+An unsolved case is a failure, with the rungs' reasons; a case in which the harness broke is an error.
 """
 
 from __future__ import annotations
@@ -13,29 +13,29 @@ from ..results import DECISIVE, CaseResult, Header, Kept
 
 
 def render_junit(header: Header, kept: Sequence[Kept]) -> str:
-    """The XML document, with its declaration. Seconds are those that the cases took."""
+    """The XML document, with its declaration; times are in seconds."""
     families: dict[str, list[Kept]] = {}
-    for one in kept:
-        families.setdefault(one.result.family, []).append(one)
+    for record in kept:
+        families.setdefault(record.result.family, []).append(record)
     root = ET.Element("testsuites", {"name": _line(f"shardwright eval {header.dataset}"), **_counts(kept)})
     for family, members in families.items():
         suite = ET.SubElement(root, "testsuite", {"name": _line(family), **_counts(members), "skipped": "0"})
         _add_properties(suite, header)
-        for one in members:
-            _add_case(suite, one, header.epochs)
+        for record in members:
+            _add_case(suite, record, header.epochs)
     ET.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
 def _counts(kept: Iterable[Kept]) -> dict[str, str]:
-    every = list(kept)
-    faults = sum(one.result.fault is not None for one in every)
-    unsolved = sum(not one.result.is_solved for one in every)
+    records = list(kept)
+    faults = sum(record.result.fault is not None for record in records)
+    unsolved = sum(not record.result.is_solved for record in records)
     return {
-        "tests": str(len(every)),
+        "tests": str(len(records)),
         "failures": str(unsolved - faults),
         "errors": str(faults),
-        "time": f"{sum(one.seconds for one in every):.3f}",
+        "time": f"{sum(record.seconds for record in records):.3f}",
     }
 
 
@@ -71,11 +71,11 @@ def _add_case(suite: ET.Element, kept: Kept, epochs: int) -> None:
 
 
 def _lost(result: CaseResult) -> Mapping[str, str]:
-    """The decisive rungs that the answer did not pass, each with why."""
+    """The decisive rungs that the answer did not pass, each with the reason."""
     final = {**result.stages.get("final", {}), **result.marks}
     return {rung: final[rung].why for rung in DECISIVE if rung in final and not final[rung].passed}
 
 
 def _line(text: str) -> str:
-    """`text` as an attribute: in one line."""
+    """`text` as an attribute, on one line."""
     return " ".join(xml_text(text).split())

@@ -1,7 +1,7 @@
-"""The report of an evaluation as one HTML page that needs nothing else: no network, no other file, no script.
+"""The report of an evaluation as one self-contained HTML page: no network, no other file, no foreign script.
 
-Requests and proposals are a stranger's: every text is escaped, pictures are images that can run nothing, and the page's
-policy lets no script in but its own. What would make it too long is left out and named.
+Requests and proposals are untrusted: every text is escaped, pictures are images that cannot run anything, and the
+page's policy admits only its own script. What would make it too long is left out and named.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .page_cases import case_table
 from .page_scores import scores
 from .summary import Summary
 
-# Of pictures in all, before they are written as base64: a page for 250 cases stays under 10 MB.
+# Limit of all pictures, before base64: a page for 250 cases stays under 10 MB.
 MOST_PICTURE_BYTES = 5_500_000
 
 
-def render_page(found: Summary, kept: Sequence[Kept]) -> str:
-    """The page of a run: its scores, a table of all cases, and what happened in each."""
-    title = f"{found.header.solver} on {found.header.dataset}"
-    flipped = _flipped(found)
+def render_page(summary: Summary, kept: Sequence[Kept]) -> str:
+    """The page of a run: its scores, a table of all cases, and the details of each."""
+    title = f"{summary.header.solver} on {summary.header.dataset}"
+    flipped = _flipped(summary)
     pictured = _pictured(kept, flipped)
     style, script = _part("page.css"), _part("page.js")
     policy = (
@@ -34,29 +34,29 @@ def render_page(found: Summary, kept: Sequence[Kept]) -> str:
     )
     body = joined(
         element("header", element("h1", f"Evaluation: {title}")),
-        element("main", scores(found, kept), case_table(kept, flipped, pictured)),
+        element("main", scores(summary, kept), case_table(kept, flipped, pictured)),
     )
     return Template(_part("page.html")).substitute(
         policy=policy, title=text(f"Evaluation: {title}"), style=style, script=script, body=body
     )
 
 
-def _flipped(found: Summary) -> frozenset[str]:
-    changes = found.comparison.changes if found.comparison is not None else ()
-    return frozenset(case for one in changes for case in (*one.lost, *one.gained))
+def _flipped(summary: Summary) -> frozenset[str]:
+    changes = summary.comparison.changes if summary.comparison is not None else ()
+    return frozenset(case for change in changes for case in (*change.lost, *change.gained))
 
 
 def _pictured(kept: Sequence[Kept], flipped: frozenset[str]) -> frozenset[int]:
-    """The places of the cases whose picture is on the page: those with something to look at first."""
+    """The places of the cases whose picture is on the page: unsolved and flipped ones first."""
     order = sorted(
         range(len(kept)), key=lambda place: (kept[place].result.is_solved, kept[place].result.id not in flipped, place)
     )
-    left, shown = MOST_PICTURE_BYTES, set[int]()
+    bytes_left, shown = MOST_PICTURE_BYTES, set[int]()
     for place in order:
         detail = kept[place].detail
         size = len(detail.picture.encode()) if detail is not None else 0
-        if 0 < size <= left:
-            left -= size
+        if 0 < size <= bytes_left:
+            bytes_left -= size
             shown.add(place)
     return frozenset(shown)
 

@@ -1,4 +1,4 @@
-"""The lower part of the page: a table of all cases with their marks, and below each what happened in it."""
+"""The lower part of the page: a table of all cases with their marks, and below each its details."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..results import FINAL, CaseResult, Detail, Gain, Kept, Proposed
 from ..rungs.ladder import QUESTIONS, RUNG_NAMES
 from .markup import Html, element, joined
 
-# Of a mark: its class, its sign, what it means, and its place in an order.
+# A mark's class, sign, meaning, and sort key.
 _PASS = ("pass", "✓", "passed", "2")
 _LATE = ("late", "↻", "passed at the end, not at once", "1")
 _FAIL = ("fail", "✗", "not passed", "0")
@@ -20,10 +20,10 @@ _NONE = ("none", "·", "does not apply", "3")
 
 
 def case_table(kept: Sequence[Kept], flipped: Collection[str], pictured: Collection[int]) -> Html:
-    """All cases in order; `flipped` are ids, `pictured` the places of those whose picture is shown."""
+    """All cases in order; `flipped` are ids, `pictured` the places of cases whose picture is shown."""
     heads = [element("th", name) for name in ("case", "family", "answer", "strategy")]
     heads += [element("th", name, class_="mark", title=QUESTIONS[name]) for name in RUNG_NAMES]
-    bodies = [_case(place, one, one.result.id in flipped, place in pictured) for place, one in enumerate(kept)]
+    bodies = [_case(place, record, record.result.id in flipped, place in pictured) for place, record in enumerate(kept)]
     table = element("table", element("thead", element("tr", *heads)), *bodies, id="cases", class_="cases")
     legend = ", ".join(f"{sign} {meaning}" for _, sign, meaning, _ in (_PASS, _LATE, _FAIL, _NONE))
     return element(
@@ -36,9 +36,9 @@ def case_table(kept: Sequence[Kept], flipped: Collection[str], pictured: Collect
 
 
 def _tools(kept: Sequence[Kept], flipped: Collection[str]) -> Html:
-    """What searches and filters; a script shows it."""
+    """Search and filters; a script shows them."""
     states = ["", "unsolved", "solved", *(["flipped"] if flipped else []), "fault"]
-    families = sorted({one.result.family for one in kept})
+    families = sorted({record.result.family for record in kept})
     return element(
         "div",
         element("input", type="search", id="search", placeholder="Search cases", aria_label="Search cases"),
@@ -51,8 +51,8 @@ def _tools(kept: Sequence[Kept], flipped: Collection[str]) -> Html:
     )  # fmt: skip
 
 
-def _options(values: Sequence[str], every: str) -> Iterator[Html]:
-    return (element("option", one or every, value=one) for one in values)
+def _options(values: Sequence[str], label_of_all: str) -> Iterator[Html]:
+    return (element("option", value or label_of_all, value=value) for value in values)
 
 
 def _case(place: int, kept: Kept, is_flipped: bool, has_picture: bool) -> Html:
@@ -96,8 +96,8 @@ def _mark_cell(result: CaseResult, rung: str) -> Html:
     else:
         kind = _LATE if rung not in result.marks and result.passed(rung, "at_once") is False else _PASS
     name, sign, meaning, key = kind
-    said = f"{rung}: {meaning}{f': {why}' if why else ''}"
-    return element("td", sign, class_=f"mark {name}", title=said, aria_label=said, data_key=key)
+    label = f"{rung}: {meaning}{f': {why}' if why else ''}"
+    return element("td", sign, class_=f"mark {name}", title=label, aria_label=label, data_key=key)
 
 
 def _why(result: CaseResult, rung: str) -> str:
@@ -111,7 +111,7 @@ def _inside(kept: Kept, has_picture: bool) -> Html:
     if result.fault is not None:
         parts += [element("h3", "Fault"), element("p", result.fault)]
     if detail is not None:
-        parts += _told(detail)
+        parts += _texts(detail)
     if result.gain is not None:
         parts += [element("h3", "Gain over the built-in plan"), element("p", _gain(result.gain))]
     parts += [element("h3", "Marks"), element("ul", *_marks(result))]
@@ -125,12 +125,12 @@ def _inside(kept: Kept, has_picture: bool) -> Html:
     return element("div", *parts, class_="inside")
 
 
-def _told(detail: Detail) -> Iterator[Html]:
+def _texts(detail: Detail) -> Iterator[Html]:
     if detail.request:
         yield joined(element("h3", "Request"), element("div", detail.request, class_="request", dir="auto"))
-    for title, said in (("Golden", detail.golden), ("Why", detail.why), ("Answer", detail.explanation)):
-        if said:
-            yield joined(element("h3", title), *(element("p", line, dir="auto") for line in said.splitlines() if line))
+    for title, words in (("Golden", detail.golden), ("Why", detail.why), ("Answer", detail.explanation)):
+        if words:
+            yield joined(element("h3", title), *(element("p", line, dir="auto") for line in words.splitlines() if line))
 
 
 def _gain(gain: Gain) -> str:
@@ -139,18 +139,18 @@ def _gain(gain: Gain) -> str:
 
 
 def _marks(result: CaseResult) -> Iterator[Html]:
-    """Every mark in words: those of the plan rungs at each stage, then those of the whole answer."""
+    """Every mark in words: of the plan rungs at each stage, then of the whole answer."""
     for stage, marks in result.stages.items():
-        yield element("li", f"{stage.replace('_', ' ')}: {_all_said(marks)}")
+        yield element("li", f"{stage.replace('_', ' ')}: {_marks_text(marks)}")
     if result.marks:
-        yield element("li", f"answer: {_all_said(result.marks)}")
+        yield element("li", f"answer: {_marks_text(result.marks)}")
 
 
-def _all_said(marks: Mapping[str, Mark]) -> str:
-    return "; ".join(_said(name, mark) for name, mark in marks.items())
+def _marks_text(marks: Mapping[str, Mark]) -> str:
+    return "; ".join(_mark_text(name, mark) for name, mark in marks.items())
 
 
-def _said(name: str, mark: Mark) -> str:
+def _mark_text(name: str, mark: Mark) -> str:
     figure = f" ({mark.value:+.1f}%)" if name == "regret" and mark.value is not None else ""
     return f"{name} {'✓' if mark.passed else '✗'}{figure}{f' {mark.why}' if mark.why else ''}"
 
@@ -165,17 +165,17 @@ def _proposal(place: int, proposal: Proposed) -> Html:
         parts.append(element("details", element("summary", "what was proposed"), element("pre", proposal.text)))
     for title, lines in (("Findings", proposal.findings), ("Repairs", proposal.fixes)):
         if lines:
-            parts += [element("p", title, class_="soft"), element("ul", *(element("li", one) for one in lines))]
+            parts += [element("p", title, class_="soft"), element("ul", *(element("li", line) for line in lines))]
     if proposal.patch:
-        lines = "\n".join(json.dumps(one, ensure_ascii=False) for one in proposal.patch)
+        lines = "\n".join(json.dumps(operation, ensure_ascii=False) for operation in proposal.patch)
         parts.append(element("details", element("summary", "JSON Patch of the repair"), element("pre", lines)))
     return joined(*parts)
 
 
 def _picture(picture: str, result: CaseResult) -> Html:
-    """The picture as an image: whatever it holds, nothing in it runs, and its style stays its own."""
+    """The picture as an image: nothing in it runs, and its style is isolated."""
     data = base64.b64encode(picture.encode("utf-8", errors="replace")).decode()
-    said = f"DAG of the answer to {result.id}: {result.strategy or result.answer}"
+    alt = f"DAG of the answer to {result.id}: {result.strategy or result.answer}"
     return element(
-        "div", element("img", src=Html(f"data:image/svg+xml;base64,{data}"), alt=said, loading="lazy"), class_="picture"
+        "div", element("img", src=Html(f"data:image/svg+xml;base64,{data}"), alt=alt, loading="lazy"), class_="picture"
     )  # fmt: skip

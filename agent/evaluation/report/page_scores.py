@@ -1,4 +1,4 @@
-"""The upper part of the page: what was run, the scores with their intervals, what was covered, what flipped."""
+"""The upper part of the page: what was run, the scores with their intervals, the coverage, and the changes."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ from .text import percent
 _MOST_LISTED = 200
 
 
-def scores(found: Summary, kept: Sequence[Kept]) -> Html:
+def scores(summary: Summary, kept: Sequence[Kept]) -> Html:
     """Everything about the run as a whole."""
-    first = {one.result.id: place for place, one in reversed(list(enumerate(kept)))}
+    first = {record.result.id: place for place, record in reversed(list(enumerate(kept)))}
     return joined(
-        _facts(found, kept),
+        _facts(summary, kept),
         element(
             "section",
             element("h2", "Rungs"),
             element(
                 "div",
-                _rungs("All cases", found.rungs),
-                _rungs("Without cases whose golden the built-in proposer wrote", found.without_builder),
+                _rungs("All cases", summary.rungs),
+                _rungs("Without cases whose golden the built-in proposer wrote", summary.without_builder),
                 class_="pair",
             ),
             element("p", "Bars: the share with its 95% interval, clustered by family.", class_="soft"),
         ),
-        _comparison(found.comparison, first),
-        _coverage(found),
-        _mutation(found),
-        _faults(found, first),
+        _comparison(summary.comparison, first),
+        _coverage(summary),
+        _mutation(summary),
+        _faults(summary, first),
     )
 
 
-def _facts(found: Summary, kept: Sequence[Kept]) -> Html:
-    header = found.header
-    families = len({one.result.family for one in kept})
+def _facts(summary: Summary, kept: Sequence[Kept]) -> Html:
+    header = summary.header
+    families = len({record.result.family for record in kept})
     rows = [
-        ("solved", f"{found.solved} of {found.cases} cases in {families} families ({_share(found)})"),
+        ("solved", f"{summary.solved} of {summary.cases} cases in {families} families ({_share(summary)})"),
         ("dataset", f"{header.dataset}, {header.dataset_hash}"),
         ("solver", f"{header.solver}{'' if header.is_deterministic else ' (not deterministic)'}"),
         ("shardwright", header.shardwright),
         ("options", ", ".join(f"{name} {value}" for name, value in header.options.items())),
         ("epochs", str(header.epochs) if header.epochs > 1 else ""),
-        ("results", found.digest),
-        ("proposals", f"{found.proposals:.2f} a case"),
-        ("spent", _spent(found)),
-        ("regret", _regret(found)),
-        *((f"gain, {one.objective}", _gain(one)) for one in found.gains),
+        ("results", summary.digest),
+        ("proposals", f"{summary.proposals:.2f} a case"),
+        ("spent", _spent(summary)),
+        ("regret", _regret(summary)),
+        *((f"gain, {gain.objective}", _gain(gain)) for gain in summary.gains),
         *(
-            (f"pass@{one.k}, pass^{one.k}", f"{percent(one.at_least_one)}, {percent(one.all_of_them)}")
-            for one in found.repeats
+            (f"pass@{repeat.k}, pass^{repeat.k}", f"{percent(repeat.at_least_one)}, {percent(repeat.all_of_them)}")
+            for repeat in summary.repeats
         ),
     ]
     pairs = [part for name, value in rows if value for part in (element("dt", name), element("dd", value))]
     return element("section", element("dl", *pairs, class_="facts"))
 
 
-def _share(found: Summary) -> str:
-    return percent(found.solved / found.cases) if found.cases else "none was run"
+def _share(summary: Summary) -> str:
+    return percent(summary.solved / summary.cases) if summary.cases else "none was run"
 
 
-def _spent(found: Summary) -> str:
-    spent = found.spent
+def _spent(summary: Summary) -> str:
+    spent = summary.spent
     if not spent.turns and not spent.input_tokens:
         return ""
     money = f", {spent.usd:.2f} USD" if spent.usd is not None else ""
@@ -77,20 +77,20 @@ def _spent(found: Summary) -> str:
     )
 
 
-def _regret(found: Summary) -> str:
-    one = found.regret
-    if one is None:
+def _regret(summary: Summary) -> str:
+    regret = summary.regret
+    if regret is None:
         return ""
     return (
-        f"median {one.median_pct:+.1f}%, mean {one.mean_pct:+.1f}%, worst {one.worst_pct:+.1f}% over {one.n} plans "
-        "(below zero is better than the golden)"
+        f"median {regret.median_pct:+.1f}%, mean {regret.mean_pct:+.1f}%, worst {regret.worst_pct:+.1f}% "
+        f"over {regret.n} plans (below zero is better than the golden)"
     )
 
 
-def _gain(one: GainScore) -> str:
+def _gain(gain: GainScore) -> str:
     return (
-        f"median {one.median_pct:+.1f}%, mean {one.mean_pct:+.1f}%, best {one.best_pct:+.1f}% over {one.n} plans: "
-        f"{one.better} better than the built-in plan, {one.same} the same, {one.behind} behind"
+        f"median {gain.median_pct:+.1f}%, mean {gain.mean_pct:+.1f}%, best {gain.best_pct:+.1f}% over {gain.n} plans: "
+        f"{gain.better} better than the built-in plan, {gain.same} the same, {gain.behind} behind"
     )
 
 
@@ -102,7 +102,7 @@ def _rungs(title: str, rungs: Rungs) -> Html:
             "tr",
             element("td", name, title=QUESTIONS[name]),
             *(_rate(rungs[name].get(stage)) for stage in stages),
-            element("td", str(max(one.n for one in rungs[name].values())), class_="figure"),
+            element("td", str(max(rate.n for rate in rungs[name].values())), class_="figure"),
         )
         for name in RUNG_NAMES
         if name in rungs
@@ -119,8 +119,8 @@ def _stage_title(stage: str) -> str:
 def _rate(rate: Rate | None) -> Html:
     if rate is None:
         return element("td", "")
-    said = f"{percent(rate.low)} to {percent(rate.high)}, {rate.n} cases in {rate.families} families"
-    return element("td", percent(rate.rate), _bar(rate), class_="figure", title=said)
+    label = f"{percent(rate.low)} to {percent(rate.high)}, {rate.n} cases in {rate.families} families"
+    return element("td", percent(rate.rate), _bar(rate), class_="figure", title=label)
 
 
 def _bar(rate: Rate) -> Html:
@@ -138,41 +138,41 @@ def _bar(rate: Rate) -> Html:
     )
 
 
-def _comparison(found: Comparison | None, first: dict[str, int]) -> Html:
-    if found is None:
+def _comparison(comparison: Comparison | None, first: dict[str, int]) -> Html:
+    if comparison is None:
         return Html("")
     verdict = (
         element("span", "worse than the baseline", class_="tag bad")
-        if found.regressions
+        if comparison.regressions
         else element("span", "no worse than the baseline", class_="tag good")
     )
-    changed = [one for one in found.changes if one.lost or one.gained]
+    changed = [change for change in comparison.changes if change.lost or change.gained]
     head = element("tr", *(element("th", name) for name in ("rung", "stage", "before", "after", "lost", "gained")))
     rows = [
         element(
             "tr",
-            element("td", one.rung, element("span", "worse", class_="tag bad") if one.is_regression else ""),
-            element("td", _stage_title(one.stage)),
-            element("td", percent(one.before), class_="figure"),
-            element("td", percent(one.after), class_="figure"),
-            element("td", *_links(one.lost, first)),
-            element("td", *_links(one.gained, first)),
+            element("td", change.rung, element("span", "worse", class_="tag bad") if change.is_regression else ""),
+            element("td", _stage_title(change.stage)),
+            element("td", percent(change.before), class_="figure"),
+            element("td", percent(change.after), class_="figure"),
+            element("td", *_links(change.lost, first)),
+            element("td", *_links(change.gained, first)),
         )
-        for one in changed
+        for change in changed
     ]
     table = element("div", element("table", element("thead", head), element("tbody", *rows)), class_="wide")
-    left_out = f"Not compared, changed or only in one of the two: {', '.join(found.not_compared[:_MOST_LISTED])}"
+    left_out = f"Not compared, changed or only in one of the two: {', '.join(comparison.not_compared[:_MOST_LISTED])}"
     return element(
         "section",
         element("h2", "Against the baseline"),
         element("p", verdict),
         table if changed else element("p", "No case flipped."),
-        element("p", left_out, class_="soft") if found.not_compared else "",
+        element("p", left_out, class_="soft") if comparison.not_compared else "",
     )
 
 
 def _links(cases: Sequence[str], first: dict[str, int]) -> Iterator[Html]:
-    """The cases, each as a link to what happened in it."""
+    """The cases, each as a link to its details."""
     for number, case in enumerate(cases[:_MOST_LISTED]):
         named = element("a", case, href=f"#case-{first[case]}") if case in first else element("span", case)
         yield joined(", " if number else "", named)
@@ -180,31 +180,31 @@ def _links(cases: Sequence[str], first: dict[str, int]) -> Iterator[Html]:
         yield element("span", f" and {len(cases) - _MOST_LISTED} more")
 
 
-def _coverage(found: Summary) -> Html:
-    coverage = found.coverage
+def _coverage(summary: Summary) -> Html:
+    coverage = summary.coverage
     if coverage is None:
         return Html("")
     missing = f"Not exercised: {', '.join(coverage.missing)}." if coverage.missing else "Every rule is exercised."
     not_found = f" Expected and not reported: {', '.join(coverage.not_found)}." if coverage.not_found else ""
-    said = f"{len(coverage.exercised)} of {coverage.rules} rules are exercised by a broken case. {missing}{not_found}"
-    return element("section", element("h2", "Rules exercised"), element("p", said))
+    line = f"{len(coverage.exercised)} of {coverage.rules} rules are exercised by a broken case. {missing}{not_found}"
+    return element("section", element("h2", "Rules exercised"), element("p", line))
 
 
-def _mutation(found: Summary) -> Html:
-    score = found.mutation
+def _mutation(summary: Summary) -> Html:
+    score = summary.mutation
     if score is None:
         return Html("")
     share = percent(score.killed / score.harmful) if score.harmful else "none was harmful"
-    said = (
+    line = (
         f"Mutation score {share}: {score.killed} of {score.harmful} harmful mutants of {score.goldens} goldens broke a "
         f"rule; {score.exact} of {score.mutants} mutants lost exactly the rungs that they should."
     )
-    rows = [element("li", one.line) for one in score.odd]
-    return element("section", element("h2", "Damaged goldens"), element("p", said), element("ul", *rows))
+    rows = [element("li", mutant.line) for mutant in score.odd]
+    return element("section", element("h2", "Damaged goldens"), element("p", line), element("ul", *rows))
 
 
-def _faults(found: Summary, first: dict[str, int]) -> Html:
-    if not found.faults:
+def _faults(summary: Summary, first: dict[str, int]) -> Html:
+    if not summary.faults:
         return Html("")
-    rows = [element("li", *_links([case], first), f": {why}") for case, why in found.faults.items()]
+    rows = [element("li", *_links([case], first), f": {why}") for case, why in summary.faults.items()]
     return element("section", element("h2", "Faults of the run itself"), element("ul", *rows))

@@ -1,4 +1,4 @@
-"""A run summed up: the score of every rung at every stage, who wrote what counts as right, what was spent."""
+"""The summary of a run: each rung's score at every stage, the authors of right answers, and the cost."""
 
 from __future__ import annotations
 
@@ -88,14 +88,14 @@ class Summary(Frozen):
     comparison: Comparison | None = None
 
     def document(self, kept: Sequence[Kept]) -> dict[str, Any]:
-        """The JSON report: everything but the seconds is the same whenever a deterministic solver is run again."""
-        whole = self.model_dump(mode="json")
-        header = whole.pop("header")
+        """The JSON report: all but the times is the same in each run of a deterministic solver."""
+        content = self.model_dump(mode="json")
+        header = content.pop("header")
         return {
             **header,
-            **whole,
-            "results": [one.result.model_dump(mode="json", exclude_defaults=True) for one in kept],
-            "timing": {"seconds": {f"{one.result.id}#{one.result.epoch}": round(one.seconds, 3) for one in kept}},
+            **content,
+            "results": [record.result.model_dump(mode="json", exclude_defaults=True) for record in kept],
+            "timing": {"seconds": {f"{run.result.id}#{run.result.epoch}": round(run.seconds, 3) for run in kept}},
         }
 
 
@@ -107,62 +107,65 @@ def summed_up(
     comparison: Comparison | None = None,
 ) -> Summary:
     """The summary of finished cases."""
-    results = tuple(one.result for one in kept)
-    own = [one for one in results if not one.by_builder]
-    cases = {one.id for one in results}
+    results = tuple(record.result for record in kept)
+    by_others = [result for result in results if not result.by_builder]
+    cases = {result.id for result in results}
     return Summary(
         header=header,
         cases=len(cases),
-        own=_always(results, lambda one: one.passed("own") is True),
-        unreachable=len({one.result.id for one in kept if one.model_fault is not None}),
-        without_golden=len({one.id for one in results if "rules" in one.stages.get(FINAL, {}) and _lone(one)}),
-        by_builder=len({one.id for one in results if one.by_builder}),
-        solved=_always(results, lambda one: one.is_solved),
+        own=_always(results, lambda result: result.passed("own") is True),
+        unreachable=len({record.result.id for record in kept if record.model_fault is not None}),
+        without_golden=len(
+            {result.id for result in results if "rules" in result.stages.get(FINAL, {}) and _lone(result)}
+        ),
+        by_builder=len({result.id for result in results if result.by_builder}),
+        solved=_always(results, lambda result: result.is_solved),
         readings=tuple(_readings(results)),
         rungs=rungs_of(results),
-        of_requests=rungs_of([one for one in results if not one.is_repair]),
-        of_repairs=rungs_of([one for one in results if one.is_repair]),
-        without_builder=rungs_of(own) if len(own) < len(results) else rungs_of(results),
+        of_requests=rungs_of([result for result in results if not result.is_repair]),
+        of_repairs=rungs_of([result for result in results if result.is_repair]),
+        without_builder=rungs_of(by_others) if len(by_others) < len(results) else rungs_of(results),
         regret=_regret(results),
         gains=gain_scores(results),
         repeats=tuple(_repeats(results, header.epochs)),
-        spent=spent_together([one.spent for one in results]),
-        proposals=fmean(one.proposals for one in results) if results else 0.0,
+        spent=spent_together([result.spent for result in results]),
+        proposals=fmean(result.proposals for result in results) if results else 0.0,
         coverage=coverage,
         mutation=mutation,
-        faults={one.id: one.fault for one in results if one.fault is not None},
+        faults={result.id: result.fault for result in results if result.fault is not None},
         digest=digest_of(results),
         comparison=comparison,
     )
 
 
 def _always(results: Sequence[CaseResult], holds: Callable[[CaseResult], bool]) -> int:
-    """How many cases hold in every epoch."""
-    return len({one.id for one in results} - {one.id for one in results if not holds(one)})
+    """The number of cases for which `holds` in every epoch."""
+    return len({result.id for result in results} - {result.id for result in results if not holds(result)})
 
 
 def _lone(result: CaseResult) -> bool:
-    """Whether nothing but the rules says what of the plan is right."""
+    """Whether only the rules judge the plan."""
     return not {"equivalent", "strategy", "regret"} & result.stages[FINAL].keys()
 
 
 def rungs_of(results: Sequence[CaseResult]) -> Rungs:
-    """The rate of every rung at every stage that some case reached."""
-    reached = {stage for one in results for stage in one.stages} - {*FIRST_STAGES, FINAL}
+    """The rate of every rung at every stage that a case reached."""
+    reached = {stage for result in results for stage in result.stages} - {*FIRST_STAGES, FINAL}
     corrections = sorted(reached, key=stage_order)
     stages = (*FIRST_STAGES, *corrections, FINAL)
-    found = {rung.name: {stage: rate(results, rung.name, stage) for stage in stages} for rung in PLAN_RUNGS}
-    # Readings have a figure for each set, never one over sets that were made for different ends.
-    found |= {rung.name: {FINAL: rate(results, rung.name)} for rung in ANSWER_RUNGS if rung.name != "reading"}
+    by_rung = {rung.name: {stage: rate(results, rung.name, stage) for stage in stages} for rung in PLAN_RUNGS}
+    # Each set of readings has its own figure, since the sets have different purposes.
+    by_rung |= {rung.name: {FINAL: rate(results, rung.name)} for rung in ANSWER_RUNGS if rung.name != "reading"}
     rates = {
-        name: {stage: one for stage, one in by_stage.items() if one is not None} for name, by_stage in found.items()
+        name: {stage: share for stage, share in by_stage.items() if share is not None}
+        for name, by_stage in by_rung.items()
     }
     return {name: by_stage for name, by_stage in rates.items() if by_stage}
 
 
 def _readings(results: Sequence[CaseResult]) -> Iterator[ReadingScore]:
     """The score of each set, over all epochs."""
-    marked = [(one.family, one.marks["reading"]) for one in results if "reading" in one.marks]
+    marked = [(result.family, result.marks["reading"]) for result in results if "reading" in result.marks]
     for name in dict.fromkeys(family for family, _ in marked):
         marks = [mark for family, mark in marked if family == name]
         asked, said_back = (sum(mark.why.startswith(how) for mark in marks) for how in (ASKED, SAID_BACK))
@@ -179,7 +182,7 @@ def _readings(results: Sequence[CaseResult]) -> Iterator[ReadingScore]:
 
 
 def _regret(results: Sequence[CaseResult]) -> Regret | None:
-    marks = [one.stages[FINAL]["regret"] for one in results if "regret" in one.stages.get(FINAL, {})]
+    marks = [result.stages[FINAL]["regret"] for result in results if "regret" in result.stages.get(FINAL, {})]
     values = [mark.value for mark in marks if mark.value is not None]
     if not values:
         return None
@@ -194,6 +197,6 @@ def _regret(results: Sequence[CaseResult]) -> Regret | None:
 
 def _repeats(results: Sequence[CaseResult], epochs: int):
     for k in sorted({k for k in (1, 2, 4, 8, 16, 32, 64, epochs) if 1 <= k <= epochs > 1}):
-        found = over_epochs(results, lambda one: one.is_solved, k)
-        if found is not None:
-            yield Repeats(k=k, at_least_one=found[0], all_of_them=found[1])
+        shares = over_epochs(results, lambda result: result.is_solved, k)
+        if shares is not None:
+            yield Repeats(k=k, at_least_one=shares[0], all_of_them=shares[1])

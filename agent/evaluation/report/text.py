@@ -1,4 +1,4 @@
-"""The report of an evaluation as text: the score, then each rung at each stage, then what went wrong and where."""
+"""The report of an evaluation as text: the score, each rung at each stage, then failures by case."""
 
 from __future__ import annotations
 
@@ -10,69 +10,69 @@ from ..results import FINAL, STAGE_TITLES, CaseResult, Kept, Rate, stage_order
 from ..rungs.ladder import RUNG_NAMES
 from .summary import Rungs, Summary
 
-# Cases that are listed with what went wrong; the page and the JSON have all of them.
+# Most cases listed with their failure; the page and the JSON have all.
 MOST_LISTED = 25
 _LONGEST_WHY = 200
 
 
-def render_summary(found: Summary, kept: Sequence[Kept], *, width: int, bold: bool = False) -> str:
+def render_summary(summary: Summary, kept: Sequence[Kept], *, width: int, bold: bool = False) -> str:
     """The report of `eval`."""
-    results = [one.result for one in kept]
+    results = [record.result for record in kept]
     sections = [
-        section("", *_head(found, kept)),
-        section("Reading of requests, set by set", _readings(found)),
-        *_rungs(found),
+        section("", *_head(summary, kept)),
+        section("Reading of requests, set by set", _readings(summary)),
+        *_rungs(summary),
         section("Cases", _cases(results)),
-        section("Regret against the goldens, by the performance model", _regret(found)),
-        section("Gain over the built-in plan, by the objective of each case", *_gains(found)),
-        section("Repeats", _repeats(found)),
-        section("Spent", _spent(found)),
-        section("Rules exercised by broken proposals", *_coverage(found)),
-        section("Damaged goldens", *_mutation(found)),
-        section("Against the baseline", *_comparison(found.comparison)),
+        section("Regret against the goldens, by the performance model", _regret(summary)),
+        section("Gain over the built-in plan, by the objective of each case", *_gains(summary)),
+        section("Repeats", _repeats(summary)),
+        section("Spent", _spent(summary)),
+        section("Rules exercised by broken proposals", *_coverage(summary)),
+        section("Damaged goldens", *_mutation(summary)),
+        section("Against the baseline", *_comparison(summary.comparison)),
         section("Not solved", *_unsolved(results)),
-        section("Faults of the run itself", Bullets(tuple(f"{case}: {why}" for case, why in found.faults.items()))),
+        section("Faults of the run itself", Bullets(tuple(f"{case}: {why}" for case, why in summary.faults.items()))),
     ]
     return render(sections, width=width, bold=bold)
 
 
 def percent(share: float) -> str:
-    """A share in whole percent; what is not all is never called 100%, and what is not nothing never 0%."""
+    """A share in whole percent; less than all is never 100%, and more than nothing never 0%."""
     shown = round(share * 100)
     if (shown == 100 and share < 1) or (shown == 0 and share > 0):
         return f"{share * 100:.1f}%"
     return f"{shown}%"
 
 
-def _head(found: Summary, kept: Sequence[Kept]) -> Iterator[str]:
-    header = found.header
-    families = len({one.result.family for one in kept})
+def _head(summary: Summary, kept: Sequence[Kept]) -> Iterator[str]:
+    header = summary.header
+    families = len({record.result.family for record in kept})
     epochs = f" × {header.epochs} epochs" if header.epochs > 1 else ""
     yield (
-        f"{header.dataset}: {count_text(found.cases, 'case')}{epochs} in {count_text(families, 'family', 'families')}; "
-        f"solver {header.solver}; shardwright {header.shardwright}"
+        f"{header.dataset}: {count_text(summary.cases, 'case')}{epochs} in "
+        f"{count_text(families, 'family', 'families')}; solver {header.solver}; shardwright {header.shardwright}"
     )
-    yield f"Dataset {header.dataset_hash[:16]}, results {found.digest[:16]}"
-    yield f"Solved: {found.solved} of {found.cases} ({percent(found.solved / found.cases)})"
+    yield f"Dataset {header.dataset_hash[:16]}, results {summary.digest[:16]}"
+    yield f"Solved: {summary.solved} of {summary.cases} ({percent(summary.solved / summary.cases)})"
     yield (
         "Solved is a right answer in every epoch: read as meant, the proposer's own, keeping every hard rule, no worse "
         "than the golden by the performance model. Another plan than the golden may be as good."
     )
-    asked = {one.result.id for one in kept if one.result.passed("own") is not None}
+    asked = {record.result.id for record in kept if record.result.passed("own") is not None}
     if asked:
         yield (
-            f"Of {count_text(len(asked), 'case')} in which it was asked, {found.own} end with a plan of its own; in "
+            f"Of {count_text(len(asked), 'case')} in which it was asked, {summary.own} end with a plan of its own; in "
             "the others a user gets the built-in proposer's, whose marks stand under `at the end`."
         )
-    if found.unreachable:
-        yield f"The model could not be reached in {count_text(found.unreachable, 'case')}."
-    if found.without_golden:
-        lone = count_text(found.without_golden, "case")
+    if summary.unreachable:
+        yield f"The model could not be reached in {count_text(summary.unreachable, 'case')}."
+    if summary.without_golden:
+        lone = count_text(summary.without_golden, "case")
         yield f"{lone} without a golden: only reading and legality are marked there."
 
 
 def _table(rungs: Rungs) -> Table:
-    """Each rung at the stages that every run has; what each correction brought is in the JSON and on the page."""
+    """Each rung at the stages that every run has; the stages of corrections are in the JSON and on the page."""
     columns = (
         Column("rung"),
         *(Column(title, figures=True) for title in STAGE_TITLES.values()),
@@ -92,16 +92,16 @@ def _table(rungs: Rungs) -> Table:
     return Table(columns, rows)
 
 
-def _readings(found: Summary) -> Table:
-    """How each set of requests was read."""
+def _readings(summary: Summary) -> Table:
+    """The scores of each set of readings."""
     figures = ("facts right", "right", "asked", "said back", "silently wrong", "requests")
     rows = tuple(
         (
-            one.set,
-            percent(one.fields_right),
-            *map(str, (one.right, one.asked, one.said_back, one.silently_wrong, one.n)),
+            score.set,
+            percent(score.fields_right),
+            *map(str, (score.right, score.asked, score.said_back, score.silently_wrong, score.n)),
         )
-        for one in found.readings
+        for score in summary.readings
     )
     return Table((Column("set"), *(Column(name, figures=True) for name in figures)), rows)
 
@@ -110,7 +110,8 @@ def _corrections(rungs: Rungs) -> str:
     """How many plans keep every rule after each correction."""
     stages = [stage for stage in rungs.get("rules", {}) if stage not in STAGE_TITLES]
     shown = [
-        f"{percent(rungs['rules'][one].rate)} after {one.rpartition('_')[2]}" for one in sorted(stages, key=stage_order)
+        f"{percent(rungs['rules'][stage].rate)} after {stage.rpartition('_')[2]}"
+        for stage in sorted(stages, key=stage_order)
     ]
     return f"rules kept by correction: {', '.join(shown)}" if shown else ""
 
@@ -127,32 +128,32 @@ def _count(rate: Rate | None) -> str:
     return NONE if rate is None else str(rate.n)
 
 
-def _rungs(found: Summary) -> Iterator[Section]:
-    """The rungs: apart for cases that give a broken proposal, whose first stage is that proposal's."""
-    both = bool(found.of_requests) and bool(found.of_repairs)
+def _rungs(summary: Summary) -> Iterator[Section]:
+    """The rungs; apart for cases with a broken proposal, whose first stage is that proposal's."""
+    both = bool(summary.of_requests) and bool(summary.of_repairs)
     if not both:
-        yield section("Rungs", _table(found.rungs), _corrections(found.rungs), _legend(found))
+        yield section("Rungs", _table(summary.rungs), _corrections(summary.rungs), _legend(summary))
     else:
-        yield section("Rungs, requests", _table(found.of_requests), _corrections(found.of_requests))
+        yield section("Rungs, requests", _table(summary.of_requests), _corrections(summary.of_requests))
         repairs = "Rungs, broken proposals that a case gives (at once: as it gives them)"
-        yield section(repairs, _table(found.of_repairs), _corrections(found.of_repairs), _legend(found))
-    if found.by_builder and found.without_builder:
-        yield section("Rungs without the cases whose golden this package wrote", _table(found.without_builder))
+        yield section(repairs, _table(summary.of_repairs), _corrections(summary.of_repairs), _legend(summary))
+    if summary.by_builder and summary.without_builder:
+        yield section("Rungs without the cases whose golden this package wrote", _table(summary.without_builder))
 
 
-def _legend(found: Summary) -> str:
-    whose = "" if found.by_builder else " No golden was written by this package."
+def _legend(summary: Summary) -> str:
+    note = "" if summary.by_builder else " No golden was written by this package."
     return (
         "A rung counts the cases that it applies to; intervals are of the last stage, clustered by family. Goldens are "
-        f"strategies by engineers and publications, their DAGs are built.{whose}"
+        f"strategies by engineers and publications, their DAGs are built.{note}"
     )
 
 
 def _cases(results: Sequence[CaseResult]) -> Table | None:
-    """Each case with its golden as it was read, where there are few."""
+    """Each case with its golden as read, if there are few."""
     if len(results) > MOST_LISTED:
         return None
-    has_gain = any(one.gain is not None for one in results)
+    has_gain = any(result.gain is not None for result in results)
     columns = (
         Column("case", wraps=True),
         Column("golden, as read", wraps=True),
@@ -163,14 +164,14 @@ def _cases(results: Sequence[CaseResult]) -> Table | None:
     )
     rows = [
         (
-            one.id + (f" #{one.epoch}" if one.epoch > 1 else ""),
-            one.golden or NONE,
-            one.strategy or one.answer,
-            _case_regret(one),
-            *([NONE if one.gain is None else f"{one.gain.pct:+.1f}%"] if has_gain else []),
-            "yes" if one.is_solved else "no",
+            result.id + (f" #{result.epoch}" if result.epoch > 1 else ""),
+            result.golden or NONE,
+            result.strategy or result.answer,
+            _case_regret(result),
+            *([NONE if result.gain is None else f"{result.gain.pct:+.1f}%"] if has_gain else []),
+            "yes" if result.is_solved else "no",
         )
-        for one in results
+        for result in results
     ]
     return Table(columns, tuple(rows))
 
@@ -180,8 +181,8 @@ def _case_regret(result: CaseResult) -> str:
     return NONE if mark is None or mark.value is None else f"{mark.value:+.1f}%"
 
 
-def _regret(found: Summary) -> str:
-    regret = found.regret
+def _regret(summary: Summary) -> str:
+    regret = summary.regret
     if regret is None:
         return ""
     missed = f", and {regret.beyond_limits} that miss a limit of the golden's" if regret.beyond_limits else ""
@@ -191,36 +192,36 @@ def _regret(found: Summary) -> str:
     )
 
 
-def _gains(found: Summary) -> Iterator[Table | str]:
-    """What those who were asked gain, objective by objective."""
-    if not found.gains:
+def _gains(summary: Summary) -> Iterator[Table | str]:
+    """The gains over the built-in plan, by objective."""
+    if not summary.gains:
         return
     figures = ("plans", "better", "the same", "behind", "median", "mean", "best")
     rows = tuple(
         (
-            one.objective,
-            str(one.n),
-            *(f"{count} ({percent(count / one.n)})" for count in (one.better, one.same, one.behind)),
-            *(f"{share:+.1f}%" for share in (one.median_pct, one.mean_pct, one.best_pct)),
+            gain.objective,
+            str(gain.n),
+            *(f"{count} ({percent(count / gain.n)})" for count in (gain.better, gain.same, gain.behind)),
+            *(f"{share:+.1f}%" for share in (gain.median_pct, gain.mean_pct, gain.best_pct)),
         )
-        for one in found.gains
+        for gain in summary.gains
     )
     yield Table((Column("objective"), *(Column(name, figures=True) for name in figures)), rows)
     yield "By the objective's own figure: tokens/s, time from end to end, cost of a token. Above zero is better."
 
 
-def _repeats(found: Summary) -> Bullets:
+def _repeats(summary: Summary) -> Bullets:
     return Bullets(
         tuple(
-            f"solved in at least one of {one.k} epochs (pass@{one.k}): {percent(one.at_least_one)}; "
-            f"in all of them (pass^{one.k}): {percent(one.all_of_them)}"
-            for one in found.repeats
+            f"solved in at least one of {repeat.k} epochs (pass@{repeat.k}): {percent(repeat.at_least_one)}; "
+            f"in all of them (pass^{repeat.k}): {percent(repeat.all_of_them)}"
+            for repeat in summary.repeats
         )
     )
 
 
-def _spent(found: Summary) -> str:
-    spent = found.spent
+def _spent(summary: Summary) -> str:
+    spent = summary.spent
     if not spent.input_tokens and not spent.output_tokens:
         return ""
     estimated = " (counted here, not by the server)" if spent.tokens_estimated else ""
@@ -232,8 +233,8 @@ def _spent(found: Summary) -> str:
     )
 
 
-def _coverage(found: Summary) -> Iterator[str]:
-    coverage = found.coverage
+def _coverage(summary: Summary) -> Iterator[str]:
+    coverage = summary.coverage
     if coverage is None:
         return
     yield f"{len(coverage.exercised)} of {coverage.rules} rules"
@@ -241,8 +242,8 @@ def _coverage(found: Summary) -> Iterator[str]:
         yield f"not exercised: {', '.join(coverage.missing)}"
 
 
-def _mutation(found: Summary) -> Iterator[str]:
-    score = found.mutation
+def _mutation(summary: Summary) -> Iterator[str]:
+    score = summary.mutation
     if score is None or not score.harmful:
         return
     yield (
@@ -250,22 +251,22 @@ def _mutation(found: Summary) -> Iterator[str]:
         f"{count_text(score.goldens, 'golden')} broke a rule; {score.exact} of {score.mutants} mutants lost exactly "
         "the rungs that they should"
     )
-    yield from (one.line for one in score.odd[:MOST_LISTED])
+    yield from (mutant.line for mutant in score.odd[:MOST_LISTED])
 
 
-def _comparison(found: Comparison | None) -> Iterator[str | Bullets]:
-    if found is None:
+def _comparison(comparison: Comparison | None) -> Iterator[str | Bullets]:
+    if comparison is None:
         return
-    verdict = "Worse" if found.regressions else "No worse"
-    whose = f", a run of {found.baseline}" if found.baseline else ""
-    yield f"{verdict} than the baseline{whose}, in the {count_text(found.compared, 'case')} that both have."
-    yield Bullets(tuple(change_line(one) for one in found.changes if one.lost or one.gained))
-    if found.not_compared:
-        yield f"Not compared, changed or only in one of the two: {listed(found.not_compared)}"
+    verdict = "Worse" if comparison.regressions else "No worse"
+    solver = f", a run of {comparison.baseline}" if comparison.baseline else ""
+    yield f"{verdict} than the baseline{solver}, in the {count_text(comparison.compared, 'case')} that both have."
+    yield Bullets(tuple(change_line(change) for change in comparison.changes if change.lost or change.gained))
+    if comparison.not_compared:
+        yield f"Not compared, changed or only in one of the two: {listed(comparison.not_compared)}"
 
 
 def change_line(change: RungChange) -> str:
-    """What became of a rung at a stage, and in which cases."""
+    """The change of a rung at a stage, and the cases in which it changed."""
     worse = ", worse" if change.is_regression else ""
     stage = STAGE_TITLES.get(change.stage, change.stage)
     moved = f"{change.rung} {stage}: {percent(change.before)} to {percent(change.after)}{worse}"
@@ -281,10 +282,10 @@ def listed(cases: Sequence[str]) -> str:
 
 
 def _unsolved(results: Sequence[CaseResult]) -> Iterator[Bullets | str]:
-    lost = [one for one in results if not one.is_solved and one.fault is None]
+    lost = [result for result in results if not result.is_solved and result.fault is None]
     lines: dict[str, None] = {}
-    for one in lost:
-        lines[f"{one.id}: {_why(one)}"] = None
+    for result in lost:
+        lines[f"{result.id}: {_why(result)}"] = None
     shown = tuple(lines)[:MOST_LISTED]
     yield Bullets(shown)
     if len(lines) > len(shown):
@@ -292,7 +293,7 @@ def _unsolved(results: Sequence[CaseResult]) -> Iterator[Bullets | str]:
 
 
 def _why(result: CaseResult) -> str:
-    """The lowest decisive rung that was lost, or that the answer is none of the right kind."""
+    """The lowest decisive rung that was lost, or that the answer has the wrong kind."""
     marks = {**result.stages.get(FINAL, {}), **result.marks}
     lost = [name for name in ("outcome", "own", "diagnosis", "intent", "reading", "rules", "regret") if name in marks]
     first = next((name for name in lost if not marks[name].passed), "")

@@ -7,5 +7,5 @@ from .of_plans import PLAN_RUNGS
 
 __all__ = ["ANSWER_RUNGS", "PLAN_RUNGS", "QUESTIONS", "RUNG_NAMES"]
 
-QUESTIONS = {one.name: one.question for one in (*PLAN_RUNGS, *ANSWER_RUNGS)}
+QUESTIONS = {rung.name: rung.question for rung in (*PLAN_RUNGS, *ANSWER_RUNGS)}
 RUNG_NAMES = tuple(QUESTIONS)

@@ -1,4 +1,4 @@
-"""Rungs about the whole answer, from the lowest: each is one question about it, marked once."""
+"""Rungs about the whole answer, lowest first: each is one question about it, marked once."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ _ABSENT = object()
 
 
 class AnswerRung(Struct, frozen=True):
-    """A rung about the whole answer. `None`: it does not apply to the case."""
+    """A rung about the whole answer; its mark is `None` where it does not apply."""
 
     name: str
     question: str
     mark: Callable[[PosedCase, Solution], Mark | None]
 
 
-def _outcome(asked: PosedCase, solution: Solution) -> Mark | None:
-    case = asked.case
+def _outcome(posed: PosedCase, solution: Solution) -> Mark | None:
+    case = posed.case
     if case.expect == "reading":
         return None
     infeasible = solution.result.infeasible if solution.result is not None else None
     if solution.kind != case.expect:
         reason = "a plan" if infeasible is None else f"{infeasible.rule}: {infeasible.reason}"
-        said = solution.refusal or reason
-        return Mark(passed=False, why=f"{case.expect} was right, the answer is {solution.kind}: {said}"[:300])
+        answer = solution.refusal or reason
+        return Mark(passed=False, why=f"{case.expect} was right, the answer is {solution.kind}: {answer}"[:300])
     if case.expect == "refused":
         missing = [word for word in case.refusal if word.lower() not in (solution.refusal or "").lower()]
         return Mark(passed=not missing, why=f"the refusal does not say {missing}" if missing else "")
@@ -45,79 +45,81 @@ def _outcome(asked: PosedCase, solution: Solution) -> Mark | None:
     return Mark(passed=True)
 
 
-def _own(asked: PosedCase, solution: Solution) -> Mark | None:
-    """It came of what the proposer answered, as proposed, repaired, or as a repair that it took by its handle."""
-    if asked.case.expect != "plan" or not solution.status:
+def _own(posed: PosedCase, solution: Solution) -> Mark | None:
+    """Whether the plan comes from the proposer's answer, as proposed or repaired."""
+    if posed.case.expect != "plan" or not solution.status:
         return None
     is_own = is_own_plan(solution.plan_from)
     return Mark(passed=is_own, why="" if is_own else f"the built-in proposer's plan: {solution.status}")
 
 
-def _intent(asked: PosedCase, solution: Solution) -> Mark | None:
-    wanted = asked.case.intent
+def _intent(posed: PosedCase, solution: Solution) -> Mark | None:
+    wanted = posed.case.intent
     if not wanted:
         return None
-    if asked.intent is None:
-        return Mark(passed=False, value=0.0, why=f"the request was refused: {asked.refusal}"[:300])
-    # What an engine does by itself is no reading of the words.
-    whole = {**asked.intent.model_dump(mode="json"), "relaxations": [*asked.intent.stated_relaxations]}
+    if posed.intent is None:
+        return Mark(passed=False, value=0.0, why=f"the request was refused: {posed.refusal}"[:300])
+    # Relaxations by the engine's default are no reading of the words.
+    intent = {**posed.intent.model_dump(mode="json"), "relaxations": [*posed.intent.stated_relaxations]}
     wrong = [
-        f"{path} is {_shown(whole, path)}, not {value}" for path, value in wanted.items() if not _is(whole, path, value)
+        f"{path} is {_shown(intent, path)}, not {value}"
+        for path, value in wanted.items()
+        if not _is(intent, path, value)
     ]
     return Mark(passed=not wrong, value=1 - len(wrong) / len(wanted), why="; ".join(wrong)[:300])
 
 
-def _at(whole: Any, path: str) -> Any:
+def _at(value: Any, path: str) -> Any:
     for name in path.split("."):
-        if not isinstance(whole, dict) or name not in whole:
+        if not isinstance(value, dict) or name not in value:
             return _ABSENT
-        whole = whole[name]
-    # A card of one's own has its name inside.
-    return whole.get("id", whole) if isinstance(whole, dict) and path.endswith("accelerator") else whole
+        value = value[name]
+    # A user's own accelerator has its name inside.
+    return value.get("id", value) if isinstance(value, dict) and path.endswith("accelerator") else value
 
 
-def _is(whole: Any, path: str, wanted: Any) -> bool:
-    found = _at(whole, path)
-    if isinstance(wanted, list) and isinstance(found, list):
-        return sorted(map(str, wanted)) == sorted(map(str, found))
-    if isinstance(wanted, int | float) and isinstance(found, int | float) and not isinstance(wanted, bool):
-        return abs(found - wanted) <= 1e-6 * max(abs(wanted), 1.0)
-    return found == wanted
+def _is(intent: Any, path: str, wanted: Any) -> bool:
+    value = _at(intent, path)
+    if isinstance(wanted, list) and isinstance(value, list):
+        return sorted(map(str, wanted)) == sorted(map(str, value))
+    if isinstance(wanted, int | float) and isinstance(value, int | float) and not isinstance(wanted, bool):
+        return abs(value - wanted) <= 1e-6 * max(abs(wanted), 1.0)
+    return value == wanted
 
 
-def _shown(whole: Any, path: str) -> str:
-    found = _at(whole, path)
-    return "no field of an intent" if found is _ABSENT else str(found)[:80]
+def _shown(intent: Any, path: str) -> str:
+    value = _at(intent, path)
+    return "no field of an intent" if value is _ABSENT else str(value)[:80]
 
 
-def _diagnosis(asked: PosedCase, solution: Solution) -> Mark | None:
-    case = asked.case
-    if case.proposal is None or not case.rules or (asked.broken is None and not solution.attempts):
+def _diagnosis(posed: PosedCase, solution: Solution) -> Mark | None:
+    case = posed.case
+    if case.proposal is None or not case.rules or (posed.broken is None and not solution.attempts):
         return None
-    found = set(found_rules(asked, solution))
-    missing, further = sorted(set(case.rules) - found), sorted(found - set(case.rules))
+    broken = set(found_rules(posed, solution))
+    missing, further = sorted(set(case.rules) - broken), sorted(broken - set(case.rules))
     why = [f"not found: {', '.join(missing)}"] if missing else []
     why += [f"found as well: {', '.join(further)}"] if further else []
     return Mark(passed=not why, why="; ".join(why))
 
 
-def found_rules(asked: PosedCase, solution: Solution) -> tuple[str, ...]:
-    """The rules that the proposal of a case breaks: of an edited plan as it stands, of a text as it was read.
+def found_rules(posed: PosedCase, solution: Solution) -> tuple[str, ...]:
+    """The rules that the proposal of a case breaks: an edited plan as written, a text as it was read.
 
-    Errors; warnings too where the case is about one.
+    Only errors; warnings too if the case is about one.
     """
-    with_warnings = "warning" in asked.case.tags
-    if asked.broken is not None:
-        found = violations_of(asked.broken)
+    with_warnings = "warning" in posed.case.tags
+    if posed.broken is not None:
+        violations = violations_of(posed.broken)
     else:
         first = solution.attempts[0].judgement if solution.attempts else None
-        found = () if first is None else first.violations
-    return tuple(dict.fromkeys(one.rule for one in found if with_warnings or one.severity == "error"))
+        violations = () if first is None else first.violations
+    return tuple(dict.fromkeys(fault.rule for fault in violations if with_warnings or fault.severity == "error"))
 
 
-def _explanation(asked: PosedCase, solution: Solution) -> Mark | None:
-    """In its words, its alternatives or the sections that it cites."""
-    wanted = asked.case.decided_by
+def _explanation(posed: PosedCase, solution: Solution) -> Mark | None:
+    """Whether the report cites the deciding rules in its words, its alternatives or its sections."""
+    wanted = posed.case.decided_by
     if not wanted:
         return None
     result = solution.result
@@ -129,7 +131,7 @@ def _explanation(asked: PosedCase, solution: Solution) -> Mark | None:
 
 
 def _cited_rules(result: PlanResult) -> Iterator[str]:
-    """The rules that a person who reads the report is pointed to."""
+    """The rules that the report points its reader to."""
     if result.infeasible is not None:
         yield result.infeasible.rule
         yield from _RULE.findall(result.infeasible.reason)
@@ -137,18 +139,18 @@ def _cited_rules(result: PlanResult) -> Iterator[str]:
     if report is None:
         return
     yield from _RULE.findall(report.explanation)
-    for other in report.alternatives:
-        yield from _RULE.findall(f"{other.rule} {other.reason}")
+    for alternative in report.alternatives:
+        yield from _RULE.findall(f"{alternative.rule} {alternative.reason}")
     if report.stated is not None:
-        yield from (one.rule for one in report.stated.findings)
+        yield from (finding.rule for finding in report.stated.findings)
     by_citation = {section.citation: section for section in knowledge().sections}
     for citation in report.citations:
         if citation in by_citation:
             yield from by_citation[citation].rules
 
 
-def _reading(asked: PosedCase, solution: Solution) -> Mark | None:
-    case = asked.case
+def _reading(posed: PosedCase, solution: Solution) -> Mark | None:
+    case = posed.case
     if case.expect != "reading":
         return None
     return reading_mark(case.said, case.constraints, solution.refusal or solution.said or "nothing was read")

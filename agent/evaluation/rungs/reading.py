@@ -1,4 +1,4 @@
-"""The mark of a reading: facts were read as meant, or what is unclear was asked about; nothing is silently wrong."""
+"""The mark of a reading: facts are read as meant, or unclear ones are asked about; none is silently wrong."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from ...reading.agreement import same_constraint, total
 from ...stated_constraints import stated_constraints
 from ..marks import Mark
 
-# What a wrong reading begins with: it was asked about, the report says what was not acted on, or nothing tells of it.
+# Prefixes of a wrong reading: it was asked about, the report names what was not acted on, or nothing tells.
 ASKED, SAID_BACK, WRONG = "asked: ", "said back: ", "silently wrong: "
 _ROUNDING = 0.03
 _COUNTS = ("nodes", "gpus_per_node", "gpus")
 
 
 def reading_mark(fields: Mapping[str, Any], constraints: Sequence[str], said: Said | str) -> Mark:
-    """The mark of a reading, or of the question or refusal in its place; its value is the share of facts that is right.
+    """The mark of a reading, or of a question or refusal in its place; its value is the share of right facts.
 
     Raises:
-        InputError: a line of `constraints` is none.
+        InputError: a line of `constraints` is malformed.
     """
     count = len(fields) + len(constraints)
     if isinstance(said, str):
@@ -40,31 +40,31 @@ def _wrong_fields(fields: Mapping[str, Any], said: Said) -> Iterator[str]:
         counts["nodes"] = 1
     plain = said.model_dump(mode="json")
     for name, wanted in fields.items():
-        found = total(counts) if name == "gpus" else plain.get(name)
-        if not _is(name, found, wanted):
-            yield f"{name} is {found}, not {wanted}"
+        actual = total(counts) if name == "gpus" else plain.get(name)
+        if not _is(name, actual, wanted):
+            yield f"{name} is {actual}, not {wanted}"
 
 
-def _is(name: str, found: Any, wanted: Any) -> bool:
-    if isinstance(wanted, Mapping) and isinstance(found, Mapping):
-        return all(_is(str(key), found.get(key), value) for key, value in wanted.items())
-    if isinstance(wanted, list) and isinstance(found, list) and name == "relaxations":
-        return sorted(wanted) == sorted(found)
-    if isinstance(wanted, list) and isinstance(found, list):
-        return len(wanted) == len(found) and all(_is(name, *pair) for pair in zip(found, wanted, strict=True))
-    if isinstance(wanted, int | float) and isinstance(found, int | float) and not isinstance(wanted, bool):
-        return abs(found - wanted) <= _ROUNDING * max(abs(wanted), 1e-9)
-    if name == "model" and isinstance(found, str) and isinstance(wanted, str):
+def _is(name: str, actual: Any, wanted: Any) -> bool:
+    if isinstance(wanted, Mapping) and isinstance(actual, Mapping):
+        return all(_is(str(key), actual.get(key), value) for key, value in wanted.items())
+    if isinstance(wanted, list) and isinstance(actual, list) and name == "relaxations":
+        return sorted(wanted) == sorted(actual)
+    if isinstance(wanted, list) and isinstance(actual, list):
+        return len(wanted) == len(actual) and all(_is(name, *pair) for pair in zip(actual, wanted, strict=True))
+    if isinstance(wanted, int | float) and isinstance(actual, int | float) and not isinstance(wanted, bool):
+        return abs(actual - wanted) <= _ROUNDING * max(abs(wanted), 1e-9)
+    if name == "model" and isinstance(actual, str) and isinstance(wanted, str):
         try:
-            entry, meant = find_model(found), find_model(wanted)
+            entry, meant = find_model(actual), find_model(wanted)
             return meant.name in (entry.name, entry.base)
         except InputError:
-            return found == wanted
-    return found == wanted
+            return actual == wanted
+    return actual == wanted
 
 
 def _missing(lines: Sequence[str], said: Said) -> Iterator[str]:
     for line in lines:
         for wanted in stated_constraints([line]) or ():
-            if not any(same_constraint(one, wanted) for one in said.constraints):
+            if not any(same_constraint(constraint, wanted) for constraint in said.constraints):
                 yield f"no constraint {line}"

@@ -1,4 +1,4 @@
-"""The built-in proposer as a solver: its one plan, or the repair of what a case says was proposed."""
+"""The built-in proposer as a solver: its one plan, or the repair of a case's proposal."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..solver import UNHURRIED
 
 
 class BuiltIn(Struct, frozen=True):
-    """The built-in proposer; with a `calibration` it searches by those constants, and is judged by what ships."""
+    """The built-in proposer; `calibration` changes the constants of its search, not those that judge it."""
 
     calibration: CustomCalibration | None = None
     options: AgentOptions = field(default=UNHURRIED)
@@ -20,9 +20,9 @@ class BuiltIn(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """`builtin`, and by which constants."""
+        """`builtin`, and its constants."""
         return "builtin" if self.calibration is None else f"builtin by {self.calibration.name}"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Nobody else proposes."""
+        """`None`: the built-in proposer answers itself."""
         return None

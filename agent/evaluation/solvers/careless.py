@@ -1,4 +1,4 @@
-"""Two personas that know the right plan and slip: one that reads feedback, one that repeats itself whatever is said."""
+"""Two personas that know the right plan and slip: one reads feedback, one repeats itself."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from .mistakes import SLIPS, right_answer
 from .speaker import Speaker, submits
 
 
-def chance_of(name: str, found: PosedCase, epoch: int) -> Random:
-    """The chance of a persona in a case: the same each time that it is asked, another in each epoch."""
-    return Random(f"{name}:{found.case.id}:{epoch}")
+def chance_of(name: str, posed: PosedCase, epoch: int) -> Random:
+    """The chance of a persona in a case: fixed for each case and epoch."""
+    return Random(f"{name}:{posed.case.id}:{epoch}")
 
 
 class Careless(Persona, frozen=True):
-    """Slips first, then corrects itself as far as feedback says where.
+    """Slips first, then corrects itself as far as feedback helps.
 
-    Told of a repair it takes that; told rules or findings it looks again and is right; told only that it was wrong it
-    tries something else, which may be another slip.
+    It takes an offered repair; given rules or findings it answers right; given only a rejection it tries something
+    else, which may be another slip.
     """
 
     name: str = "careless"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who slips in this case."""
+        """A client that slips in this case."""
         assert found.question is not None
         question, chance = found.question, chance_of(self.name, found, epoch)
         return Speaker(self.name, lambda request: _careless(request, question, chance))
@@ -46,12 +46,12 @@ def _careless(request: ModelRequest, question: Question, chance: Random) -> Repl
 
 
 class Stubborn(Persona, frozen=True):
-    """Makes one slip, and makes it again."""
+    """Makes one slip, and repeats it."""
 
     name: str = "stubborn"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who says one thing in this case."""
+        """A client that repeats one answer in this case."""
         assert found.question is not None
         chance = chance_of(self.name, found, epoch)
         answer = chance.choice(SLIPS)(found.question, chance)

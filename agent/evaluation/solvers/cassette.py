@@ -1,7 +1,7 @@
-"""A recorded run played again, without a network and without a key: the same agent, the same answers, the same scores.
+"""Replays a recorded run without network or key: the same agent, the same answers, the same scores.
 
-A run that asks what was not asked then, or does not ask all of it, is not the run that was recorded: that is an error
-with the case and the place in its name, never a failed endpoint whose case the built-in proposer would save.
+A run with a request that is not recorded, or without one that is, differs from the recorded run: that is an error with
+the case and the place in its name, not a failed endpoint that the built-in proposer would make good.
 """
 
 from __future__ import annotations
@@ -42,41 +42,41 @@ from .tape import (
     read_kept,
 )
 
-# No name of a host: whoever asks for it finds nobody.
+# An invalid host: no request can leave.
 _NOWHERE = "http://recording.invalid/v1"
-# An answer after which no other try was made says so by a pause that nobody waits for.
+# A retry-after so long that nobody waits: no further try followed this answer.
 _NEVER_S = "1000000000"
 _UNPLAYED = {"error": {"message": "unplayed"}}
 
 
 class _Tape:
-    """The exchanges of a cassette, each played once; `fault` says what was asked that is not on it."""
+    """The exchanges of a cassette, each played once; `fault` names a request that is not on it."""
 
     def __init__(self, exchanges: tuple[RecordedExchange, ...]) -> None:
-        self._left = [(normalised(one.request), one) for one in exchanges]
+        self._remaining = [(normalised(exchange.request), exchange) for exchange in exchanges]
         self.played = 0
         self.fault: str | None = None
 
     @property
-    def left(self) -> int:
-        """Exchanges that were not asked for."""
-        return len(self._left)
+    def remaining(self) -> int:
+        """The number of exchanges not yet asked for."""
+        return len(self._remaining)
 
     def take(self, body: Any) -> RecordedExchange | None:
-        """The first exchange of that request which is left."""
-        asked = normalised(body)
-        differences = [first_difference(request, asked) for request, _ in self._left]
+        """The first remaining exchange of that request."""
+        request_body = normalised(body)
+        differences = [first_difference(request, request_body) for request, _ in self._remaining]
         at = next((at for at, difference in enumerate(differences) if difference is None), None)
         if at is None:
-            why = f"the next of {self.left} differs at {differences[0]}" if differences else "no more was recorded"
+            why = f"the next of {self.remaining} differs at {differences[0]}" if differences else "no more was recorded"
             self.fault = self.fault or f"request {self.played + 1} is not in the recording: {why}"
             return None
         self.played += 1
-        return self._left.pop(at)[1]
+        return self._remaining.pop(at)[1]
 
 
-class _Said(HTTP.SyncByteStream):
-    """The recorded body of an answer, and how it broke off, if it did."""
+class _RecordedBody(HTTP.SyncByteStream):
+    """The recorded body of an answer, with its failure if it broke off."""
 
     def __init__(self, exchange: RecordedExchange, request: Any) -> None:
         self._exchange, self._request = exchange, request
@@ -93,7 +93,7 @@ def _failure(exchange: RecordedExchange, request: Any) -> Exception:
 
 
 class _Transport(HTTP.BaseTransport):
-    """Answers out of a tape in place of a network."""
+    """Answers from a tape in place of a network."""
 
     def __init__(self, tape: _Tape) -> None:
         self._tape = tape
@@ -106,7 +106,7 @@ class _Transport(HTTP.BaseTransport):
         if exchange.status is None:
             raise _failure(exchange, request)
         headers = {**exchange.headers, **({"retry-after": _NEVER_S} if exchange.gave_up else {})}
-        return HTTP.Response(exchange.status, headers=headers, stream=_Said(exchange, request))
+        return HTTP.Response(exchange.status, headers=headers, stream=_RecordedBody(exchange, request))
 
 
 class PlayedClient:
@@ -127,7 +127,7 @@ class PlayedClient:
 
     @property
     def name(self) -> str:
-        """The name of the model that was recorded."""
+        """The name of the recorded model."""
         return self._client.name
 
     def complete(
@@ -136,7 +136,7 @@ class PlayedClient:
         """The recorded answer.
 
         Raises:
-            EndpointError: the recorded one was none.
+            EndpointError: the recorded request failed.
             CassetteError: the request was not recorded.
         """
         try:
@@ -147,20 +147,20 @@ class PlayedClient:
         raise CassetteError(f"{self._place}: {self._tape.fault}")
 
     def finish(self) -> None:
-        """The run is over.
+        """Check the end of the run.
 
         Raises:
             CassetteError: not all of the recording was played.
         """
-        if self._tape.left:
+        if self._tape.remaining:
             raise CassetteError(
-                f"{self._place}: {self._tape.left} of {self._tape.left + self._tape.played} recorded requests "
-                "were not made; record the run again"
+                f"{self._place}: {self._tape.remaining} of {self._tape.remaining + self._tape.played} recorded "
+                "requests were not made; record the run again"
             )
 
 
 class Played(Struct, frozen=True):
-    """The recording in `folder`; make it with `of`, which reads its header. `digest` is that of all its files."""
+    """The recording in `folder`; make it with `of`, which reads its header. `digest` covers all its files."""
 
     folder: Path
     header: RecordingHeader
@@ -179,32 +179,32 @@ class Played(Struct, frozen=True):
         path = folder / HEADER_NAME
         if not path.is_file():
             raise InputError(f"{shown_path(folder)}: no recording: there is no {HEADER_NAME} in it")
-        whole = hashlib.sha256()
+        digest = hashlib.sha256()
         for file in sorted(folder.glob("*.json")):
             name = shown_path(file)
-            whole.update(file.name.encode("utf-8", "replace") + b"\0" + read_bounded(file, MAX_FILE_BYTES, name))
-        return cls(folder, read_kept(RecordingHeader, path), whole.hexdigest())
+            digest.update(file.name.encode("utf-8", "replace") + b"\0" + read_bounded(file, MAX_FILE_BYTES, name))
+        return cls(folder, read_kept(RecordingHeader, path), digest.hexdigest())
 
     @property
     def name(self) -> str:
-        """`cassette`, and of which model."""
+        """`cassette`, and the recorded model."""
         return f"cassette:{self.header.model}"
 
     @property
     def reads(self) -> bool:
-        """Whether the model reads requests too, where a case asks for that."""
+        """Whether the model reads requests too, if a case asks for it."""
         return self.options.reader == "model"
 
     @property
     def options(self) -> AgentOptions:
-        """Those of the recorded run."""
+        """The options of the recorded run."""
         return self.header.options.agent_options()
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
         """The recorded model in this case.
 
         Raises:
-            CassetteError: the case was not recorded, was another one then, or was cut off by the clock.
+            CassetteError: the case is not recorded, has changed, or was cut off by the clock.
             InputError: its cassette cannot be read.
         """
         place, path = place_of(found, epoch), cassette_path(self.folder, found.case.id, epoch)
@@ -220,7 +220,7 @@ class Played(Struct, frozen=True):
         return PlayedClient(self.header, cassette, place)
 
     def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:
-        """Make sure that all of the recording was played.
+        """Check that all of the recording was played.
 
         Raises:
             CassetteError: it was not.

@@ -1,4 +1,4 @@
-"""What feedback told, as its reader sees it: nothing is known here but the words of the last messages."""
+"""Feedback as its reader sees it: only the words of the last messages are known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
 
 
 class Feedback(Struct, frozen=True):
-    """Feedback on the last proposal. Each field is empty where the level of feedback says nothing of it."""
+    """Feedback on the last proposal. A field is empty if the level of feedback omits it."""
 
     is_rejected: bool = False
     rules: tuple[str, ...] = ()
@@ -28,39 +28,39 @@ class Feedback(Struct, frozen=True):
 
     @property
     def families(self) -> tuple[str, ...]:
-        """The families of the rules that were named: `TP`, `PP`, `GP`."""
+        """The families of the named rules: `TP`, `PP`, `GP`."""
         named = (*self.rules, *_RULE.findall(self.message))
         return tuple(dict.fromkeys(rule[:2] for rule in named))
 
 
 def last_feedback(request: ModelRequest) -> Feedback | None:
-    """What was told since the last answer; `None` before the first one."""
+    """The feedback since the last answer; `None` before the first one."""
     messages = request.messages
     last = next((at for at in reversed(range(len(messages))) if messages[at].role == "assistant"), None)
     if last is None:
         return None
-    found: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for message in messages[last + 1 :]:
-        for said in objects_in(message.content):
-            found = {**said, **found}
+        for content in objects_in(message.content):
+            fields = {**content, **fields}
     return Feedback(
-        is_rejected=found.get("accepted") is False,
-        rules=tuple(one for one in _list(found, "rules") if isinstance(one, str)),
-        findings=tuple(one for one in _list(found, "findings") if isinstance(one, dict)),
-        patch=tuple(one for one in _list(found, "patch") if isinstance(one, dict)),
-        repaired_as=repaired if isinstance(repaired := found.get("repaired_as"), str) else None,
-        message=str(found.get("message", "")),
-        hint=str(found.get("hint", "")),
+        is_rejected=fields.get("accepted") is False,
+        rules=tuple(rule for rule in _list(fields, "rules") if isinstance(rule, str)),
+        findings=tuple(finding for finding in _list(fields, "findings") if isinstance(finding, dict)),
+        patch=tuple(operation for operation in _list(fields, "patch") if isinstance(operation, dict)),
+        repaired_as=repaired if isinstance(repaired := fields.get("repaired_as"), str) else None,
+        message=str(fields.get("message", "")),
+        hint=str(fields.get("hint", "")),
     )
 
 
-def _list(found: dict[str, Any], name: str) -> list[Any]:
-    value = found.get(name)
+def _list(fields: dict[str, Any], name: str) -> list[Any]:
+    value = fields.get(name)
     return value if isinstance(value, list) else []
 
 
 def objects_in(content: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects that stand in a message, each on a line of its own."""
+    """The JSON objects in a message, each on a line of its own."""
     for line in content.splitlines():
         if line.startswith("{"):
             try:

@@ -1,4 +1,4 @@
-"""The right answer as a solver: what the harness gives it less than full marks for is a fault of harness or dataset."""
+"""The right answer as a solver: less than full marks for it is a fault of the harness or the dataset."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..solve import solve_question
 from ..solver import UNHURRIED, Persona
 from .speaker import Speaker, submits
 
-# As a tool takes it.
+# The tool's limit.
 _LONGEST_RATIONALE = 4000
 
 
 class Golden(Persona, frozen=True):
-    """Submits the case's own golden; where it has none that is a plan, the built-in proposer answers.
+    """Submits the case's own golden; if that is no plan, the built-in proposer answers.
 
-    What a case says is proposed first is judged, and not mended: the golden stands in its place.
+    The proposal that a case gives is judged, but not mended: the golden replaces it.
     """
 
     options: AgentOptions = field(default=replace(UNHURRIED, repairs=False))
@@ -28,7 +28,7 @@ class Golden(Persona, frozen=True):
     why_fixed: str = "it is right whatever it is told; take a persona, a script or a live model"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who says the golden and why it is right."""
+        """A client that submits the golden and why it is right."""
         right = next(right_documents(found), None)
         if right is None:
             return None

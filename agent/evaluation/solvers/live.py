@@ -1,7 +1,7 @@
-"""A language model at an endpoint as a solver: the endpoint of the settings, asked as any user's agent asks it.
+"""A language model at an endpoint as a solver: the configured endpoint, used as by any user's agent.
 
-The solver goes to other processes as it is: it holds no client and no secret. Each case is asked through a client of
-its own, so that what one case taught of the server changes nothing in another.
+The solver is sent to other processes as it is: it holds no client and no secret. Each case has its own client, so that
+what one case learnt of the server changes nothing in another.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ class Live(Struct, frozen=True):
 
     @property
     def reads(self) -> bool:
-        """Whether the model reads requests too, where a case asks for that."""
+        """Whether the model reads requests too, if a case asks for it."""
         return self.options.reader == "model"
 
     @classmethod
     def of(cls, flags: EndpointFlags | None = None, options: AgentOptions | None = None) -> Live:
-        """The solver of the endpoint that is configured; `options` without a mode or prices take the settings'.
+        """The solver of the configured endpoint; `options` without a mode or prices take the settings'.
 
         Raises:
-            InputError: no endpoint or no model is named, a setting cannot be, or a flag holds what is secret.
+            InputError: no endpoint or model is named, a setting is invalid, or a flag holds a secret.
         """
-        said, chosen = flags or EndpointFlags(), options or AgentOptions()
-        _check_public(said.base_url)
-        settings = read_settings(said)
+        named, chosen = flags or EndpointFlags(), options or AgentOptions()
+        _check_public(named.base_url)
+        settings = read_settings(named)
         mode = settings.mode if chosen.mode == "auto" else chosen.mode
         chosen = replace(chosen, mode=mode, prices=chosen.prices or settings.prices)
-        return cls(Redactor(settings.secrets()).text(settings.model), said, chosen)
+        return cls(Redactor(settings.secrets()).text(settings.model), named, chosen)
 
     @property
     def name(self) -> str:
-        """`live`, and which model."""
+        """`live`, and the model."""
         return f"live:{self.model}"
 
     @property
     def digest(self) -> str:
-        """What tells two endpoints apart that go by one name: where it is and how it is asked, without secrets."""
+        """Identifies the endpoint beyond its name: its URL and how it is asked, without secrets."""
         settings = self.settings()
-        said = (settings.base_url, self.model, str(settings.stream))
-        return hashlib.sha256("\0".join(said).encode()).hexdigest()
+        identity = (settings.base_url, self.model, str(settings.stream))
+        return hashlib.sha256("\0".join(identity).encode()).hexdigest()
 
     def settings(self) -> EndpointSettings:
         """The endpoint, read anew in each process: keys stay in the environment.
@@ -76,10 +76,10 @@ class Live(Struct, frozen=True):
 
 
 def _check_public(url: str | None) -> None:
-    """Refuse a URL with a secret in it: flags are handed to other processes.
+    """Refuse a URL with a secret in it: flags are sent to other processes.
 
     Raises:
-        InputError: it holds a user or a query.
+        InputError: it has a user or a query.
     """
     try:
         parts = urlsplit(url or "")

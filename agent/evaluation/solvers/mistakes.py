@@ -1,4 +1,4 @@
-"""Mistakes that proposals of models have, made on purpose in a plan that is right: the material of two personas."""
+"""Typical mistakes of models, made on purpose in a right plan: the material of two personas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from ...loop.question import Question
 
-# A proposal: the argument of `submit_dag` that says it.
+# A proposal, as the arguments of `submit_dag`.
 Answer = dict[str, Any]
 
 _COLLECTIVES = ("AllReduceNode", "AllGatherNode", "ReduceScatterNode", "AllToAllNode")
@@ -27,14 +27,14 @@ def right_answer(question: Question) -> Answer:
 
 
 def uneven_degrees(question: Question, chance: Random) -> Answer:
-    """A TP that divides no number of heads that the model states."""
+    """A TP that divides no head count of the model."""
     heads = question.model.config.get("num_attention_heads")
-    tp = chance.choice([one for one in (3, 5, 7) if not (isinstance(heads, int) and heads % one == 0)] or [11])
+    tp = chance.choice([degree for degree in (3, 5, 7) if not (isinstance(heads, int) and heads % degree == 0)] or [11])
     return {"strategy": {"dp": 1, "prefill": {"pp": 1, "tp": tp}, "decode": {"pp": 1, "tp": tp}}}
 
 
 def too_many_gpus(question: Question, chance: Random) -> Answer:
-    """Twice the replicas that the hardware holds of the plan that is right."""
+    """The right plan with twice the replicas that the hardware holds."""
     answer = right_answer(question)["strategy"]
     plan = question.reference_plan
     times = -(-2 * question.request.facts.gpus // plan.strategy.gpu_count)
@@ -49,12 +49,12 @@ def too_many_gpus(question: Question, chance: Random) -> Answer:
 
 
 def lost_collective(question: Question, chance: Random) -> Answer:
-    """The plan that is right without one of its collectives; another slip where it has none."""
+    """The right plan without one of its collectives; another slip if it has none."""
     document = json.loads(question.reference_plan.model_dump_json(exclude_none=True))
-    every = [node["id"] for node in document["nodes"] if node["type"] in _COLLECTIVES]
-    if not every:
+    collectives = [node["id"] for node in document["nodes"] if node["type"] in _COLLECTIVES]
+    if not collectives:
         return uneven_degrees(question, chance)
-    lost = chance.choice(every)
+    lost = chance.choice(collectives)
     document["nodes"] = [node for node in document["nodes"] if node["id"] != lost]
     document["edges"] = [edge for edge in document["edges"] if lost not in _ends(edge)]
     return {"document": document}

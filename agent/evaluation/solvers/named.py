@@ -1,4 +1,4 @@
-"""Solvers by name, as a command line names them. What speaks HTTP is imported when it is asked for."""
+"""Solvers by name, for the command line. Modules with HTTP are imported on use."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ if TYPE_CHECKING:
 
 
 class SolverSpec(Struct, frozen=True):
-    """Who is to propose: `name` is one of `SOLVERS`, those with a place as `name:PLACE`.
+    """The solver to use: `name` is one of `SOLVERS`, with a place as `name:PLACE`.
 
-    `options` are the agent's where they are not the solver's own; `flags`, `record` (the folder that exchanges are kept
-    in) and `dataset_hash` are a live model's; `calibration` is the built-in proposer's own.
+    `options` replace the solver's own; `flags`, `record` (the folder of recorded exchanges) and `dataset_hash` are for
+    a live model; `calibration` is for the built-in proposer.
     """
 
     name: str
@@ -48,7 +48,7 @@ def solver_named(spec: SolverSpec) -> Solver:
     """The solver of `spec`.
 
     Raises:
-        InputError: there is none of that name, its file, folder or endpoint cannot be used, or it takes no such option.
+        InputError: no such solver, its file, folder or endpoint cannot be used, or it takes no such option.
     """
     name, _, place = spec.name.partition(":")
     make = _MAKERS.get(name)
@@ -66,16 +66,16 @@ def solver_named(spec: SolverSpec) -> Solver:
     return make(spec, Path(place))
 
 
-def _own(own: AgentOptions, spec: SolverSpec) -> AgentOptions:
-    """The options of a solver that is no live model, or those that were given, at its own pace and reference."""
+def _with_pace(defaults: AgentOptions, spec: SolverSpec) -> AgentOptions:
+    """The given options with the pace and reference of a solver that is no live model; its own if none are given."""
     if spec.options is None:
-        return own
-    limits = spec.options.limits.model_copy(update={"seconds": own.limits.seconds})
-    return replace(spec.options, limits=limits, reference=own.reference)
+        return defaults
+    limits = spec.options.limits.model_copy(update={"seconds": defaults.limits.seconds})
+    return replace(spec.options, limits=limits, reference=defaults.reference)
 
 
 def _builtin(spec: SolverSpec, place: Path) -> Solver:
-    return BuiltIn(spec.calibration, _own(UNHURRIED, spec))
+    return BuiltIn(spec.calibration, _with_pace(UNHURRIED, spec))
 
 
 def _golden(spec: SolverSpec, place: Path) -> Solver:
@@ -85,11 +85,11 @@ def _golden(spec: SolverSpec, place: Path) -> Solver:
 
 
 def _persona(kind: Callable[..., Solver], spec: SolverSpec, place: Path) -> Solver:
-    return kind(_own(kind().options, spec))
+    return kind(_with_pace(kind().options, spec))
 
 
 def _scripted(spec: SolverSpec, place: Path) -> Solver:
-    return Scripted.of_file(place, _own(UNHURRIED, spec))
+    return Scripted.of_file(place, _with_pace(UNHURRIED, spec))
 
 
 def _cassette(spec: SolverSpec, place: Path) -> Solver:
@@ -121,5 +121,5 @@ _MAKERS: dict[str, Callable[[SolverSpec, Path], Solver]] = {
     "live": _live,
 }
 _WITH_PLACE = {"scripted": "FILE", "cassette": "FOLDER"}
-# As a person writes them.
+# In the form that people type.
 SOLVERS = tuple(f"{name}:{_WITH_PLACE[name]}" if name in _WITH_PLACE else name for name in _MAKERS)

@@ -1,7 +1,7 @@
-"""A persona that slips as models do, and then does to the letter what the feedback says: nothing else is known to it.
+"""A persona that slips as models do, and then follows feedback to the letter, without other knowledge.
 
-What it takes to mend a slip shows what the feedback is worth. A repair that is offered it takes, the reference where
-the hint says so; else it sets each field that a finding names to a value that the finding calls legal.
+How fast it mends a slip shows the worth of the feedback. It takes an offered repair, or the reference if the hint says
+so; else it sets each field that a finding names to a value that the finding calls legal.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_DEGREE = 8
 
 
 def multiplied(question: Question) -> dict[str, Any]:
-    """TP and EP multiplied to the number of GPUs, as if they were independent."""
+    """TP and EP whose product is the number of GPUs, as if they were independent."""
     gpus = question.request.facts.gpus
     tp = min(_MOST_DEGREE, gpus)
     degrees = {"tp": tp, "ep": max(2, gpus // tp)}
@@ -38,12 +38,12 @@ def multiplied(question: Question) -> dict[str, Any]:
 
 
 def invented(question: Question) -> dict[str, Any]:
-    """The right strategy with fields that no strategy has, and a wrong number of GPUs."""
+    """The right strategy with invented fields, and a wrong number of GPUs."""
     right = right_answer(question)["strategy"]
     return {"strategy": {**right, "cp": 2, "zero_stage": 3, "gpu_count": 2 * question.request.facts.gpus}}
 
 
-# What a model says first, by name: an answer, and whether it is in words.
+# First answers by name, and whether each is in words.
 SLIPS: Mapping[str, tuple[Callable[[Question], dict[str, Any]], bool]] = {
     "multiplies TP and EP": (multiplied, False),
     "loses a collective": (lambda question: lost_collective(question, Random(1)), False),
@@ -53,20 +53,20 @@ SLIPS: Mapping[str, tuple[Callable[[Question], dict[str, Any]], bool]] = {
 
 
 class Obedient(Persona, frozen=True):
-    """Makes a slip, another one in each case, and follows the feedback."""
+    """Makes a slip, chosen by case, and follows the feedback."""
 
     options: AgentOptions = field(default=HELD)
     name: str = "obedient"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who slips in this case."""
+        """A client that slips in this case."""
         assert found.question is not None
         slip = chance_of(self.name, found, epoch).choice(list(SLIPS))
         return speaker_of(found.question, slip, self.name)
 
 
 def speaker_of(question: Question, slip: str, name: str = "obedient") -> ModelClient:
-    """Someone who makes the slip of that name first."""
+    """A client that makes the slip of that name first."""
     make, in_words = SLIPS[slip]
     first = make(question)
     last = first
@@ -87,20 +87,20 @@ def _in_words(answer: dict[str, Any]) -> Reply:
     return says(f"Here is how I would split it, since the links are fast:\n```json\n{text}\n```\nThat will do.")
 
 
-def _mended(last: dict[str, Any], heard: Feedback) -> dict[str, Any]:
-    """What the feedback asks for."""
-    if f"`{REFERENCE}`" in heard.hint:
+def _mended(last: dict[str, Any], feedback: Feedback) -> dict[str, Any]:
+    """The last answer, corrected as the feedback asks."""
+    if f"`{REFERENCE}`" in feedback.hint:
         return {"handle": REFERENCE}
-    if heard.repaired_as is not None:
-        return {"handle": heard.repaired_as}
+    if feedback.repaired_as is not None:
+        return {"handle": feedback.repaired_as}
     strategy = json.loads(json.dumps(last.get("strategy", {})))
-    for finding in heard.findings:
+    for finding in feedback.findings:
         for place in str(finding.get("field", "")).split(", "):
             phase, _, name = place.rpartition(".")
             block = strategy.setdefault(phase, {}) if phase else strategy
             value = finding.get("expected")
             if isinstance(value, list):
-                value = max((one for one in value if isinstance(one, int)), default=None)
+                value = max((degree for degree in value if isinstance(degree, int)), default=None)
             if isinstance(value, int):
                 block[name] = value
             else:

@@ -19,23 +19,23 @@ from .speaker import Speaker, submits
 
 
 class Opener(Persona, frozen=True):
-    """Searches once, and submits the best by the figures that it is told, else the reference."""
+    """Searches once, and submits the best by the reported figures, else the reference."""
 
     options: AgentOptions = field(default=HELD)
     name: str = "opener"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who begins to look in this case."""
+        """A client that searches in this case."""
         assert found.question is not None
         return speaker_of(found.question.request.workload.objective, self.name)
 
 
 def speaker_of(objective: str, name: str = "opener") -> ModelClient:
-    """Someone who wants more tokens/s, or less time or money, than the reference has."""
+    """A client that wants more tokens/s, or less time or money, than the reference has."""
     sign = 1.0 if objective == "throughput" else -1.0
 
     def answer(request: ModelRequest) -> Reply:
-        if not any(one.role == "assistant" for one in request.messages):
+        if not any(message.role == "assistant" for message in request.messages):
             return calls(("search_strategies", {"count": 3}))
         offers = {
             handle: sign * change for handle, change in _offers(next(objects_in(request.messages[-1].content), {}))
@@ -46,13 +46,13 @@ def speaker_of(objective: str, name: str = "opener") -> ModelClient:
     return Speaker(name, answer)
 
 
-def _offers(told: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Handles of a search, each with by which percentage its figure is larger than the reference's."""
-    columns = told.get("columns")
+def _offers(found_table: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+    """Handles of a search, each with the percentage by which its figure exceeds the reference's."""
+    columns = found_table.get("columns")
     if not isinstance(columns, list):
         return
-    for row in told.get("rows", []):
-        one = dict(zip(columns, row, strict=False))
-        handle, change = one.get("handle"), one.get("against_reference")
+    for row in found_table.get("rows", []):
+        offer = dict(zip(columns, row, strict=False))
+        handle, change = offer.get("handle"), offer.get("against_reference")
         if isinstance(handle, str) and isinstance(change, str):
             yield handle, float(change.rstrip("%"))

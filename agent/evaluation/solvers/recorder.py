@@ -1,6 +1,6 @@
-"""A live run that is kept: every HTTP exchange of a case goes into a cassette, without secrets.
+"""A recorded live run: every HTTP exchange of a case goes into a cassette, without secrets.
 
-It is taken where the SDK speaks HTTP, below retries and parsing, so that a repetition goes through all of them again.
+It is recorded at the SDK's HTTP layer, below retries and parsing, so that a replay repeats those.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ from .tape import (
     write_kept,
 )
 
-# The library that the SDK speaks HTTP with: `httpx`, or `httpx2`.
+# The HTTP library of the SDK: `httpx`, or `httpx2`.
 HTTP: Any = sys.modules[
     next(base for base in DefaultHttpxClient.__mro__ if base.__name__ == "Client").__module__.partition(".")[0]
 ]
-# Headers that say how the bytes of an answer came, not what they are.
+# Headers about the transfer of an answer, not its content.
 _TRANSFER_HEADERS = ("content-encoding", "content-length", "transfer-encoding")
 
 
 class _Taking:
-    """An exchange that is under way; after its end nothing changes it."""
+    """An exchange under way; nothing changes it after its end."""
 
     def __init__(self, content: bytes) -> None:
         self.gave_up = False
@@ -106,7 +106,7 @@ class _Tape:
         return self._taken[-1]
 
     def settle(self) -> None:
-        """Nobody waits for the last exchange any more: if it is not over, it came too late."""
+        """End the last exchange: if it is not over, its answer came too late."""
         if self._taken:
             self._taken[-1].end("timeout")
 
@@ -116,11 +116,11 @@ class _Tape:
 
     def exchanges(self, redactor: Redactor) -> tuple[RecordedExchange, ...]:
         self.settle()
-        return tuple(scrubbed(one.exchange(), redactor) for one in self._taken)
+        return tuple(scrubbed(taking.exchange(), redactor) for taking in self._taken)
 
 
-class _Heard(HTTP.SyncByteStream):
-    """The body of an answer, taken down as it is read."""
+class _RecordedBody(HTTP.SyncByteStream):
+    """The body of an answer, recorded as it is read."""
 
     def __init__(self, response: Any, taking: _Taking) -> None:
         self._response, self._taking = response, taking
@@ -133,14 +133,14 @@ class _Heard(HTTP.SyncByteStream):
         self._taking.end()
 
     def close(self) -> None:
-        # Closed before its end by a reader that has all it wants.
+        # Closed early by a reader that has all it wants.
         self._taking.end()
         self._response.close()
 
 
 @contextmanager
 def _noting(taking: _Taking) -> Iterator[None]:
-    """Notes how an exchange failed, where it does."""
+    """Record how an exchange failed, if it does."""
     try:
         yield
     except HTTP.TimeoutException:
@@ -152,26 +152,28 @@ def _noting(taking: _Taking) -> Iterator[None]:
 
 
 class _RecordingHttp(BoundedHttp):
-    """What a live run speaks HTTP with, taken down."""
+    """The HTTP client of a live run, with recording."""
 
     def __init__(self, authorization: str, tape: _Tape) -> None:
         super().__init__(authorization)
         self._tape = tape
 
     def send(self, request: Any, **options: Any) -> Any:
-        """Send `request`; what comes back reads as it would without a recording."""
+        """Send `request`; the response reads as without a recording."""
         taking = self._tape.begin(request.content)
         with _noting(taking):
             response = super().send(request, **options)
         taking.answered(response)
-        headers = [(name, one) for name, one in response.headers.multi_items() if name.lower() not in _TRANSFER_HEADERS]
+        headers = [
+            (name, text) for name, text in response.headers.multi_items() if name.lower() not in _TRANSFER_HEADERS
+        ]
         return type(response)(
-            response.status_code, headers=headers, stream=_Heard(response, taking), request=response.request
+            response.status_code, headers=headers, stream=_RecordedBody(response, taking), request=response.request
         )
 
 
 class RecordingClient:
-    """The model, and a tape of what was said with it."""
+    """The model, and a tape of its exchanges."""
 
     def __init__(self, live: Live) -> None:
         settings = live.settings()
@@ -206,7 +208,7 @@ class RecordingClient:
             self._tape.settle()
 
     def finish(self) -> tuple[RecordedExchange, ...]:
-        """What was exchanged, without secrets; nothing more is."""
+        """The exchanges, without secrets; no more are recorded."""
         self._sdk.close()
         return self._tape.exchanges(self._redactor)
 
@@ -222,7 +224,7 @@ class Recorder(Struct, frozen=True):
 
     @classmethod
     def into(cls, folder: Path, live: Live, dataset_hash: str = "") -> Recorder:
-        """The recorder of `live`; a folder that holds a part of the same recording already is carried on.
+        """The recorder of `live`; continues a partial recording of the same run in the folder.
 
         Raises:
             InputError: the folder cannot be written, or holds a recording of something else.
@@ -249,31 +251,31 @@ class Recorder(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """As that of the live solver."""
+        """The live solver's name."""
         return self.live.name
 
     @property
     def digest(self) -> str:
-        """The live solver's, and where its recording lies: a case that another folder holds is not recorded yet."""
+        """The live solver's digest with the folder: a case in another folder is not recorded yet."""
         return f"{self.live.digest} {self.folder.absolute()}"
 
     @property
     def reads(self) -> bool:
-        """Whether the model reads requests too, where a case asks for that."""
+        """Whether the model reads requests too, if a case asks for it."""
         return self.options.reader == "model"
 
     @property
     def options(self) -> AgentOptions:
-        """As those of the live solver."""
+        """The live solver's options."""
         return self.live.options
 
     @property
     def calibration(self) -> CustomCalibration | None:
-        """As that of the live solver."""
+        """The live solver's calibration."""
         return self.live.calibration
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """The model, taken down."""
+        """The model, with recording."""
         return RecordingClient(self.live)
 
     def finish(self, found: PosedCase, epoch: int, client: ModelClient | None, solution: Solution) -> None:

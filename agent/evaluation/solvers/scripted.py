@@ -1,9 +1,9 @@
-"""Answers out of a file: what someone would say, case by case, without a model.
+"""Answers from a file, case by case, without a model.
 
 The file is `{"about": …, "replies": {case id or "*": [reply, …]}}`; a reply is a text, `{"tool": name, "arguments":
 {…}}`, or `{"tools": [such calls]}`. One reply may stand without its list, and a list without a case is of every case.
-It is a stranger's: bounded, and refused in one line. A case that it says nothing
-for is a fault, not a silence; a script that is asked for more than it holds ends its run as a failed endpoint would.
+The file is untrusted: bounded, and refused in one line. A case without replies is a fault; a script that is asked for
+more replies than it has ends its run like a failed endpoint.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .speaker import Speaker
 
 MAX_FILE_BYTES = 16 << 20
 MOST_REPLIES, MOST_CASES, MOST_CALLS = 500, 10_000, 100
-# Replies for every case that has none of its own.
+# Replies for every case without its own.
 ANY_CASE = "*"
 _FORM = 'a script is {"replies": {"CASE-ID or *": ["a reply", {"tool": "submit_dag", "arguments": {…}}]}}'
 _ToolName = Annotated[str, Field(min_length=1, max_length=200)]
@@ -54,7 +54,7 @@ ScriptedReply = str | ScriptedCall | ScriptedCalls
 
 
 def _form_of(reply: Any) -> str:
-    """Which of the three forms of a reply is meant."""
+    """The form of a reply, one of three."""
     if isinstance(reply, dict | BaseModel):
         return "calls" if "tools" in (reply if isinstance(reply, dict) else type(reply).model_fields) else "call"
     return "text"
@@ -77,21 +77,24 @@ class Script(Frozen):
     @model_validator(mode="before")
     @classmethod
     def _lists_by_case(cls, raw: Any) -> Any:
-        """`raw` with what people leave out: the list of one reply, and the case of replies for every case."""
+        """`raw` in its full form: a single reply as a list, and replies without a case as those of every case."""
         replies = raw.get("replies") if isinstance(raw, dict) else None
         if isinstance(replies, str | list):
             replies = {ANY_CASE: replies}
         if not isinstance(replies, dict):
             return raw
         lone = (str, dict, BaseModel)
-        return {**raw, "replies": {name: [said] if isinstance(said, lone) else said for name, said in replies.items()}}
+        return {
+            **raw,
+            "replies": {case: [said] if isinstance(said, lone) else said for case, said in replies.items()},
+        }
 
 
 def read_script(path: Path) -> Script:
     """The script at `path`.
 
     Raises:
-        InputError: it cannot be read, or is none; the message says where.
+        InputError: it cannot be read, or is malformed; the message says where.
     """
     name = shown_path(path)
     try:
@@ -104,7 +107,7 @@ def read_script(path: Path) -> Script:
 
 def _refusal(error: ValidationError) -> str:
     first = error.errors(include_url=False)[0]
-    # After the place of a reply comes the name of its form, which the file does not have.
+    # The validator puts the form's name after a reply's place, which the file lacks.
     loc = (*first["loc"][:3], *first["loc"][4:])
     if len(loc) == 3 and first["type"] == "string_type":
         return f"{'/'.join(str(part)[:100] for part in loc)}: a reply is a text or an object"
@@ -112,7 +115,7 @@ def _refusal(error: ValidationError) -> str:
 
 
 class Scripted(Struct, frozen=True):
-    """Says for each case what the script holds for it, from the beginning in each epoch."""
+    """Gives each case the script's replies for it, from the beginning in each epoch."""
 
     script: Script
     source: str = "script"
@@ -122,7 +125,7 @@ class Scripted(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """`scripted`, and by which file."""
+        """`scripted`, and its file."""
         return f"scripted:{self.source}"
 
     @classmethod
@@ -135,7 +138,7 @@ class Scripted(Struct, frozen=True):
         return cls(read_script(path), path.name, options)
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who says the replies of this case.
+        """A client with the replies of this case.
 
         Raises:
             InputError: there are none.
@@ -145,10 +148,10 @@ class Scripted(Struct, frozen=True):
             raise InputError(
                 f"{self.source}: no replies for case {found.case.id!r}: add them, or some for {ANY_CASE!r}"
             )
-        left = iter(replies)
+        remaining = iter(replies)
 
         def answer(request: ModelRequest) -> Reply:
-            reply = next(left, None)
+            reply = next(remaining, None)
             if reply is None:
                 raise EndpointError("unplayed", f"{self.source} has {len(replies)} replies, not more", 0)
             return _reply(reply)
@@ -159,5 +162,5 @@ class Scripted(Struct, frozen=True):
 def _reply(reply: ScriptedReply) -> Reply:
     if isinstance(reply, str):
         return says(reply)
-    every = (reply,) if isinstance(reply, ScriptedCall) else reply.tools
-    return calls(*((one.tool, one.arguments) for one in every))
+    all_calls = (reply,) if isinstance(reply, ScriptedCall) else reply.tools
+    return calls(*((call.tool, call.arguments) for call in all_calls))

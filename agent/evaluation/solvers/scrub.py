@@ -1,7 +1,7 @@
-"""Takes secrets out of an exchange before it is kept, wherever a server may have put them.
+"""Removes secrets from an exchange before it is kept, wherever a server may have put them.
 
-A key can come back as it is, in an escaped form, or cut into the pieces of a stream. What is found is replaced; where a
-stream has to be changed, all of the text goes into the first of its pieces, which reads the same.
+A key can come back verbatim, escaped, or cut into the pieces of a stream. It is replaced; if a stream has to change,
+all of a text goes into its first piece, which reads the same.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from ...model.redaction import Redactor
 from .tape import KEPT_HEADERS, RecordedExchange
 
 _DATA = "data:"
-# Where in an event a text stands: names, places in lists, and the numbers that servers give to parts of an answer.
+# The place of a text in an event: names, list indices, and the servers' numbers of answer parts.
 _Place = tuple[str, ...]
 
 
 def scrubbed(exchange: RecordedExchange, redactor: Redactor) -> RecordedExchange:
-    """`exchange` without secrets, and with those headers only that change how an answer is read."""
+    """`exchange` without secrets, and only with headers that change how an answer is read."""
     headers = {name.lower(): value for name, value in exchange.headers.items()}
     body = exchange.body
     if exchange.failure is not None:
@@ -47,7 +47,7 @@ def _body(body: str, redactor: Redactor) -> str:
     for event in events:
         for place, holder, key in _texts(event, ()):
             pieces[place].append((holder, key))
-    changed = [one for one in pieces.values() if _redact_together(one, redactor)]
+    changed = [parts for parts in pieces.values() if _redact_together(parts, redactor)]
     if not changed:
         return text
     return "".join(
@@ -57,7 +57,7 @@ def _body(body: str, redactor: Redactor) -> str:
 
 
 def _json(text: str, redactor: Redactor) -> str:
-    """A JSON text without secrets that it spells with escapes; any other text as it is."""
+    """A JSON text without secrets that are spelt with escapes; other text unchanged."""
     value = _parsed(text)
     clean = redactor.value(value)
     return text if clean == value else json.dumps(clean, ensure_ascii=False)
@@ -71,27 +71,27 @@ def _parsed(text: str) -> Any:
 
 
 def _texts(value: Any, place: _Place) -> Iterator[tuple[_Place, Any, Any]]:
-    """Each text of an event: its place, what holds it, and by which key."""
+    """Each text of an event: its place, its container, and its key there."""
     if isinstance(value, dict):
-        for key, one in value.items():
-            if isinstance(one, str):
+        for key, inner in value.items():
+            if isinstance(inner, str):
                 yield (*place, key), value, key
             else:
-                yield from _texts(one, (*place, key))
+                yield from _texts(inner, (*place, key))
     elif isinstance(value, list):
-        for at, one in enumerate(value):
-            here = f"#{one['index']}" if isinstance(one, dict) and "index" in one else str(at)
-            if isinstance(one, str):
-                yield (*place, here), value, at
+        for at, inner in enumerate(value):
+            step = f"#{inner['index']}" if isinstance(inner, dict) and "index" in inner else str(at)
+            if isinstance(inner, str):
+                yield (*place, step), value, at
             else:
-                yield from _texts(one, (*place, here))
+                yield from _texts(inner, (*place, step))
 
 
 def _redact_together(pieces: list[tuple[Any, Any]], redactor: Redactor) -> bool:
-    """Whether the pieces of one text held a secret together; then they are changed."""
-    whole = "".join(holder[key] for holder, key in pieces)
-    clean = redactor.text(whole)
-    if clean == whole:
+    """Redact the pieces of one text together; whether they held a secret."""
+    text = "".join(holder[key] for holder, key in pieces)
+    clean = redactor.text(text)
+    if clean == text:
         return False
     for at, (holder, key) in enumerate(pieces):
         holder[key] = "" if at else clean

@@ -1,9 +1,8 @@
-"""A persona that knows nothing but what it is told: it draws strategies at random, and learns from feedback alone.
+"""A persona without knowledge: it draws strategies at random, and learns from feedback alone.
 
-By the level of feedback it has more or less to go on, so that the value of each level can be measured without a model:
-with a patch it takes over the degrees that the patch sets, with findings it keeps to the values that they call legal,
-with codes it avoids the value of the degree that a rule is about, with a bit it draws what it has not drawn before, and
-with nothing it only draws again.
+Each level of feedback tells it more or less, so that the value of a level can be measured without a model: it takes
+over degrees that a patch sets, keeps to values that findings call legal, avoids the value of a degree that a code is
+about, does not repeat a rejected draw, and without feedback only draws again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from .speaker import Speaker, submits
 
 DEGREES = ("dp", "pp", "tp", "ep", "sp")
 _VALUES = (1, 2, 3, 4, 5, 6, 8, 12, 16, 32)
-# The degree that the rules of a family are about; memory is about all that split the weights.
+# The degrees that a family's rules are about; memory is about all that split the weights.
 _OF_FAMILY = {
     "DP": ("dp",),
     "PP": ("pp",),
@@ -43,35 +42,35 @@ Degrees = dict[str, int]
 
 
 class Student(Persona, frozen=True):
-    """Draws strategies, and learns from what it is told."""
+    """Draws strategies, and learns from feedback."""
 
     name: str = "student"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who begins to learn in this case."""
+        """A client that starts to learn in this case."""
         assert found.question is not None
         pupil = _Pupil(found.question.request.facts.gpus, chance_of(self.name, found, epoch))
         return Speaker(self.name, pupil.answer)
 
 
 class _Pupil:
-    """What was drawn, and what is known to be wrong, in one run."""
+    """The draws of one run, and what is known to be wrong."""
 
     def __init__(self, gpus: int, chance: Random) -> None:
         self._chance = chance
         self._values = [value for value in _VALUES if value <= max(2, gpus)]
         self._last: Degrees = {}
         self._tried: list[Degrees] = []
-        # What every next draw has to keep, as it was told.
+        # Conditions on every further draw, from the feedback.
         self._laws: list[Callable[[Degrees], bool]] = []
 
     def answer(self, request: ModelRequest) -> Reply:
         """The next strategy."""
         heard = last_feedback(request)
-        own = self._last = self._next(heard)
-        self._tried.append(own)
-        phase = {name: own[name] for name in ("pp", "tp", "ep")}
-        strategy = {"dp": own["dp"], "prefill": {**phase, "sp": own["sp"]}, "decode": phase}
+        drawn = self._last = self._next(heard)
+        self._tried.append(drawn)
+        phase = {name: drawn[name] for name in ("pp", "tp", "ep")}
+        strategy = {"dp": drawn["dp"], "prefill": {**phase, "sp": drawn["sp"]}, "decode": phase}
         return submits(request, strategy=strategy)
 
     def _next(self, heard: Feedback | None) -> Degrees:
@@ -86,7 +85,7 @@ class _Pupil:
         return self._draw(DEGREES, lambda drawn: drawn not in self._tried)
 
     def _by_codes(self, heard: Feedback) -> Degrees:
-        """Other values of the degrees that the rules are about."""
+        """Draw other values of the degrees that the rules are about."""
         last = self._last
         about = [_OF_FAMILY.get(family, ()) for family in heard.families]
         self._laws += [_is_not(names[0], last[names[0]]) for names in about if len(names) == 1]
@@ -94,13 +93,13 @@ class _Pupil:
         return self._draw(named, lambda drawn: drawn not in self._tried and any(drawn[n] != last[n] for n in named))
 
     def _by_findings(self, heard: Feedback) -> Degrees:
-        """Values that what was said of the last ones calls legal."""
+        """Draw values that the findings on the last ones call legal."""
         named: list[str] = []
         for finding in heard.findings:
-            here = list(_named(finding))
-            named += here
+            degrees = list(_named(finding))
+            named += degrees
             divisor = _DIVISOR.search(str(finding.get("expected", "")))
-            for name in here if divisor is not None else ():
+            for name in degrees if divisor is not None else ():
                 self._laws.append(_divides(name, int(divisor[1]) if divisor is not None else 1))
             if (inventory := _INVENTORY.match(str(finding.get("expected", "")))) is not None:
                 self._laws.append(_fits(int(inventory[1]) * int(inventory[2])))
@@ -112,7 +111,7 @@ class _Pupil:
         return self._draw(named or DEGREES, lambda drawn: drawn not in self._tried)
 
     def _draw(self, names: Sequence[str], is_wanted: Callable[[Degrees], bool] = lambda drawn: True) -> Degrees:
-        """Random values for `names`, the others as they were; where nothing keeps all laws, for all degrees."""
+        """Random values for `names`, the others as before; for all degrees if nothing keeps the conditions."""
         for attempt in range(_MOST_DRAWS):
             open_names = names if attempt < _MOST_DRAWS // 2 else DEGREES
             drawn = {
@@ -135,10 +134,10 @@ def _patched(patch: tuple[Mapping[str, Any], ...]) -> Iterator[tuple[str, int]]:
 
 
 def _named(finding: Mapping[str, Any]) -> Iterator[str]:
-    """The degrees that a finding is about: those in its value, else those of its rule."""
+    """The degrees of a finding: those in its value, else those of its rule."""
     value = finding.get("value")
-    own = [name for name in DEGREES if isinstance(value, Mapping) and name in value]
-    yield from own or _OF_FAMILY.get(str(finding.get("rule", ""))[:2], ())
+    in_value = [name for name in DEGREES if isinstance(value, Mapping) and name in value]
+    yield from in_value or _OF_FAMILY.get(str(finding.get("rule", ""))[:2], ())
 
 
 def _divides(name: str, size: int) -> Callable[[Degrees], bool]:

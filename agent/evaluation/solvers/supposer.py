@@ -1,7 +1,7 @@
-"""A persona that reads vague requests: it supposes what is likely meant, says why, and makes some of it up.
+"""A persona that reads vague requests: it supposes what is likely meant, says why, and invents some facts.
 
-What it quotes and gives reasons for is sensible; beside that it states a limit, a price, a degree and a model for which
-the words have nothing. Asked for a plan it takes the built-in proposer's.
+What it quotes and gives reasons for is sensible; it also states a limit, a price, a degree and a model without any
+basis in the words. Asked for a plan it takes the built-in proposer's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from .speaker import Speaker, submits
 _CHAT = "a turn of a chat, with what was said before it"
 _BLACKWELL = "the Blackwell server of most vendors has eight B200"
 _QWEN = "the largest mixture of experts of Qwen3"
-# Words, and what they mean: a field, its value, and why it is meant where the words do not state it.
+# Words and their meaning: a field, its value, and the reason if the words do not state it.
 _MEANT: tuple[tuple[str, tuple[tuple[str, Any, str | None], ...]], ...] = (
     (r"a few hundred people", (("concurrency", 300, "a few hundred are about three hundred"),)),
     (r"几百人", (("concurrency", 300, "几百 is about three hundred"),)),
@@ -51,38 +51,38 @@ _MEANINGS = tuple((re.compile(words), facts) for words, facts in _MEANT)
 
 
 class Supposer(Persona, frozen=True):
-    """Reads a request with suppositions and inventions; a plan it leaves to the built-in proposer."""
+    """Reads a request with suppositions and inventions; plans are left to the built-in proposer."""
 
     options: AgentOptions = field(default=HELD)
     name: str = "supposer"
     reads: bool = True
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who reads the request of this case."""
+        """A client that reads the request of this case."""
         return reader_of(found.case.request or "", self.name)
 
 
 def reader_of(text: str, name: str = "supposer") -> ModelClient:
-    """Someone who reads `text`, and takes the reference where a plan is asked for."""
-    said = json.dumps({"facts": [*supposed(text), *invented(text)], "not_understood": []}, ensure_ascii=False)
+    """A client that reads `text`, and takes the reference if asked for a plan."""
+    reading = json.dumps({"facts": [*supposed(text), *invented(text)], "not_understood": []}, ensure_ascii=False)
 
     def answer(request: ModelRequest) -> Reply:
         if request.answer is not None and request.answer.name == READING_ANSWER.name:
-            return says(said)
+            return says(reading)
         return submits(request, handle=REFERENCE)
 
     return Speaker(name, answer)
 
 
 def supposed(text: str) -> Iterator[dict[str, Any]]:
-    """What the words of `text` mean, each with the words and, where they only suggest it, the reason."""
+    """What the words of `text` mean, each with the words and, if they only suggest it, the reason."""
     for pattern, facts in _MEANINGS:
         if (match := pattern.search(text)) is not None:
             yield from (_fact(name, value, match.group(), reason) for name, value, reason in facts)
 
 
 def invented(text: str) -> Iterator[dict[str, Any]]:
-    """What nothing in `text` suggests: by no number of its words, by words of nobody, by a reason for want of words."""
+    """Facts without basis in `text`: a number not in its words, a quote not in it, a reason without a quote."""
     words = re.split(r"[,.;:,。;:]", text)[0]
     yield _fact("ttft_ms_max", 217, words)
     yield _fact("usd_per_gpu_hour", 2.75, "at 2.75 USD an hour")

@@ -1,8 +1,8 @@
-"""Recorded HTTP exchanges as files: a cassette for each case and epoch, and a header for the folder of them.
+"""Recorded HTTP exchanges as files: a cassette for each case and epoch, and a header for their folder.
 
-A request is found again by its whole body: every field has to be the same, but for the order of keys, the random
-letters of fences, and what was a secret and is not recorded. Nothing of a URL and of a request's headers is kept.
-Files are a stranger's: bounded, and refused in one line.
+A request is matched by its whole body: every field must be equal, but for the order of keys, the random letters of
+fences, and secrets, which are not recorded. URLs and request headers are not kept. Files are untrusted: bounded, and
+refused in one line.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ MAX_FILE_BYTES = 256 << 20
 HEADER_NAME = "recording.json"
 # Headers of an answer that change how it is read.
 KEPT_HEADERS = ("content-type", "retry-after")
-# Characters of a text that are shown about the place where it differs.
+# Characters shown around the place where two texts differ.
 _SHOWN = 40
 _LONGEST_NAME_BYTES = 150
 
@@ -82,11 +82,11 @@ class RecordedOptions(Frozen):
 
     @classmethod
     def of(cls, options: AgentOptions) -> RecordedOptions:
-        """What of `options` a repetition needs."""
+        """The options that a replay needs."""
         return cls.model_validate({name: getattr(options, name) for name in cls.model_fields})
 
     def agent_options(self) -> AgentOptions:
-        """The same for a repetition, which no clock cuts off."""
+        """The options for a replay, without a time limit."""
         limits = self.limits.model_copy(update={"seconds": 86_400.0})
         return AgentOptions(
             **{**{name: getattr(self, name) for name in RecordedOptions.model_fields}, "limits": limits}
@@ -132,74 +132,74 @@ def read_kept(kind: type[_K], path: Path) -> _K:
         raise InputError(f"{error}; record it again") from None
 
 
-def write_kept(path: Path, kept: BaseModel) -> None:
+def write_kept(path: Path, record: BaseModel) -> None:
     """Write a file of a recording, whole or not at all.
 
     Raises:
         InputError: it cannot be written.
     """
-    write_file(path, (kept.model_dump_json(indent=1) + "\n").encode())
+    write_file(path, (record.model_dump_json(indent=1) + "\n").encode())
 
 
-def place_of(found: PosedCase, epoch: int) -> str:
+def place_of(posed: PosedCase, epoch: int) -> str:
     """A case and an epoch, as messages name them."""
-    return f"case {found.case.id} (epoch {epoch})"
+    return f"case {posed.case.id} (epoch {epoch})"
 
 
 def normalised(value: Any) -> Any:
-    """A request's body with the random letters of its fences taken out."""
+    """A request's body without the random letters of its fences."""
     if isinstance(value, str):
         return FENCE.sub("data-fence", value)
     if isinstance(value, list):
-        return [normalised(one) for one in value]
+        return [normalised(member) for member in value]
     if isinstance(value, dict):
-        return {str(name): normalised(one) for name, one in value.items()}
+        return {str(name): normalised(member) for name, member in value.items()}
     return value
 
 
-def first_difference(recorded: Any, own: Any, pointer: str = "") -> str | None:
-    """Where two normalised bodies differ first, as a JSON pointer with both values; `None` where they do not."""
-    if isinstance(recorded, dict) and isinstance(own, dict):
-        for name in sorted({*recorded, *own}):
-            here = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-            if name not in own or name not in recorded:
-                return f"{here}: {'recorded, not asked now' if name in recorded else 'asked now, not recorded'}"
-            if (found := first_difference(recorded[name], own[name], here)) is not None:
-                return found
+def first_difference(recorded: Any, current: Any, pointer: str = "") -> str | None:
+    """The first difference of two normalised bodies, as a JSON pointer with both values; `None` if equal."""
+    if isinstance(recorded, dict) and isinstance(current, dict):
+        for name in sorted({*recorded, *current}):
+            place = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
+            if name not in current or name not in recorded:
+                return f"{place}: {'recorded, not asked now' if name in recorded else 'asked now, not recorded'}"
+            if (difference := first_difference(recorded[name], current[name], place)) is not None:
+                return difference
         return None
-    if isinstance(recorded, list) and isinstance(own, list):
-        for at, (one, other) in enumerate(zip(recorded, own, strict=False)):
-            if (found := first_difference(one, other, f"{pointer}/{at}")) is not None:
-                return found
-        same_length = len(recorded) == len(own)
-        return None if same_length else f"{pointer}: recorded {len(recorded)} items, now {len(own)}"
-    if isinstance(recorded, str) and isinstance(own, str):
-        return None if _same_text(recorded, own) else f"{pointer or '/'}: {_apart(recorded, own)}"
-    if type(recorded) is type(own) and recorded == own:
+    if isinstance(recorded, list) and isinstance(current, list):
+        for at, (old, new) in enumerate(zip(recorded, current, strict=False)):
+            if (difference := first_difference(old, new, f"{pointer}/{at}")) is not None:
+                return difference
+        same_length = len(recorded) == len(current)
+        return None if same_length else f"{pointer}: recorded {len(recorded)} items, now {len(current)}"
+    if isinstance(recorded, str) and isinstance(current, str):
+        return None if _same_text(recorded, current) else f"{pointer or '/'}: {_apart(recorded, current)}"
+    if type(recorded) is type(current) and recorded == current:
         return None
-    return f"{pointer or '/'}: recorded {str(recorded)[:_SHOWN]!r}, now {str(own)[:_SHOWN]!r}"
+    return f"{pointer or '/'}: recorded {str(recorded)[:_SHOWN]!r}, now {str(current)[:_SHOWN]!r}"
 
 
-def _same_text(recorded: str, own: str) -> bool:
-    """Whether `own` is the recorded text; where a secret stood in that, anything may stand."""
+def _same_text(recorded: str, current: str) -> bool:
+    """Whether `current` is the recorded text; a redacted secret matches any text."""
     if REDACTED not in recorded:
-        return recorded == own
+        return recorded == current
     first, *middle, last = recorded.split(REDACTED)
-    if len(own) < len(first) + len(last) or not (own.startswith(first) and own.endswith(last)):
+    if len(current) < len(first) + len(last) or not (current.startswith(first) and current.endswith(last)):
         return False
-    at, end = len(first), len(own) - len(last)
+    at, end = len(first), len(current) - len(last)
     for part in middle:
-        found = own.find(part, at, end)
-        if found < 0:
+        start = current.find(part, at, end)
+        if start < 0:
             return False
-        at = found + len(part)
+        at = start + len(part)
     return True
 
 
-def _apart(recorded: str, own: str) -> str:
-    """Both texts about the place where they part."""
-    at = next((at for at, (one, other) in enumerate(zip(recorded, own, strict=False)) if one != other), None)
-    at = min(len(recorded), len(own)) if at is None else at
+def _apart(recorded: str, current: str) -> str:
+    """Both texts around their first difference."""
+    at = next((at for at, (old, new) in enumerate(zip(recorded, current, strict=False)) if old != new), None)
+    at = min(len(recorded), len(current)) if at is None else at
     start = max(0, at - _SHOWN // 2)
-    shown = (text[start : start + _SHOWN] for text in (recorded, own))
+    shown = (text[start : start + _SHOWN] for text in (recorded, current))
     return "recorded {!r}, now {!r} (from character {})".format(*shown, start)

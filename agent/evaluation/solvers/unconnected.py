@@ -1,6 +1,6 @@
-"""A proposer made worse on purpose: it searches as the built-in one does, but believes that communication is free.
+"""A proposer made worse on purpose: it searches like the built-in one, but believes that communication is free.
 
-An evaluation that does not notice it would not notice a real mistake of that kind.
+An evaluation that misses it would miss a real mistake of that kind.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ..posed import PosedCase
 from ..solver import Persona
 from .speaker import Speaker, submits
 
-# Links so fast that no transfer takes time; what is left is the start of each message.
+# Links so fast that transfers take no time; only the start of each message remains.
 _FREE_GB_S = BANDWIDTH_GB_S.most
 
 
 class Unconnected(Persona, frozen=True):
-    """Proposes the best strategy on hardware whose links cost nothing; the question stays as it was asked."""
+    """Proposes the best strategy for hardware whose links cost nothing; the question is unchanged."""
 
     name: str = "unconnected"
 
     def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
-        """Someone who says that strategy, whatever he is told."""
+        """A client that repeats that strategy, whatever the feedback."""
         assert found.intent is not None
         strategy = _best_without_communication(found.intent)
         if strategy is None:
@@ -37,18 +37,18 @@ class Unconnected(Persona, frozen=True):
 
 
 def _best_without_communication(intent: Intent) -> dict[str, Any] | None:
-    """The strategy, as a model writes it; `None` where hardware was left open, or none is found."""
+    """The strategy, as a model writes it; `None` if hardware was left open, or there is no plan."""
     if intent.hardware is None or intent.hardware.nodes is None:
         return None
     links = {"intra_node_bw_gb_s": _FREE_GB_S, "inter_node_bw_gb_s": _FREE_GB_S}
     wishful = intent.model_copy(update={"hardware": intent.hardware.model_copy(update=links)})
     try:
-        found = ask(wishful, with_hint=False)
+        question = ask(wishful, with_hint=False)
     except InputError:
         return None
-    if isinstance(found, PlanResult):
+    if isinstance(question, PlanResult):
         return None
-    strategy = found.reference_plan.strategy
+    strategy = question.reference_plan.strategy
     named = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "replicas")
     phases = {
         phase: {name: value for name in named if (value := getattr(getattr(strategy, phase), name)) is not None}
