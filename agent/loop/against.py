@@ -1,7 +1,7 @@
-"""How a plan does against the built-in proposer's, the reference of a run: by the objective that was asked for.
+"""A plan compared with the built-in proposer's, the reference of a run, by the objective of the request.
 
-A language model earns its place with what is better, or as good for a reason that no figure holds. What is worse by
-more than the tie of the search is valid and still not an answer.
+A language model is useful if its plan is better, or as good for a reason that no figure holds. A plan that is worse by
+more than the search's tie is valid, but no answer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _UNITS = {"usd": "USD per million output tokens", "gpu_seconds": "GPU-seconds pe
 
 
 class ObjectiveFigure(Struct, frozen=True):
-    """The figure that an objective is about, in its own unit."""
+    """The figure of an objective, in its own unit."""
 
     value: float
     unit: str
@@ -41,7 +41,7 @@ class ObjectiveFigure(Struct, frozen=True):
 
     @property
     def burden(self) -> float:
-        """What is to be small."""
+        """The figure to minimise."""
         return self.value if self.is_small_better else 1.0 / max(self.value, 1e-12)
 
 
@@ -61,8 +61,8 @@ def objective_figure(objective: str, plan: Plan, estimate: PerformanceEstimate) 
 class Against(Struct, frozen=True):
     """A plan beside the reference: `own` and `reference` figures of the objective, and what they come from.
 
-    `burden_share`: by which share what is to be small is larger; negative where the plan is better. `reserves`: whether
-    each keeps up with a little more than the stated rate, which goes before the objective.
+    `burden_share`: by which share the plan's burden is larger; negative if the plan is better. `reserves`: whether each
+    keeps up with slightly more than the stated rate, which outranks the objective.
     """
 
     own: ObjectiveFigure
@@ -78,25 +78,25 @@ class Against(Struct, frozen=True):
 
     @property
     def is_tied(self) -> bool:
-        """Whether the difference is less than the search tells apart."""
+        """Whether the difference is too small for the search to tell apart."""
         return self._reserve_decides is None and abs(self.burden_share) <= TIE_SHARE
 
     @property
     def _reserve_decides(self) -> bool | None:
-        """Whether it is the better one since it alone has a reserve of the rate; `None` where both have, or neither."""
+        """Whether it is better since it alone has a reserve of the rate; `None` if both have one, or neither."""
         own, reference = self.reserves
         return None if own == reference else own
 
     @property
     def is_behind(self) -> bool:
-        """Whether the reference is the better plan: of equals the one on fewer GPUs."""
+        """Whether the reference is the better plan; of equals, the one on fewer GPUs is better."""
         if self._reserve_decides is not None:
             return not self._reserve_decides
         return self.own_gpus > self.reference_gpus if self.is_tied else self.burden_share > 0.0
 
     @property
     def is_ahead(self) -> bool:
-        """Whether it is better than the reference by more than the search tells apart."""
+        """Whether it is better than the reference by more than a tie."""
         if self._reserve_decides is not None:
             return self._reserve_decides
         return self.burden_share < 0.0 and not self.is_tied
@@ -109,7 +109,7 @@ class Against(Struct, frozen=True):
 
     @property
     def change(self) -> str:
-        """By which share the objective's own figure is another: `-32.0%` of tokens/s, `+9.1%` of time or money."""
+        """The relative change of the objective's own figure: `-32.0%` of tokens/s, `+9.1%` of time or money."""
         return f"{self.own.value / max(self.reference.value, 1e-12) - 1.0:+.1%}"
 
     @property
@@ -148,7 +148,7 @@ def against_candidate(objective: str, candidate: Candidate, reference: tuple[Pla
     rate = estimate.throughput.dp_scaled_tokens_per_s
     if objective == "cost":
         rate = served_tokens_per_s(plan.workload, rate, saturated=estimate.load.saturated)
-    # The prices of a GPU are the same on both sides, so that money goes as GPU time does.
+    # A GPU costs the same on both sides, so costs compare like GPU times.
     share = worth(candidate, objective) / objective_cost(objective, estimate.latency.end_to_end_ms, rate, billed)
     value = other.value * share if other.is_small_better else other.value / share
     reserves = not candidate.lacks_reserve, estimate.load.keeps_reserve
@@ -158,13 +158,13 @@ def against_candidate(objective: str, candidate: Candidate, reference: tuple[Pla
 
 
 def _billed_gpus(plan: Plan, estimate: PerformanceEstimate) -> int:
-    """GPUs of every node that the plan touches."""
+    """GPUs of every node that the plan uses."""
     cost = estimate.cost
     return plan.strategy.gpu_count if cost is None or cost.billed_gpus is None else cost.billed_gpus
 
 
 def _reasons(own: PerformanceEstimate, other: PerformanceEstimate) -> Iterator[str]:
-    """What users see, and for each phase the part of its time that differs most."""
+    """The user's figures, and for each phase the part of its time that differs most."""
     for name, unit, mine, theirs in (
         ("TTFT", "ms", own.latency.ttft_ms, other.latency.ttft_ms),
         ("TPOT", "ms", own.latency.tpot_ms, other.latency.tpot_ms),

@@ -12,11 +12,11 @@ from ..time_limit import TIME_LIMIT_S
 from .budget import Limits, Prices
 from .feedback import Level
 
-# Tokens of knowledge that a model is given at most.
+# Most tokens of knowledge in a prompt.
 KNOWLEDGE_TOKENS = 5_300
 # Who reads a request: the model beside the rules, or the rules alone.
 Reads = Literal["model", "rules"]
-# How a model is asked, what asks most of its server first.
+# How a model is asked, the most demanding of its server first.
 MODES = ("tools", "schema", "text")
 
 
@@ -45,7 +45,7 @@ class AgentOptions(Struct, frozen=True):
     reference: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse a mode that is none.
+        """Refuse an unknown mode.
 
         Raises:
             InputError: `mode` or `reader` is not one of those above.

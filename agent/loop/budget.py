@@ -1,7 +1,7 @@
-"""What a run may spend, each kind apart: corrections, tool calls, tokens, money, time. Nothing is ever given back.
+"""What a run may spend, by kind: corrections, tool calls, tokens, money, time. Nothing is ever refunded.
 
-Retries of HTTP requests are the client's and have a budget there; they cost nothing here but time. Tokens are charged
-before an answer is looked at, so that one that cannot be read has been paid for.
+HTTP retries are the client's and have a budget there; here they cost only time. Tokens are charged before an answer is
+read, so that an unreadable one is paid for.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Prices(Frozen):
     usd_per_million_cached_input: float | None = Field(default=None, ge=0)
 
     def cost_usd(self, usage: Usage) -> float:
-        """What an answer cost."""
+        """The cost of an answer."""
         cached_price = self.usd_per_million_cached_input
         cached = usage.cached_input_tokens if cached_price is not None else 0
         full = (usage.input_tokens - cached) * self.usd_per_million_input
@@ -54,12 +54,12 @@ class Budget(Struct):
 
     @classmethod
     def start(cls, limits: Limits, prices: Prices | None = None, deadline: Deadline | None = None) -> Budget:
-        """A full budget; the time runs from now, or to the `deadline` that is given."""
+        """A full budget; the time runs from now, or to `deadline`."""
         end = deadline or Deadline.after(limits.seconds)
         return cls(limits, prices, end, Spent(usd=0.0 if prices is not None else None))
 
     def charge_answer(self, usage: Usage, requests: int) -> None:
-        """One answer of the model."""
+        """Charge one answer of the model."""
         spent, prices = self.spent, self.prices
         self.spent = spent.model_copy(
             update={
@@ -74,17 +74,17 @@ class Budget(Struct):
         )
 
     def charge_requests(self, requests: int, usage: Usage | None = None) -> None:
-        """HTTP requests that gave no answer; `usage` is what those took whose answers could not be used."""
+        """Charge HTTP requests without an answer; `usage` is of answers that could not be used."""
         turns = self.spent.turns
         self.charge_answer(usage or _NO_USAGE, requests)
         self.spent = self.spent.model_copy(update={"turns": turns})
 
     def charge_tool_calls(self, calls: int) -> None:
-        """Calls of tools, whether they worked or not."""
+        """Charge calls of tools, successful or not."""
         self.spent = self.spent.model_copy(update={"tool_calls": self.spent.tool_calls + calls})
 
     def charge_correction(self) -> None:
-        """A proposal, or an answer without one, that has to be done again."""
+        """Charge a proposal, or an answer without one, that has to be repeated."""
         self.spent = self.spent.model_copy(update={"corrections": self.spent.corrections + 1})
 
     @property
@@ -93,11 +93,11 @@ class Budget(Struct):
         return self.spent.corrections < self.limits.corrections
 
     def exhausted(self) -> Status | None:
-        """Which limit was reached, the most telling first; `None` while the run may go on."""
+        """The limit that was reached, the most telling first; `None` while the run may go on."""
         return "time_spent" if self.deadline.is_over() else self.overspent()
 
     def overspent(self) -> Status | None:
-        """As `exhausted`, of all limits but the time."""
+        """As `exhausted`, for all limits but the time."""
         spent, limits = self.spent, self.limits
         if spent.tool_calls > limits.tool_calls:
             return "tool_calls_spent"

@@ -1,7 +1,7 @@
-"""When the time of a run is over: by the clock, or in a replay where it was over in the recording.
+"""The end of a run's time: by the clock, or in a replay where the recording ended.
 
-Where it is found to be over is written down as a step: by requests made and calls answered, never in seconds. So a
-replay, which takes other times, makes the same calls.
+The end is recorded as a step, in requests and calls instead of seconds, so that a replay, which takes other times,
+makes the same calls.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..model.deadline import Deadline
 
 
 class Log(Protocol):
-    """Where a run writes down each step as it is done."""
+    """Where a run records each step."""
 
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
         """One step: its kind and its data, JSON values."""
@@ -38,13 +38,13 @@ class Stop(Frozen):
     is_within: bool = False
 
     def is_reached(self, requests: int, calls: int | None) -> bool:
-        """Whether a run that is there is at it, or further."""
+        """Whether a run at that place is at the stop, or past it."""
         here, there = (requests, _order(calls)), (self.requests, _order(self.calls))
         return here > there if self.is_within else here >= there
 
 
 class Clock(Struct):
-    """The time of one run, which writes down once that it is over; `cut` is the step that was stopped for it."""
+    """The time of one run, which records its end once; `cut` is the step that was stopped."""
 
     deadline: Deadline
     stop: Stop | None
@@ -53,24 +53,24 @@ class Clock(Struct):
     _is_over: bool = False
 
     def is_over(self, requests: int, calls: int | None = None) -> bool:
-        """Whether no step may begin any more, after so many requests and calls."""
-        here = self.deadline.is_over() if self.stop is None else self.stop.is_reached(requests, calls)
-        if here:
+        """Whether no further step may begin, after so many requests and calls."""
+        is_past = self.deadline.is_over() if self.stop is None else self.stop.is_reached(requests, calls)
+        if is_past:
             self._note(Stop(requests=requests, calls=calls))
-        return here
+        return is_past
 
     @contextmanager
     def working(self, step: str, requests: int, calls: int) -> Iterator[None]:
-        """A step, after so many requests and calls: once the time is over it ends at its next checkpoint."""
-        here = Stop(requests=requests, calls=calls, is_within=True)
-        was_stopped_here = self.stop == here
+        """A step after so many requests and calls: once the time is over it ends at its next checkpoint."""
+        stop = Stop(requests=requests, calls=calls, is_within=True)
+        was_stopped = self.stop == stop
         is_whole = False
-        with until(self.deadline.is_over if self.stop is None else lambda: was_stopped_here):
+        with until(self.deadline.is_over if self.stop is None else lambda: was_stopped):
             yield
             is_whole = True
         if not is_whole:
             self.cut = step
-            self._note(here)
+            self._note(stop)
 
     def _note(self, stop: Stop) -> None:
         if not self._is_over:

@@ -1,8 +1,8 @@
-"""What a model is given before it answers: instructions, knowledge, facts, and the request as quoted data.
+"""A model's first messages: instructions, knowledge, facts, and the request as quoted data.
 
-The first message depends on nothing but the version of the tool: a prefix that servers can cache. Knowledge that the
-request calls for, facts and the request itself come after it. All that came from outside is fenced with a boundary of
-random letters that its author cannot have known, and is said to be data.
+The first message depends only on the tool's version: a prefix that servers can cache. Knowledge for this request,
+facts and the request follow. Text from outside is marked as data and fenced with a boundary of random letters that its
+author cannot have known.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ from .question import Question
 
 
 class Passages(Struct, frozen=True):
-    """Knowledge for a request: what every request gets, what this one calls for, and the ids of the sections.
+    """Knowledge for a request: what every request gets, what this one needs, and the ids of the sections.
 
-    `teaching` gives what was not given yet about rules that were broken; it remembers what it gave.
+    `teaching` returns passages on broken rules that were not given yet; it remembers what it gave.
     """
 
     core: str = ""
@@ -41,7 +41,7 @@ class Passages(Struct, frozen=True):
 
 
 class Opening(Struct, frozen=True):
-    """The first messages of a run, and what went into them: the hash of each prompt, the ids of the sections."""
+    """The first messages of a run, with the hash of each prompt and the ids of the sections in them."""
 
     messages: tuple[Message, ...]
     prompts: dict[str, str]
@@ -50,12 +50,12 @@ class Opening(Struct, frozen=True):
 
 _MOST_RUNNERS_UP = 3
 
-# What a boundary looks like: two runs of the same differ in these letters alone.
+# Matches a boundary: two equal runs differ in these letters alone.
 FENCE = re.compile(r"\bdata-[0-9a-f]{16}\b")
 
 
 def random_fence() -> str:
-    """A boundary that nobody who wrote the data can have known."""
+    """A boundary that no author of the data can have known."""
     return f"data-{secrets.token_hex(8)}"
 
 
@@ -68,7 +68,7 @@ def opening(
     fence: str,
     has_reference: bool = True,
 ) -> Opening:
-    """The first messages for `question`; `request_text` is what the person wrote, `fence` bounds it.
+    """The first messages for `question`; `request_text` is the person's own words, fenced with `fence`.
 
     `has_reference`: the built-in proposer's plan is shown.
     """
@@ -78,10 +78,10 @@ def opening(
         system.append(render("text_mode"))
         prompts.append("text_mode")
     if passages.core:
-        # Shipped text, the same in every run: bounded by its own hash, it stays a prefix that servers can cache.
-        own = f"data-{hashlib.sha256(passages.core.encode()).hexdigest()[:16]}"
-        system.append(render("knowledge", part="always needed", fence=own, passages=passages.core))
-    asked = render(
+        # Shipped text, the same in every run: fenced with its own hash, it stays a prefix that servers can cache.
+        core_fence = f"data-{hashlib.sha256(passages.core.encode()).hexdigest()[:16]}"
+        system.append(render("knowledge", part="always needed", fence=core_fence, passages=passages.core))
+    content = render(
         "request",
         knowledge=_selected(passages, fence),
         fence=fence,
@@ -91,7 +91,7 @@ def opening(
         reference=_reference(question, fence) if has_reference else "",
         task=render("task", objective=question.request.workload.objective),
     )
-    messages = (Message(role="system", content="\n\n".join(system)), Message(role="user", content=asked))
+    messages = (Message(role="system", content="\n\n".join(system)), Message(role="user", content=content))
     return Opening(messages, {name: prompt_hash(name) for name in prompts}, passages.sections)
 
 
@@ -102,7 +102,7 @@ def _selected(passages: Passages, fence: str) -> str:
 
 
 def facts(question: Question) -> dict[str, Any]:
-    """What the catalogue knows of the model and the hardware, as far as a split depends on it."""
+    """The catalogue's facts of the model and the hardware that a split depends on."""
     model, known = question.model, question.request.facts
     entry = ModelEntry(name=model.name, config=model.config, source="request")
     described = model_facts(entry).model_dump(
@@ -121,7 +121,7 @@ def facts(question: Question) -> dict[str, Any]:
 
 
 def understood(question: Question) -> dict[str, Any]:
-    """The request as it was read: load, limits, formats, relaxations, constraints, and what was assumed."""
+    """The request as read: load, limits, formats, relaxations, constraints, and assumptions."""
     header = question.header
     constraints = header["policy"].get("constraints")
     return {
@@ -131,7 +131,7 @@ def understood(question: Question) -> dict[str, Any]:
         "relaxations": header["policy"].get("relaxations", []),
         "concurrency_is_open": question.intent.concurrency_open,
         "disaggregated": question.intent.disaggregated,
-        "assumed": [f"{one.field}: {one.reason}" for one in question.intent.assumptions],
+        "assumed": [f"{assumption.field}: {assumption.reason}" for assumption in question.intent.assumptions],
         "not_understood": list(question.intent.unread),
     }
 
@@ -141,7 +141,7 @@ def _reference(question: Question, fence: str) -> str:
 
 
 def reference(question: Question) -> dict[str, Any]:
-    """The built-in proposer's plan, its figures, and what it was chosen against."""
+    """The built-in proposer's plan, its figures, and its alternatives."""
     plan, result = question.reference_plan, question.reference
     assert result.estimate is not None
     assert result.report is not None
@@ -153,12 +153,12 @@ def reference(question: Question) -> dict[str, Any]:
         "concurrency": plan.workload.concurrency,
         "figures": figures_told(plan, result.estimate),
         "limits": list(result.report.limits) or "none asked for",
-        "runners_up": [f"{one.summary}: {one.reason}" for one in result.report.alternatives[:_MOST_RUNNERS_UP]],
+        "runners_up": [f"{row.summary}: {row.reason}" for row in result.report.alternatives[:_MOST_RUNNERS_UP]],
     }
 
 
 def _above_one(block: Any) -> Any:
-    """The degrees of a phase that split anything."""
+    """The degrees of a phase that are above one."""
     return {name: value for name, value in block.items() if value != 1} if isinstance(block, dict) else block
 
 

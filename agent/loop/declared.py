@@ -1,4 +1,4 @@
-"""The declaration of a proposal that leaves its graph to the builder: what it says itself, and what it says wrongly.
+"""The declaration of a proposal that leaves its graph to the builder, wrong statements included.
 
 It judges nothing: what could not be built is declared all the same, so that the rules name it.
 """
@@ -13,28 +13,28 @@ from ...tools.plan.view import as_mapping
 
 
 def unassumed(raw: Mapping[str, Any], assumed: Collection[str]) -> Mapping[str, Any]:
-    """`raw` without what its reader assumed for the model that it names: what is asked for may be another one."""
+    """`raw` without what its reader assumed for the model that it names: the request may be for another one."""
     block = raw.get("strategy")
     if not assumed or not isinstance(block, Mapping):
         return raw
-    said = {
-        name: {key: one for key, one in value.items() if key != "tp_ffn"}
+    strategy = {
+        name: {key: degree for key, degree in value.items() if key != "tp_ffn"}
         if name in assumed and isinstance(value, Mapping)
         else value
         for name, value in block.items()
     }
-    return {**raw, "strategy": said}
+    return {**raw, "strategy": strategy}
 
 
 def as_stated(built: dict[str, Any], block: Mapping[str, Any]) -> dict[str, Any]:
-    """The declaration of a built document with what was stated and could not be built, for the rules to name it."""
+    """The declaration of a built document, with stated fields that could not be built, so that the rules name them."""
     declared: dict[str, Any] = {**built}
     undefined = {name for phase in PHASES for name in as_mapping(block.get(phase))} - {*PhaseStrategy.model_fields}
     for name, value in block.items():
         if name == "gpu_count" and undefined:
             continue  # GPUs of a dimension that there is not are no fault of their own
         if name in PHASES and isinstance(value, Mapping):
-            declared[name] = {**built[name], **{key: one for key, one in value.items() if one is not None}}
+            declared[name] = {**built[name], **{key: degree for key, degree in value.items() if degree is not None}}
         elif value is not None:
             declared[name] = value
     return declared

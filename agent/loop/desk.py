@@ -1,7 +1,7 @@
-"""The desk of one run: the documents so far, each by a short handle, and the best valid plan among them.
+"""The desk of one run: its documents, each with a short handle, and the best valid plan among them.
 
-A model names documents by handle, so that a big one is sent once at most. Documents are kept as they were given; the
-number and the size of them is bounded.
+A model names documents by handle, so that a big one is sent once at most. Documents are kept as given; their number
+and size are bounded.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from .against import REFERENCE, Against
 from .question import Question
 from .would_need import WouldNeed
 
-# Documents that a run keeps, and nodes and edges of all of them: beyond them a model no longer makes new ones.
+# Most documents of a run, and most nodes and edges of all: beyond them a model makes no new ones.
 MOST_DOCUMENTS = 64
 MOST_ELEMENTS = 2_000_000
 
 
-# Who made a document: the model, a repair that kept its decisions, one that took others, or the built-in proposer.
+# A document's maker: the model, a repair that kept its decisions, one that changed them, or the built-in proposer.
 Maker = Literal["model", "repair", "replan", "builtin"]
 
 
 class Standing(Struct, frozen=True):
-    """A valid plan for the question, who made it, what it costs and gives, and how it does against the reference.
+    """A valid plan for the question, with its maker, its figures, and its comparison with the reference.
 
-    `is_kept`: it has what the person asked for of the split itself.
+    `is_kept`: it keeps what the person stated about the split.
     """
 
     handle: str
@@ -48,12 +48,12 @@ class Standing(Struct, frozen=True):
 
     @property
     def is_models(self) -> bool:
-        """Whether its decisions are the model's: it stands as it was written, or repaired with all of them kept."""
+        """Whether its decisions are the model's: as written, or repaired with all of them kept."""
         return self.maker in ("model", "repair")
 
 
 class Asked(Struct, frozen=True):
-    """A search that a model asked for: constraints to keep, where phases lie, what the person would have to allow."""
+    """A search by a model: constraints to keep, where phases run, and what the person would have to allow."""
 
     keep: tuple[str, ...] = ()
     apart: bool | None = None
@@ -61,11 +61,11 @@ class Asked(Struct, frozen=True):
 
 
 class Desk(Struct):
-    """Documents by handle, and valid plans in the order in which they were found. The built-in plan lies there first.
+    """Documents by handle, and valid plans in the order of their finding. The built-in plan is the first.
 
-    `redact` takes secrets out of what a model wrote. `searches` are the searches that were done, `offered` what they
-    found, by the handle under which it is built once it is asked for; `would_need` is what the person would gain by
-    allowing more. `has_reference`: a model knows of the built-in plan, and has to do as well.
+    `redact` removes secrets from the model's texts. `searches` are the finished searches, `offered` their candidates by
+    the handle under which they are built on demand; `would_need` is what the person would gain by allowing more.
+    `has_reference`: a model gets the built-in plan, and has to match it.
     """
 
     question: Question
@@ -79,22 +79,22 @@ class Desk(Struct):
     makers: dict[str, Maker] = field(default_factory=dict[str, Maker])
 
     def __post_init__(self) -> None:
-        """Lay the reference on the desk."""
+        """Put the reference on the desk."""
         if self.has_reference:
             self.documents[REFERENCE] = self.question.reference_plan.model_dump(mode="json")
             self.makers[REFERENCE] = "builtin"
 
     def hidden(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
-        """`proposed` without secrets; what the format and the request say stays."""
+        """`proposed` without secrets; words of the format and the request stay."""
         return redacted_value(dict(proposed), self.redact, self.question.own_words)
 
     def put(self, document: Mapping[str, Any], maker: Maker = "model") -> str:
-        """Keep `document`, which `maker` made; its handle, which is the one that it has where it is kept already.
+        """Keep `document` of `maker` and return its handle; a document that is kept already has its old one.
 
         Raises:
             InputError: the desk is full.
         """
-        known = next((name for name, kept in self.documents.items() if _alike(kept, document)), None)
+        known = next((name for name, stored in self.documents.items() if _alike(stored, document)), None)
         if known is not None:
             return known
         if len(self.documents) >= MOST_DOCUMENTS:
@@ -109,11 +109,11 @@ class Desk(Struct):
         """The document of `handle`.
 
         Raises:
-            InputError: there is none; the message lists those that there are.
+            InputError: no such document; the message lists the known ones.
         """
         if handle in self.offered and handle not in self.documents:
-            one = self.offered[handle]
-            built = self.question.pinned(self.question.document_of(one.strategy, one.concurrency))
+            candidate = self.offered[handle]
+            built = self.question.pinned(self.question.document_of(candidate.strategy, candidate.concurrency))
             self.documents[handle], self.makers[handle] = built, "model"
         document = self.documents.get(handle)
         if document is None:
@@ -122,14 +122,14 @@ class Desk(Struct):
         return document
 
     def offer(self, candidate: Candidate) -> str:
-        """The handle of what a search found."""
-        known = next((name for name, one in self.offered.items() if one == candidate), None)
+        """The handle of a search's candidate."""
+        known = next((name for name, earlier in self.offered.items() if earlier == candidate), None)
         handle = known or f"s{len(self.offered) + 1}"
         self.offered[handle] = candidate
         return handle
 
     def needs(self, allow: tuple[str, ...], candidate: Candidate) -> None:
-        """Keep what would be gained by `allow`, where it is more than the search tells apart."""
+        """Record the gain of `allow`, if it is more than a tie."""
         beside = self.question.against_candidate(candidate)
         if candidate.feasible and not beside.is_tied and not beside.is_behind:
             self.would_need[allow] = WouldNeed(allow, describe(candidate.strategy), beside.words)
@@ -140,7 +140,7 @@ class Desk(Struct):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """What one step does to the desk, or nothing of it where the step is stopped."""
+        """Make one step's changes to the desk atomic: none remains if the step is stopped."""
         documents, makers, standing = dict(self.documents), dict(self.makers), list(self.standing)
         try:
             yield
@@ -149,22 +149,22 @@ class Desk(Struct):
             raise
 
     def is_behind(self, standing: Standing) -> bool:
-        """Whether the reference is the better plan, where a run has to do as well."""
+        """Whether the reference is the better plan, in a run that has to match it."""
         return self.has_reference and standing.maker != "builtin" and standing.against.is_behind
 
     @property
     def best(self) -> Standing | None:
-        """Of the valid plans that came of what the model proposed, and are as the person asked, the one best by the
-        objective; of equals the earliest. With decisions that no model took it has to be better than the reference.
+        """The best valid plan by the objective that comes from the model's proposals and keeps the person's statements;
+        of equals the earliest. If its decisions are not the model's, it has to be better than the reference.
         """
-        kept = [one for one in self.standing if one.is_kept and (one.is_models or one.against.is_ahead)]
-        return min(kept, key=lambda one: one.against.own.burden, default=None)
+        eligible = [plan for plan in self.standing if plan.is_kept and (plan.is_models or plan.against.is_ahead)]
+        return min(eligible, key=lambda plan: plan.against.own.burden, default=None)
 
 
-def _alike(kept: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
-    """Whether two documents are the same JSON: equal, and of the same types."""
-    # The quick comparison tells nearly all apart; it takes 1 for true.
-    return kept == document and same(dict(kept), dict(document))
+def _alike(stored: Mapping[str, Any], document: Mapping[str, Any]) -> bool:
+    """Whether two documents are the same JSON: equal, with the same types."""
+    # The cheap comparison decides nearly all cases; but for it, 1 equals true.
+    return stored == document and same(dict(stored), dict(document))
 
 
 def _elements(document: Mapping[str, Any]) -> int:

@@ -1,7 +1,7 @@
-"""The judge: any proposal in, a judgement out. It is the only way from a model's words to a plan.
+"""The judge: turns any proposal into a judgement. It is the only way from a model's words to a plan.
 
-Read → put under what was asked → validate → repair → validate again → estimate. Whatever a model wrote, a plan stands
-only if validation of exactly that document said so and it answers the question that was asked.
+Read → pin the request → validate → repair → validate again → estimate. A plan stands only if validation accepts exactly
+that document and it answers the question.
 """
 
 from __future__ import annotations
@@ -33,23 +33,22 @@ from .places import parents_first, right_already
 from .question import Question
 from .strategy_findings import StrategyFault, strategy_faults
 
-# A block that states all of these in both phases leaves nothing to be filled in.
+# A block with all of these in both phases has nothing to fill in.
 _DEGREES = {"pp", "sp", "ep", "tp", "tp_ffn"}
 
-# `valid` as it stood; `repaired` with every decision kept; `replanned` with decisions changed; `invalid` where no
-# repair gave a plan; `unread` where there was no proposal to judge.
+# `valid` as proposed; `repaired` with every decision kept; `replanned` with decisions changed; `invalid` if no repair
+# gave a plan; `unread` if there was no proposal to judge.
 Verdict = Literal["valid", "repaired", "replanned", "invalid", "unread"]
 
 
 class Judgement(Struct, frozen=True):
-    """What the tools say of one proposal. `violations` are those of the proposal as it stood, before any repair,
-    structure first and from the root downwards, `strategy_faults` those of a strategy without a graph; `right` says
-    what of it has no fault.
+    """The tools' judgement of one proposal. `violations` are of the proposal before any repair, structure first and
+    from the root downwards, `strategy_faults` of a strategy without a graph; `right` is the part without faults.
 
-    `contradictions` are fields of the request that it stated otherwise (they were put right), `unkept` what the person
-    asked for and it does not have, `is_behind` that the built-in plan is better, `notes` how it was read and completed,
-    `refusal` why it could not be judged. `standing` is the valid plan that it led to, `starts_on` which engines start
-    a repaired one, `rationale` what the model said for it.
+    `contradictions` are fields that it stated otherwise than the request (they were corrected), `unkept` a demand of
+    the person that it misses, `is_behind` that the built-in plan is better, `notes` how it was read and completed,
+    `refusal` why it could not be judged. `standing` is the valid plan that it led to, `starts_on` the engines that
+    start a repaired one, `rationale` the model's reason.
     """
 
     verdict: Verdict
@@ -73,37 +72,37 @@ class Judgement(Struct, frozen=True):
 
     @property
     def rules(self) -> tuple[str, ...]:
-        """Ids of the rules that the proposal broke as errors, each once, in the order of the report."""
-        broken = self.strategy_faults or (one for one in self.violations if one.severity == "error")
-        return tuple(dict.fromkeys(one.rule for one in broken))
+        """Ids of the rules that the proposal breaks as errors, each once, in the order of the report."""
+        broken = self.strategy_faults or (violation for violation in self.violations if violation.severity == "error")
+        return tuple(dict.fromkeys(fault.rule for fault in broken))
 
     @property
     def is_ambiguous(self) -> bool:
-        """Whether it states a number of GPUs that its degrees do not make: either may be meant."""
-        return any(one.field == "gpu_count" for one in self.strategy_faults)
+        """Whether its stated number of GPUs differs from its degrees': either may be meant."""
+        return any(fault.field == "gpu_count" for fault in self.strategy_faults)
 
     @property
     def is_acceptable(self) -> bool:
-        """Whether the run may end with its plan: valid, as the person asked, none better known, no decision changed."""
+        """Whether the run may end with its plan: valid, as demanded, no better one known, no decision changed."""
         is_wanted = self.unkept is None and not self.is_behind and not self.is_ambiguous
         return self.standing is not None and self.verdict in ("valid", "repaired") and is_wanted
 
 
 def judge_text(desk: Desk, text: str, *, repairs: bool = True) -> Judgement:
-    """Judge a proposal inside a text, in whatever form it has there."""
+    """Judge a proposal inside a text, in any form."""
     return _judge(desk, read_text_anyhow(text), repairs=repairs)
 
 
 def judge_document(desk: Desk, document: Mapping[str, Any], *, repairs: bool = True) -> Judgement:
-    """Judge a proposal that is an object, of the format or of any other."""
+    """Judge a proposal that is an object, in our format or another."""
     return _judge(desk, read_anything(document), repairs=repairs)
 
 
 def judge_handle(desk: Desk, handle: str, *, repairs: bool = True) -> Judgement:
-    """Judge a document of the desk: whoever made it, a repair or the built-in proposer, has made the plan.
+    """Judge a document of the desk, whoever made it.
 
     Raises:
-        InputError: there is none of that handle.
+        InputError: no such handle.
     """
     return _judge_pinned(desk, desk.get(handle), repairs=repairs, maker=desk.makers[handle])
 
@@ -126,7 +125,7 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
             faults = strategy_faults(desk.question, as_mapping(proposed.get("strategy")), strategy)
             document = _built(desk, proposed, strategy)
     except InputError as error:
-        # Without a graph that is all there is to say; findings of the missing graph would hide it.
+        # Without a graph this is all; findings of the missing graph would hide it.
         refusal = str(error)
     judged = _judge_pinned(desk, document, repairs=repairs, notes=reading.notes, contradictions=contradictions)
     rationale = reading.rationale and desk.redact(reading.rationale)
@@ -134,10 +133,10 @@ def _judge(desk: Desk, reading: Reading, *, repairs: bool) -> Judgement:
 
 
 def check_written_out(read: ReadDocument) -> None:
-    """Refuse a document part of which stands for nothing: what is left of it is not what was meant.
+    """Refuse a document whose compact form cannot be expanded in part: the rest is not what was meant.
 
     Raises:
-        InputError: part of its compact form cannot be written out.
+        InputError: part of its compact form cannot be expanded.
     """
     if read.unexpanded:
         first = read.unexpanded[0]
@@ -146,7 +145,7 @@ def check_written_out(read: ReadDocument) -> None:
 
 
 def _stated(desk: Desk, raw: Mapping[str, Any]) -> Strategy | None:
-    """The strategy of a proposal that leaves its graph to the builder; `None` where it has a graph or states none.
+    """The strategy of a proposal that leaves its graph to the builder; `None` if it has a graph or no strategy.
 
     Raises:
         InputError: the strategy is larger than anything that can be laid out.
@@ -155,19 +154,19 @@ def _stated(desk: Desk, raw: Mapping[str, Any]) -> Strategy | None:
 
 
 def _built(desk: Desk, raw: Mapping[str, Any], strategy: Strategy) -> dict[str, Any]:
-    """The whole document of a proposal that was read as `strategy`.
+    """The whole document of a proposal read as `strategy`.
 
     Raises:
         InputError: nothing can be built of it.
     """
     workload = raw.get("workload")
-    own = workload.get("concurrency") if isinstance(workload, Mapping) else None
-    document = desk.question.document_of(strategy, own if type(own) is int else None, raw)
+    concurrency = workload.get("concurrency") if isinstance(workload, Mapping) else None
+    document = desk.question.document_of(strategy, concurrency if type(concurrency) is int else None, raw)
     return {**document, "strategy": as_stated(document["strategy"], as_mapping(raw.get("strategy")))}
 
 
 def strategy_of(desk: Desk, block: Mapping[str, Any]) -> Strategy | None:
-    """A strategy block, whole, or in part and then filled in as an engineer would; `None` where it says no degree.
+    """A strategy block, completed as an engineer would; `None` if it states no degree.
 
     Raises:
         InputError: it is larger than anything that can be laid out.
@@ -223,10 +222,10 @@ def _judge_pinned(
 
 
 def check_size(desk: Desk, document: Mapping[str, Any]) -> None:
-    """Refuse what no plan for this hardware holds, before a judgement of it takes minutes.
+    """Refuse a document larger than any plan for this hardware, before a judgement takes minutes.
 
     Raises:
-        InputError: the document has more nodes or edges than that.
+        InputError: the document has more nodes or edges than any such plan.
     """
     excess = excess_of(document)
     if excess is not None:
@@ -234,10 +233,10 @@ def check_size(desk: Desk, document: Mapping[str, Any]) -> None:
 
 
 def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Judgement:
-    """The judgement of a faulty document, with what auto-fix makes of it."""
+    """The judgement of a faulty document, with auto-fix's result."""
     fixed = autofix_read(Reading(read_document(document)))
     standing, refusal = None, None
-    changed = fixed.replanned is not None or any(one.safety == "strategy" for one in fixed.fixes)
+    changed = fixed.replanned is not None or any(fix.safety == "strategy" for fix in fixed.fixes)
     maker: Maker = "replan" if changed else "repair"
     if fixed.valid and fixed.document is not None:
         mended = desk.question.pinned(fixed.document)
@@ -263,13 +262,13 @@ def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Jud
 
 
 def _unstartable(desk: Desk, document: Mapping[str, Any]) -> str | None:
-    """Why the assumed engine cannot start a plan that a repair gave."""
+    """Why the assumed engine cannot start a repaired plan; `None` if it can."""
     why = desk.question.unstartable(document)
     return f"what repair gives cannot be started: {why[0].rule} {why[0].message}" if why else None
 
 
 def stand(desk: Desk, document: Mapping[str, Any], handle: str, maker: Maker = "model") -> Standing | None:
-    """Let `document` stand as a plan, if validation of it says so now and it answers the question; else `None`."""
+    """Let `document` stand as a plan if it validates and answers the question; else `None`."""
     question = desk.question
     if not question.answers(document) or not validate(document).valid or question.unstartable(document):
         return None
@@ -286,7 +285,7 @@ def _unkept_of(desk: Desk, standing: Standing | None) -> str | None:
 
 
 def _unkept(question: Question, strategy: Strategy) -> str | None:
-    """What the person asked for and the strategy does not have, where a valid plan has it: the built-in one."""
+    """The demand of the person that the strategy misses and the built-in plan meets."""
     intent, possible = question.intent, question.reference_plan.strategy
     apart = intent.disaggregated
     if apart is not None and is_disaggregated(possible) == apart != is_disaggregated(strategy):

@@ -2,8 +2,8 @@
 
     question → opening → [ model → tool calls or a proposal → judge → feedback ]* → outcome
 
-A run always ends, and always with a valid plan: the accepted one, else the best that stood, else the built-in
-proposer's. No step begins after the time allowed, and one that began before it is stopped at its next checkpoint.
+A run always ends with a valid plan: the accepted one, else the best that stood, else the built-in proposer's. No step
+begins after the time allowed, and one that is under way then is stopped at its next checkpoint.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ from .would_need import WouldNeed
 
 
 class Mode(Struct, frozen=True):
-    """How a model is asked. `tools` are offered in this order; without any it answers in text, or by `answer`."""
+    """How a model is asked: `tools` in this order; without any, it answers in text or in the schema `answer`."""
 
     tools: tuple[Tool[Any], ...] = ()
     answer: AnswerSchema | None = None
 
 
 class Options(Struct, frozen=True):
-    """How a run is done. It begins in the mode of `tools` and `answer`; `further` are those that it goes on in, where
-    the server refuses what the last one needs.
+    """The settings of a run. It begins in the mode of `tools` and `answer`; `further` modes follow if the server
+    refuses what the last one needs.
 
-    The time ends at `deadline`, else `limits.seconds` after the start; of a replay where the recording says, at `stop`.
-    A search of a tool ends after `time_limit_s` with the best that it has.
+    The time ends at `deadline`, else `limits.seconds` after the start; in a replay at `stop`, as recorded. A tool's
+    search ends after `time_limit_s` with its best so far.
     """
 
     limits: Limits = field(default_factory=Limits)
@@ -66,9 +66,9 @@ class Options(Struct, frozen=True):
     deadline: Deadline | None = None
     stop: Stop | None = None
     time_limit_s: float = TIME_LIMIT_S
-    # What was spent of the budget before: the model read the request.
+    # Spent before the run: the model read the request.
     spent: Spent | None = None
-    # Whether the model is given the built-in plan, and has to do as well.
+    # Whether the model gets the built-in plan, and has to match it.
     has_reference: bool = True
 
 
@@ -81,11 +81,11 @@ _ORIGINS: Mapping[Maker, Origin] = {
 
 
 class Ending(Struct, frozen=True):
-    """How a run ended. `judgements` are all proposals in order; `standing` is the model's plan, where it is returned.
+    """How a run ended. `judgements` are of all proposals in order; `standing` is the model's plan, if returned.
 
-    `behind` is the model's best valid plan where the built-in proposer's is better and is returned. `documents` are
-    those that lay on the desk, by handle; `cut` is the step that the end of the time stopped, `would_need` what the
-    person would gain by allowing more.
+    `behind` is the model's best valid plan if the built-in one is better and is returned. `documents` are those of the
+    desk, by handle; `cut` is the step that the end of the time stopped, `would_need` what the person would gain by
+    allowing more.
     """
 
     status: Status
@@ -100,14 +100,14 @@ class Ending(Struct, frozen=True):
 
     @property
     def origin(self) -> Origin:
-        """Whose plan the run returns."""
+        """The maker of the returned plan."""
         return _ORIGINS["builtin" if self.standing is None else self.standing.maker]
 
 
 def run(
     question: Question, request_text: str, passages: Passages, client: ModelClient, options: Options, log: Log
 ) -> Ending:
-    """Ask `client` until a plan is accepted, a budget is spent, or nothing moves any more."""
+    """Ask `client` until a plan is accepted, a budget is spent, or there is no progress."""
     state = _Run(question, client, options, log, _Teacher(passages, options.fence(), options.level))
     state.begin(Mode(options.tools, options.answer), request_text)
     further = list(options.further)
@@ -128,7 +128,7 @@ def run(
 
 
 class _Teacher(Struct, frozen=True):
-    """What is added to a correction about the rules that were broken, where corrections are to explain anything."""
+    """Adds passages on the broken rules to a correction, at the levels that explain."""
 
     passages: Passages
     fence: str
@@ -138,12 +138,12 @@ class _Teacher(Struct, frozen=True):
         text = self.passages.teaching(rules) if self.level in ("full", "patch") and rules else ""
         if not text:
             return ()
-        told = render("knowledge", part="for the rules that were broken", fence=self.fence, passages=text)
-        return (Message(role="user", content=told),)
+        content = render("knowledge", part="for the rules that were broken", fence=self.fence, passages=text)
+        return (Message(role="user", content=content),)
 
 
 class _Run:
-    """The state of one run: the conversation, the desk, the budget. The mode and its conversation may change in it."""
+    """The state of one run: the conversation, the desk, the budget. The mode and its conversation may change."""
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
@@ -155,7 +155,7 @@ class _Run:
         self.asked = 0
 
     def begin(self, mode: Mode, request_text: str) -> None:
-        """Begin a conversation in `mode`: what was judged and spent before it stays."""
+        """Begin a conversation in `mode`; judgements and costs so far stay."""
         self.answer = mode.answer
         self.toolset = Toolset(Bench(self.desk, self.options.level, self.options.repairs), mode.tools)
         self.progress = Progress()
@@ -173,26 +173,26 @@ class _Run:
         self.say(start.messages)
 
     def change_to(self, mode: Mode, request_text: str) -> None:
-        """Go on in another mode, in a conversation of its own: the last one holds what the server refuses."""
+        """Continue in another mode with a new conversation: the last one has what the server refuses."""
         tools = [tool.name for tool in mode.tools]
         self.log.add("mode", {"tools": tools, "has_answer_schema": mode.answer is not None})
         self.begin(mode, request_text)
 
     def exhausted(self) -> Status | None:
-        """Which limit was reached, between two requests."""
+        """The limit that was reached between two requests, or `None`."""
         return "time_spent" if self.clock.is_over(self.asked) else self.budget.overspent()
 
     def say(self, messages: Sequence[Message]) -> None:
         """Add messages to the conversation; each is logged once."""
         self.messages.extend(messages)
-        self.log.add("messages", {"messages": [one.model_dump(mode="json", exclude_defaults=True) for one in messages]})
+        self.log.add("messages", {"messages": [new.model_dump(mode="json", exclude_defaults=True) for new in messages]})
 
     def ask(self) -> Reply:
-        """The model's next answer, paid for before anything of it is looked at.
+        """The model's next answer, charged before it is read.
 
         Raises:
             EndpointError: no usable answer came.
-            InputError: what came is no answer at all.
+            InputError: the client returned something else than a `Reply`.
         """
         request = ModelRequest(
             messages=tuple(self.messages),
@@ -215,7 +215,7 @@ class _Run:
         return reply
 
     def take(self, reply: Reply) -> Status | None:
-        """What follows from an answer: the status that ends the run, or `None` with the conversation carried on."""
+        """Process an answer: the status that ends the run, or `None` with the conversation continued."""
         if reply.finish == "refusal":
             self.say([shortened(reply, [None] * len(reply.tool_calls))])
             return "refused_by_model"
@@ -237,8 +237,8 @@ class _Run:
         status = self._weigh((judgement,))
         if status is not None:
             return status
-        told = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
-        self.say([Message(role="user", content=render("judged", feedback=told, fence=self.teacher.fence))])
+        content = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
+        self.say([Message(role="user", content=render("judged", feedback=content, fence=self.teacher.fence))])
         return self._teach(judgement)
 
     def _take_calls(self, reply: Reply) -> Status | None:
@@ -264,19 +264,19 @@ class _Run:
 
     @contextmanager
     def _working(self, step: str, done: int) -> Iterator[None]:
-        """One step of the tools, after so many calls of the answer: what it leaves is whole, or nothing."""
+        """One step of the tools after so many calls of the answer; its effects are all or none."""
         with self.clock.working(step, self.asked, done), self.desk.whole(), within(self.options.time_limit_s):
             doing(step)
             yield
 
     def _why_stop(self, done: int, room: int) -> str | None:
-        """Why no more calls of an answer are made, where a limit was reached within it."""
+        """Why no more calls of an answer are made, if a limit was reached within it."""
         if self.clock.is_over(self.asked, done):
             return "the time allowed is spent"
         return "the tool calls allowed are spent" if done >= room else None
 
     def _weigh(self, judgements: Sequence[Judgement]) -> Status | None:
-        """Whether the run ends with the proposals of one answer; each that is rejected takes a correction."""
+        """Process the proposals of one answer: the status if the run ends; each rejected one takes a correction."""
         for judgement in judgements:
             self._keep(judgement)
         last = judgements[-1]
@@ -296,7 +296,7 @@ class _Run:
     def _keep(self, judgement: Judgement) -> None:
         self.judgements.append(judgement)
         standing = judgement.standing
-        told = {"behind": standing.against.words} if standing is not None and judgement.is_behind else {}
+        behind = {"behind": standing.against.words} if standing is not None and judgement.is_behind else {}
         self.log.add(
             "judgement",
             {
@@ -304,13 +304,13 @@ class _Run:
                 "handle": judgement.handle,
                 "content_hash": judgement.content_hash,
                 "rules": list(judgement.rules),
-                **told,
+                **behind,
                 "fixes": [fix.model_dump(mode="json") for fix in judgement.fixes],
             },
         )
 
     def _correct(self, words: str) -> Status | None:
-        """Ask for another proposal, if there may be one."""
+        """Ask for another proposal, if corrections are left."""
         status = self._charge_corrections(1)
         if status is None:
             self.say([Message(role="user", content=words)])

@@ -1,12 +1,12 @@
-"""How a run ended: a status of a closed list, the plan with who made it, and what it took."""
+"""How a run ended: a status of a closed list, the plan with its maker, and the cost."""
 
 from __future__ import annotations
 
 from typing import Literal
 
-# `accepted`: a plan valid as it stood, the model's or the reference that it took. `accepted_after_repair`: mended.
-# `infeasible`: no plan exists, by the tools; no model was asked. The others end a run before a plan was accepted; the
-# best valid plan so far, or the built-in proposer's, is returned then.
+# `accepted`: a plan valid as proposed, the model's or the reference that it took. `accepted_after_repair`: repaired.
+# `infeasible`: no plan exists, by the tools; no model was asked. The others end a run without an accepted plan and
+# return the best valid plan so far, or the built-in proposer's.
 Status = Literal[
     "accepted",
     "accepted_after_repair",
@@ -20,6 +20,6 @@ Status = Literal[
     "endpoint_failed",
     "infeasible",
 ]
-# Whose plan it is: the model's as it wrote it, or repaired with its decisions kept; auto-fix's, which could not keep
-# what the model decided; the built-in proposer's.
+# The plan's maker: the model as written, or repaired with its decisions kept; auto-fix with changed decisions; the
+# built-in proposer.
 Origin = Literal["model", "model_repaired", "auto_fix", "builtin"]

@@ -1,4 +1,4 @@
-"""Knowledge for a request: the sections that it calls for, as text for a model, and those of broken rules."""
+"""Knowledge for a request: the sections that it needs, as text for a model, and those on broken rules."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from ..intent.intent import Intent
 from ..situation import situation_of
 from .context import Passages
 
-# Sections that one correction is given, of those that teach the rules that were broken.
+# Most sections on broken rules in one correction.
 _MOST_TAUGHT = 2
 
 
 def passages_for(intent: Intent, budget_tokens: int) -> Passages:
-    """The core and what `intent` calls for, within a budget of tokens; nothing where the budget is 0.
+    """The core and the sections for `intent`, within a budget of tokens; empty if the budget is 0.
 
     Raises:
         InputError: the budget is less than the core.
@@ -21,19 +21,19 @@ def passages_for(intent: Intent, budget_tokens: int) -> Passages:
     if budget_tokens == 0:
         return Passages()
     chosen = select(situation_of(intent), budget_tokens)
-    given = {one.section.id for one in chosen.chosen}
+    given_ids = {choice.section.id for choice in chosen.chosen}
 
     def teaching(rules: tuple[str, ...]) -> str:
-        told: list[str] = []
+        texts: list[str] = []
         for section in (section for rule in rules for section in search_index().teaching(rule)[:1]):
-            if section.id not in given and len(told) < _MOST_TAUGHT:
-                given.add(section.id)
-                told.append(rendered(section))
-        return "\n\n".join(told)
+            if section.id not in given_ids and len(texts) < _MOST_TAUGHT:
+                given_ids.add(section.id)
+                texts.append(rendered(section))
+        return "\n\n".join(texts)
 
     return Passages(
         core=chosen.core_text,
         selected=chosen.text[len(chosen.core_text) :],
-        sections=tuple(one.section.id for one in chosen.chosen),
+        sections=tuple(choice.section.id for choice in chosen.chosen),
         teaching=teaching,
     )

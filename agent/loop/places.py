@@ -1,6 +1,6 @@
-"""Where in a document findings are: which are told first, and what of the document is right already.
+"""The places of findings in a document: their order in feedback, and the parts that are right already.
 
-The document may be anything. It judges nothing: what is faulty was found by the validator.
+The document may be anything. Nothing is judged here: the validator found the faults.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ...tools.plan.view import as_list, as_mapping, as_str
 from ...tools.rules.base import Violation, printable
 from ...tools.rules.registry import rule_order
 
-# A plan is less deep; what is deeper hangs in a circle.
+# No plan is as deep; a deeper chain is a cycle.
 _DEEPEST = 16
 
 
@@ -31,16 +31,16 @@ class Places:
         return node_id in self._nodes
 
     def _line(self, node_id: str) -> list[Mapping[str, Any]]:
-        """The node and what it hangs below, upwards."""
-        found: list[Mapping[str, Any]] = []
+        """The node and its ancestors, upwards."""
+        line: list[Mapping[str, Any]] = []
         name: str | None = node_id
-        while name is not None and len(found) < _DEEPEST and (node := self._nodes.get(printable(name))) is not None:
-            found.append(node)
+        while name is not None and len(line) < _DEEPEST and (node := self._nodes.get(printable(name))) is not None:
+            line.append(node)
             name = as_str(node.get("parent"))
-        return found
+        return line
 
     def depth(self, node_id: str) -> int:
-        """How many nodes lie above a node; 0 for one that there is not."""
+        """How many nodes lie above a node; 0 for an unknown one."""
         return max(0, len(self._line(node_id)) - 1)
 
     def phase(self, node_id: str) -> str | None:
@@ -59,7 +59,7 @@ def _named(violation: Violation) -> Iterable[str]:
 
 
 def parents_first(violations: Iterable[Violation], document: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """The findings of each rule from the root downwards; rules in the order of a report, structure before meaning."""
+    """The findings of each rule from the root downwards; rules in the report's order, structure before meaning."""
     places = Places(document)
 
     def key(violation: Violation) -> tuple[Any, ...]:
@@ -70,12 +70,12 @@ def parents_first(violations: Iterable[Violation], document: Mapping[str, Any]) 
 
 
 def right_already(violations: Iterable[Violation], document: Mapping[str, Any]) -> str | None:
-    """What is to be left alone, in one line; `None` where nothing is faulty, or there is no graph."""
-    errors = [one for one in violations if one.severity == "error"]
+    """The parts to leave alone, in one line; `None` if nothing is faulty, or there is no graph."""
+    errors = [violation for violation in violations if violation.severity == "error"]
     places = Places(document)
     if not errors or not places.count:
         return None
-    faulty = {name for one in errors for name in _named(one) if places.has(name)}
+    faulty = {name for violation in errors for name in _named(violation) if places.has(name)}
     if not faulty:
         return f"no finding is about any of the {places.count} nodes alone: change what the findings name, no more"
     hit = {places.phase(name) for name in faulty}

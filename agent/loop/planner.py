@@ -1,4 +1,4 @@
-"""`ModelPlanner`: a language model behind a client as a proposer whose plans the tools guard."""
+"""`ModelPlanner`: a language model behind a client as a proposer, with the tools as guards of its plans."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
 
 class Finished(Struct, frozen=True):
-    """A run that is over: its result, and how it came to it."""
+    """A finished run: its result, and how it got there."""
 
     result: PlanResult
     ending: Ending
 
 
 class ModelPlanner:
-    """A planner that asks the model behind `client` and returns only what the tools call valid."""
+    """A planner that asks the model behind `client` and returns only valid plans."""
 
     def __init__(self, client: ModelClient, options: AgentOptions) -> None:
         self.client, self.options = client, options
         self._redact: Callable[[str], str] = getattr(client, "redact", str)
 
     def reader(self) -> ModelReader | None:
-        """Who reads requests beside the rules, with the budget of a run from now on; `None`: nobody."""
+        """The model as a reader of requests beside the rules, with a run's budget from now on; `None`: rules alone."""
         if self.options.reader == "rules":
             return None
         from ..reading.reader import ModelReader
@@ -54,13 +54,13 @@ class ModelPlanner:
         return ModelReader.by(self.client, self.options, Deadline.after(self.options.limits.seconds))
 
     def run_intent(self, intent: Intent, request: str, reader: ModelReader | None = None) -> PlanResult:
-        """Plan for a complete intent; `request` is what the person wrote, `reader` who read it: the run has his budget.
+        """Plan for a complete intent; `request` is the person's words, `reader` read it: the run shares its budget.
 
-        Where the time allowed is over when the built-in proposer has planned, its plan is returned and no model asked.
+        If the time is over once the built-in proposer has planned, its plan is returned and no model asked.
 
         Raises:
             InputError: the config or the hardware cannot be read, the transcript cannot be written, or the client
-                returned what is no `Reply`. What a client of one's own raises beside `EndpointError` passes as it is.
+            returned     something else than a `Reply`. Other exceptions of a client than `EndpointError` pass through.
         """
         deadline = Deadline.after(self.options.limits.seconds) if reader is None else reader.deadline
         with within(min(self.options.time_limit_s, deadline.left_s())):
@@ -78,7 +78,7 @@ class ModelPlanner:
         deadline: Deadline | None = None,
         reader: ModelReader | None = None,
     ) -> Finished:
-        """Plan for a question that was made concrete before; the time runs to `deadline`, else from now.
+        """Plan for a question made before; the time runs to `deadline`, else from now.
 
         Raises:
             InputError: the transcript cannot be written.
@@ -102,7 +102,7 @@ class ModelPlanner:
         return Finished(result if recorder.failure is None else _without_transcript(result, recorder.failure), ending)
 
     def _infeasible(self, refused: PlanResult, intent: Intent, request: str, reader: ModelReader | None) -> PlanResult:
-        """A request without a plan: the tools say so, and no model is asked for one. What it read is recorded.
+        """The result of a request without a plan: no model is asked for one. Its reading is recorded.
 
         Raises:
             InputError: the transcript cannot be written.
@@ -125,8 +125,8 @@ class ModelPlanner:
     def _run(
         self, question: Question, request: str, deadline: Deadline, reader: ModelReader | None
     ) -> tuple[Ending, Recorder]:
-        """The run, and its record, in whichever modes the server takes."""
-        # Knowledge for a model that will not be asked would only take more of the time that is over.
+        """The run and its record, in the modes that the server accepts."""
+        # If no model will be asked, gathering knowledge would only take more time.
         enough = deadline.is_over()
         passages = Passages() if enough else passages_for(question.intent, self.options.knowledge_tokens)
         options, reference = self._loop_options(deadline, reader), question.reference
@@ -136,29 +136,29 @@ class ModelPlanner:
         return run(question, request, passages, self.client, options, recorder), recorder
 
     def _loop_options(self, deadline: Deadline, reader: ModelReader | None) -> Options:
-        own = self.options
+        options = self.options
         fence = random_fence()
-        first, *further = [_MODES[name] for name in (_MODES if own.mode == "auto" else (own.mode,))]
+        first, *further = [_MODES[name] for name in (_MODES if options.mode == "auto" else (options.mode,))]
         return Options(
-            limits=own.limits,
-            prices=own.prices,
-            level=own.feedback,
-            repairs=own.repairs,
+            limits=options.limits,
+            prices=options.prices,
+            level=options.feedback,
+            repairs=options.repairs,
             tools=first.tools,
             answer=first.answer,
-            max_output_tokens=own.max_output_tokens,
+            max_output_tokens=options.max_output_tokens,
             fence=lambda: fence,
             further=tuple(further),
             deadline=deadline,
-            time_limit_s=own.time_limit_s,
+            time_limit_s=options.time_limit_s,
             spent=None if reader is None else reader.budget.spent,
-            has_reference=own.reference,
+            has_reference=options.reference,
         )
 
     def _setup(
         self, intent: Intent, cut: PlanResult | None, request: str, options: Options, reader: ModelReader | None
     ) -> Setup:
-        """What a run is recorded with; `cut`: the built-in proposer's answer where the time cut its search."""
+        """What a run is recorded with; `cut`: the built-in proposer's answer, if the time cut its search."""
         return Setup(
             request=request,
             intent=intent,
@@ -179,12 +179,12 @@ class ModelPlanner:
         )
 
 
-# What a server may refuse comes first.
+# The most demanding of the server first.
 _MODES: dict[str, Mode] = dict(zip(MODES, (Mode(tools=ALL_TOOLS), Mode(answer=STRATEGY_ANSWER), Mode()), strict=True))
 
 
 def _without_transcript(result: PlanResult, failure: str) -> PlanResult:
-    """`result`, which says why its transcript is not whole."""
+    """`result` with the reason why its transcript is incomplete."""
     report = result.report
     assert report is not None
     assert report.model_use is not None

@@ -1,7 +1,7 @@
-"""No progress is when the same thing comes again: the same proposal with the same faults, or the same calls.
+"""Lack of progress: the same proposal with the same faults, or the same calls, again.
 
-Compared is what things mean: a proposal by the content hash of its document and the set of rules that it breaks, a
-call by its name and its arguments as sorted JSON.
+Meanings are compared: a proposal by the content hash of its document and the set of its broken rules, a call by its
+name and its arguments as sorted JSON.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from ...tools.input.strict_values import JsonError
 from ..model.messages import ToolCall
 from .judge import Judgement
 
-# The same proposal for the second time is pointed out, for the third time it ends the run.
+# A repeated proposal is pointed out at the second time and ends the run at the third.
 MOST_SAME_PROPOSALS = 3
-# The same calls turn after turn: from here on they are pointed out, and at the end they end the run.
+# The same calls turn after turn are pointed out from the first number on, and end the run at the second.
 SAME_CALLS_WARNED = 3
 MOST_SAME_CALLS = 5
 
 
 class Progress(Struct):
-    """What was seen in one run."""
+    """The proposals and calls of one run."""
 
     _proposals: Counter[tuple[str, frozenset[str]]] = field(default_factory=Counter[tuple[str, frozenset[str]]])
     _last_calls: tuple[tuple[str, str], ...] = ()

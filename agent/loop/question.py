@@ -1,7 +1,7 @@
-"""What a run has to answer: the request made concrete, and the built-in proposer's answer to it.
+"""The question of a run: the request made concrete, and the built-in proposer's answer.
 
-Hardware, number formats and load are decided here, before any model is asked: a model proposes how to split, never what
-was asked for. Where no plan exists no model is asked at all.
+Hardware, number formats and load are decided here, before any model is asked: a model proposes the split, never the
+request. If no plan exists, no model is asked at all.
 """
 
 from __future__ import annotations
@@ -39,18 +39,18 @@ from ..stated_strategy import build_stated
 from .against import Against, against, against_candidate
 from .shorten import short_text, short_value
 
-# Blocks of a document that say what was asked for; a proposal's own are put right, never believed.
+# Blocks that state the request; a proposal's own are corrected, never trusted.
 PINNED = ("format", "version", "model", "hardware", "workload", "precision", "policy", "serving")
-# A strategy that takes more than so many times the hardware is not laid out: its document would be all fault.
+# A strategy of more than this multiple of the hardware is not laid out: its document would be all faults.
 MOST_TIMES_HARDWARE = 2
-# How an engine runs a plan, as far as a request may leave it open.
+# Settings of an engine that a request may leave open.
 OPEN_SETTINGS = ("prefill_chunk_tokens", "max_batch", "microbatches", "overlap")
-# More requests in flight than this no deployment of one plan has.
+# No deployment of one plan has more requests in flight.
 MOST_CONCURRENT = int(REQUESTS.most)
 
 
 class Question(Struct, frozen=True):
-    """A request with everything decided but the split. `reference` is a valid plan by the built-in proposer."""
+    """A request with everything decided but the split. `reference` is the built-in proposer's valid plan."""
 
     intent: Intent
     request: SearchRequest
@@ -59,20 +59,20 @@ class Question(Struct, frozen=True):
 
     @property
     def model(self) -> ModelBlock:
-        """The model block of every plan that answers."""
+        """The model block of every answering plan."""
         return self.reference_plan.model
 
     @property
     def header(self) -> dict[str, Any]:
-        """The pinned blocks as JSON values; a block that the request does not decide is absent."""
+        """The pinned blocks as JSON values, without those that the request leaves undecided."""
         document = self.reference_plan.model_dump(mode="json")
         return {name: document[name] for name in PINNED if document.get(name) is not None}
 
     def pinned(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
-        """`proposed` under what was asked for; requests in flight are its own only where they were left open.
+        """`proposed` with the request's blocks; requests in flight are its own only if they were left open.
 
-        A block that says what is asked, where the request does not, is dropped; of the engine's settings those that the
-        request leaves open are the proposal's.
+        A pinned block that the request does not decide is dropped; engine settings that the request leaves open are the
+        proposal's.
         """
         own_blocks = {name: block for name, block in proposed.items() if name not in PINNED}
         document = {**own_blocks, **self.header}
@@ -80,19 +80,19 @@ class Question(Struct, frozen=True):
         if settings:
             document["serving"] = settings
         workload = proposed.get("workload")
-        own = workload.get("concurrency") if isinstance(workload, Mapping) else None
-        if self.intent.concurrency_open and type(own) is int and 1 <= own <= MOST_CONCURRENT:
-            document["workload"] = {**document["workload"], "concurrency": own}
+        concurrency = workload.get("concurrency") if isinstance(workload, Mapping) else None
+        if self.intent.concurrency_open and type(concurrency) is int and 1 <= concurrency <= MOST_CONCURRENT:
+            document["workload"] = {**document["workload"], "concurrency": concurrency}
         return document
 
     def _open_settings(self, proposed: Mapping[str, Any]) -> dict[str, Any]:
-        """What `proposed` sets of the engine that the request leaves open; what is no setting is left for the rules."""
-        own, asked = as_mapping(proposed.get("serving")), self._asked_settings
-        return {name: own[name] for name in OPEN_SETTINGS if own.get(name) is not None and name not in asked}
+        """The engine settings of `proposed` that the request leaves open; malformed values are left to the rules."""
+        serving, asked = as_mapping(proposed.get("serving")), self._asked_settings
+        return {name: serving[name] for name in OPEN_SETTINGS if serving.get(name) is not None and name not in asked}
 
     @property
     def _asked_settings(self) -> Mapping[str, Any]:
-        """What was said of the engine: what was set for the load is no demand."""
+        """The engine settings of the request; those set for the load are no demand."""
         serving = self.reference_plan.serving
         asked = {} if serving is None else serving.model_dump(mode="json", exclude_none=True)
         return {
@@ -100,7 +100,7 @@ class Question(Struct, frozen=True):
         }
 
     def contradictions(self, proposed: Mapping[str, Any]) -> tuple[str, ...]:
-        """Pinned blocks that `proposed` states otherwise than the request, field by field, and those dropped."""
+        """The pinned fields that `proposed` states otherwise than the request, and the dropped ones."""
         header = self.header
         differs = tuple(
             f"{name}.{field}: {_asked(name, field, wanted)}, the proposal has {_shown(block[field])}"
@@ -118,30 +118,30 @@ class Question(Struct, frozen=True):
         return (*differs, *(f"{name}: the request does not decide it, so that it was left out" for name in dropped))
 
     def answers(self, document: Mapping[str, Any]) -> bool:
-        """Whether `document` is a plan for what was asked: its pinned blocks are those of the request."""
+        """Whether `document` is a plan for the request: its pinned blocks are equal."""
         pinned = self.pinned(document)
         return all(document.get(name) == pinned.get(name) for name in PINNED)
 
     def unstartable(self, document: Mapping[str, Any]) -> tuple[Violation, ...]:
-        """What keeps the engine that is assumed from starting a plan that names none (rules.md R16); errors alone."""
+        """Errors that keep the assumed engine from starting a plan that names none (rules.md R16)."""
         engine = self.request.assumed_engine
         return () if engine is None else _unstartable_by(engine, document)
 
     def starts_on(self, plan: Plan) -> tuple[str, ...]:
-        """The engines that start `plan`: the one that it names, or all that would if it named them."""
+        """The engines that start `plan`: the named one, or all that would if named."""
         named = self.request.named_engine
         document = plan.model_dump(mode="json")
         engines = JUDGED if named is None else (named,)
-        return tuple(JUDGED[one].title for one in engines if not _unstartable_by(one, document))
+        return tuple(JUDGED[engine].title for engine in engines if not _unstartable_by(engine, document))
 
     def against(self, plan: Plan, estimate: PerformanceEstimate) -> Against:
-        """How `plan` does against the built-in proposer's."""
+        """`plan` compared with the built-in proposer's."""
         assert self.reference.estimate is not None
         known = self.reference_plan, self.reference.estimate
         return against(self.request.workload.objective, (plan, estimate), known)
 
     def against_candidate(self, candidate: Candidate) -> Against:
-        """How a candidate of a search does against the built-in proposer's plan."""
+        """A search's candidate compared with the built-in proposer's plan."""
         assert self.reference.estimate is not None
         known = self.reference_plan, self.reference.estimate
         return against_candidate(self.request.workload.objective, candidate, known)
@@ -149,7 +149,7 @@ class Question(Struct, frozen=True):
     def document_of(
         self, strategy: Strategy, concurrency: int | None = None, proposed: Mapping[str, Any] | None = None
     ) -> dict[str, Any]:
-        """The document that the builder writes for `strategy`, which may break rules, with the settings of `proposed`.
+        """The builder's document for `strategy`, which may break rules, with the settings of `proposed`.
 
         Raises:
             InputError: nothing can be built of it.
@@ -167,12 +167,12 @@ class Question(Struct, frozen=True):
         return built.model_dump(mode="json")
 
     def own_words(self) -> frozenset[str]:
-        """Texts of the format, of a report, and of a plan that no model has a part in."""
+        """Words of the format, of a report, and of the reference plan, none of them a model's."""
         plan, schemas = self.reference_plan.model_dump(mode="json"), (Plan, PlanReport)
-        return words_of(plan, *(one.model_json_schema() for one in schemas))
+        return words_of(plan, *(schema.model_json_schema() for schema in schemas))
 
     def build_request(self, strategy: Strategy, concurrency: int) -> BuildRequest:
-        """What the builder needs to write the plan of `strategy`."""
+        """The builder's input for the plan of `strategy`."""
         return BuildRequest(
             model=self.model,
             hardware=self.request.hardware,
@@ -184,7 +184,7 @@ class Question(Struct, frozen=True):
         )
 
     def concurrency_of(self, strategy: Strategy) -> int:
-        """Requests in flight for `strategy`: as asked; where that was open the reference's, or fewer where it must."""
+        """Requests in flight for `strategy`: as stated; if left open, the reference's, or fewer if those do not fit."""
         asked = self.reference_plan.workload.concurrency
         if not self.intent.concurrency_open:
             return asked
@@ -200,16 +200,16 @@ class Question(Struct, frozen=True):
 
 
 def _unstartable_by(engine: EngineName, document: Mapping[str, Any]) -> tuple[Violation, ...]:
-    """What keeps `engine` from starting `document`."""
+    """The errors that keep `engine` from starting `document`."""
     serving = {**as_mapping(document.get("serving")), "engine": engine}
     read = read_document({**document, "serving": serving})
-    found = find_violations(read.view, [rule for rule in all_rules() if rule.id.startswith("EN")])
+    violations = find_violations(read.view, [rule for rule in all_rules() if rule.id.startswith("EN")])
     read.view.release()
-    return tuple(one for one in found if one.severity == "error")
+    return tuple(violation for violation in violations if violation.severity == "error")
 
 
 def _asked(block: str, field: str, value: Any) -> str:
-    """What the request has. The name of a model may be any text of a stranger's, and is not repeated."""
+    """The value in the request. A model's name may be any stranger's text, and is not repeated."""
     return "it is the request's" if (block, field) == ("model", "name") else f"the request has {_shown(value)}"
 
 
@@ -218,17 +218,17 @@ def _shown(value: Any) -> str:
 
 
 def ask(intent: Intent, *, with_hint: bool = True) -> Question | PlanResult:
-    """The question of `intent`; the built-in proposer's refusal where no plan exists. `with_hint` as `plan_intent`.
+    """The question of `intent`, or the built-in proposer's refusal if no plan exists. `with_hint` as `plan_intent`.
 
     Raises:
         InputError: the config or the hardware cannot be read.
     """
-    # The day is sized for the plan that stands in the end.
+    # The day is sized for the final plan.
     return question_of(intent, plan_intent(intent.model_copy(update={"day": None}), with_hint=with_hint))
 
 
 def question_of(intent: Intent, reference: PlanResult) -> Question | PlanResult:
-    """The question of `intent` to which the built-in proposer answers `reference`; that, where it has no plan.
+    """The question of `intent` with the built-in proposer's answer `reference`; the latter if it has no plan.
 
     Raises:
         InputError: the config or the hardware cannot be read.

@@ -1,6 +1,6 @@
-"""What goes into a run and what comes out of it without the secrets that a client knows.
+"""Removes the secrets that a client knows from the input and the output of a run.
 
-Of what a person wrote words are redacted, never what was understood of them: model, hardware and load stay as they are.
+Only a person's words are redacted, never the reading of them: model, hardware and load stay as they are.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from ..model.redaction import redacted_value
 from ..results import PlanReport
 
 
-def redacted_report(report: PlanReport, redact: Callable[[str], str], own: Callable[[], frozenset[str]]) -> PlanReport:
-    """`report` with all that is said in it as `redact` gives it: words that were put together here, too.
+def redacted_report(report: PlanReport, redact: Callable[[str], str], ours: Callable[[], frozenset[str]]) -> PlanReport:
+    """`report` with all its texts redacted, even words that were combined here.
 
-    The words that `own` gives stay.
+    Words in `ours` stay.
     """
-    whole = report.model_dump(mode="json")
-    clean = redacted_value(whole, redact, own)
-    return report if clean is whole else PlanReport.model_validate(clean)
+    content = report.model_dump(mode="json")
+    clean = redacted_value(content, redact, ours)
+    return report if clean is content else PlanReport.model_validate(clean)
 
 
 def redacted(intent: Intent, redact: Callable[[str], str]) -> Intent:
-    """`intent` with the words in it as `redact` gives them."""
-    assumptions = (one.model_copy(update={"reason": redact(one.reason)}) for one in intent.assumptions)
+    """`intent` with its words redacted."""
+    assumptions = (fact.model_copy(update={"reason": redact(fact.reason)}) for fact in intent.assumptions)
     return intent.model_copy(
         update={
             "words": {name: redact(words) for name, words in intent.words.items()},

@@ -1,6 +1,6 @@
-"""A recorded run done again without a model: every judgement anew, the answers out of the recording.
+"""Repeats a recorded run without a model: every judgement anew, the answers from the recording.
 
-It shows that the recording is whole and that today's tools come to the same end; where they do not, it says where.
+It shows that the recording is complete and that today's tools come to the same end, or where they differ.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _RecordedMode(BaseModel):
 
 
 class RecordedModel:
-    """A `ModelClient` that answers as was recorded, and notes where it is asked something else than then."""
+    """A `ModelClient` with the recorded answers, which notes requests that differ from the recorded ones."""
 
     def __init__(self, steps: Iterable[Step], name: str) -> None:
         self._steps = [step for step in steps if step.kind in ("request", "reply", "fault")]
@@ -74,7 +74,7 @@ class RecordedModel:
 
     @property
     def unplayed(self) -> int:
-        """Answers that were not asked for."""
+        """The number of answers not asked for."""
         return sum(1 for step in self._steps if step.kind != "request")
 
     def complete(
@@ -83,8 +83,8 @@ class RecordedModel:
         """The next recorded answer.
 
         Raises:
-            EndpointError: it is a fault, or the recording is at its end.
-            InputError: it is neither an answer nor a fault.
+            EndpointError: a fault is recorded, or the recording is at its end.
+            InputError: the step is neither an answer nor a fault.
         """
         self._asked += 1
         recorded = self._next("request")
@@ -110,18 +110,17 @@ class RecordedModel:
 
 
 def replay(transcript: Transcript) -> Replay:
-    """Do the run of `transcript` again.
+    """Repeat the run of `transcript`.
 
     Raises:
-        InputError: what it asked for cannot be planned any more, it names tools that there are not, or an answer in it
-            cannot be read.
+        InputError: its request cannot be planned any more, it names unknown tools, or an answer in it cannot be read.
     """
     setup = transcript.setup
     differed, spent = _read_again(setup)
     question = _question_of(setup)
     if isinstance(question, PlanResult) and transcript.result is not None and transcript.result.status == "infeasible":
         replayed = Result(status="infeasible", origin="builtin", plan_hash=None, spent=spent or Spent())
-        return _found(transcript, replayed, question, (*differed, *_differences(transcript.result, replayed, 0)))
+        return _replay_of(transcript, replayed, question, (*differed, *_differences(transcript.result, replayed, 0)))
     if isinstance(question, PlanResult):
         reason = question.infeasible.reason if question.infeasible is not None else "no reason is known"
         raise InputError(f"the recorded request has no plan any more: {reason}")
@@ -137,32 +136,32 @@ def replay(transcript: Transcript) -> Replay:
         spent=ending.spent,
     )
     differences = (*differed, *model.differences, *_differences(transcript.result, replayed, model.unplayed))
-    return _found(transcript, replayed, result, differences)
+    return _replay_of(transcript, replayed, result, differences)
 
 
-def _found(transcript: Transcript, replayed: Result, result: PlanResult, differences: tuple[str, ...]) -> Replay:
+def _replay_of(transcript: Transcript, replayed: Result, result: PlanResult, differences: tuple[str, ...]) -> Replay:
     return Replay(
         same=not differences, differences=differences, recorded=transcript.result, replayed=replayed, result=result
     )
 
 
 def _read_again(setup: Setup) -> tuple[tuple[str, ...], Spent | None]:
-    """What differs where the recorded readings of the request are read again, and what they took."""
+    """The differences in reading the request again, and the cost."""
     from ..reading.again import read_again
 
     differences, budget = list[str](), Budget.start(setup.limits, setup.prices, Deadline.after(MAX_SECONDS))
     for recorded in setup.readings:
         model = RecordedModel(recorded.steps, setup.model)
-        differences += (f"the reading: {one}" for one in read_again(recorded, model, budget, setup.max_output_tokens))
-        differences += (f"the reading: {one}" for one in model.differences)
+        differences += (f"the reading: {line}" for line in read_again(recorded, model, budget, setup.max_output_tokens))
+        differences += (f"the reading: {line}" for line in model.differences)
     return tuple(differences), budget.spent if setup.readings else None
 
 
 def _question_of(setup: Setup) -> Question | PlanResult:
-    """The question of the recorded run, with the answer of a search that was cut as it was, judged anew.
+    """The question of the recorded run; the answer of a search that was cut is judged anew.
 
     Raises:
-        InputError: that answer is not valid, or what was asked for cannot be planned any more.
+        InputError: that answer is invalid, or the request cannot be planned any more.
     """
     intent, reference = _intent_of(setup), setup.reference
     if reference is None or reference.plan is None or reference.report is None:
@@ -174,7 +173,7 @@ def _question_of(setup: Setup) -> Question | PlanResult:
 
 
 def _intent_of(setup: Setup) -> Intent:
-    """The recorded intent with the calibration that it was planned with.
+    """The recorded intent with its calibration.
 
     Raises:
         InputError: a constant of the calibration is out of its bounds.
@@ -186,10 +185,10 @@ def _intent_of(setup: Setup) -> Intent:
 
 
 def _options_of(transcript: Transcript) -> Options:
-    """The options of the recorded run; its clock is over where it was over then.
+    """The options of the recorded run; its time ends where it ended then.
 
     Raises:
-        InputError: it names tools that there are not, or a step of it cannot be read.
+        InputError: it names unknown tools, or a step of it cannot be read.
     """
     setup = transcript.setup
     first = _mode(_RecordedMode(tools=setup.tools, has_answer_schema=setup.has_answer_schema))
@@ -227,7 +226,7 @@ def _read(kind: type[_S], step: Step) -> _S:
     """The data of a step.
 
     Raises:
-        InputError: it is not of its form.
+        InputError: it is malformed.
     """
     try:
         return kind.model_validate(step.data)

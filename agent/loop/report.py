@@ -1,4 +1,4 @@
-"""A run as the result that every front end shows: the plan, whose it is, what was judged, what it took."""
+"""A run as the result that every front end shows: the plan, its maker, the judgements, and the cost."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WHY_ENDED = {
 }
 
 
-# How a plan that is returned came about.
+# How the returned plan was made.
 _HOW_MADE = {
     "model": "proposed by {model}",
     "repair": "proposed by {model} and made valid by auto-fix",
@@ -36,7 +36,7 @@ _HOW_MADE = {
 
 
 def result_of(question: Question, ending: Ending, model: str, transcript: str | None = None) -> PlanResult:
-    """The result of a run: the model's plan where one stands, else the built-in proposer's."""
+    """The result of a run: the model's plan if one stands, else the built-in proposer's."""
     reference = question.reference
     assert reference.report is not None
     standing = ending.standing
@@ -49,14 +49,14 @@ def result_of(question: Question, ending: Ending, model: str, transcript: str | 
         transcript=transcript,
         **ending.spent.model_dump(),
     )
-    own = _judgement_of(ending)
-    fixes = own.fixes if own is not None and own.verdict != "valid" else ()
+    judgement = _judgement_of(ending)
+    fixes = judgement.fixes if judgement is not None and judgement.verdict != "valid" else ()
     report = reference.report.model_copy(
         update={
             "proposer": "llm" if standing is not None else "builtin",
             "rounds": max(1, len(ending.judgements)),
             "fixes": tuple(AppliedFix(rule=f.rule, description=f.description, patch=f.patch) for f in fixes),
-            "violations_seen": dict(Counter(rule for one in ending.judgements for rule in one.rules)),
+            "violations_seen": dict(Counter(rule for judged in ending.judgements for rule in judged.rules)),
             "explanation": _explanation(question, ending, model),
             "alternatives": _alternatives(reference.report, question, ending, model),
             "limits": reference.report.limits if standing is None else _limits(standing),
@@ -70,9 +70,9 @@ def result_of(question: Question, ending: Ending, model: str, transcript: str | 
 
 
 def _judgement_of(ending: Ending) -> Judgement | None:
-    """The judgement that led to the plan that is returned; `None` where the model has none."""
+    """The judgement of the returned plan; `None` if no judgement led to it."""
     standing = ending.standing
-    return next((one for one in ending.judgements if standing is not None and one.standing is standing), None)
+    return next((each for each in ending.judgements if standing is not None and each.standing is standing), None)
 
 
 def _explanation(question: Question, ending: Ending, model: str) -> str:
@@ -91,28 +91,28 @@ def _explanation(question: Question, ending: Ending, model: str) -> str:
     words = [f"{_described(question, standing.plan)}, {_HOW_MADE[standing.maker].format(model=model)}"]
     words.append(f"; the run ended because {why}" if why else "")
     judged = _judgement_of(ending)
-    said = f" The model's reason: {judged.rationale}" if judged is not None and judged.rationale else ""
+    reason = f" The model's reason: {judged.rationale}" if judged is not None and judged.rationale else ""
     hint = question.reference.report.hint
     known = "" if hint is None else f" Worth knowing: {hint}."
-    return f"{''.join(words)}. {_against_reference(question, standing)}{said}{known}"
+    return f"{''.join(words)}. {_against_reference(question, standing)}{reason}{known}"
 
 
 def _unused(ending: Ending, model: str) -> str:
-    """That nothing of what the model proposed could be returned."""
+    """The sentence that none of the model's proposals could be returned."""
     count = len(ending.judgements)
     which = f"The proposal of {model} was not" if count == 1 else f"None of {count} proposals of {model} was"
     return f"{which} valid, as it stood or repaired with its decisions kept."
 
 
 def _against_reference(question: Question, standing: Standing) -> str:
-    """How the plan does against the built-in proposer's, by the figure of the objective itself."""
+    """The plan compared with the built-in proposer's, by the objective's own figure."""
     if content_hash(standing.plan) == content_hash(question.reference_plan):
         return "The built-in proposer chose the same plan."
     return f"Against the built-in proposer's plan: {standing.against.words}."
 
 
 def _behind(question: Question, behind: Standing, model: str) -> str:
-    """The model's best plan beside the one that is returned."""
+    """The model's best plan compared with the returned one."""
     return f"The best valid plan of {model}, {_described(question, behind.plan)}: {behind.against.words}."
 
 
@@ -121,7 +121,7 @@ def _described(question: Question, plan: Plan) -> str:
 
 
 def _alternatives(report: PlanReport, question: Question, ending: Ending, model: str) -> tuple[Alternative, ...]:
-    """The other side's plan first, then those of the search."""
+    """The plan of the other proposer first, then those of the search."""
     standing, behind = ending.standing, ending.behind
     if standing is None:
         sides = (
@@ -131,8 +131,8 @@ def _alternatives(report: PlanReport, question: Question, ending: Ending, model:
         assert question.reference.estimate is not None
         sides = ((question.reference_plan, question.reference.estimate, "the built-in proposer's choice"),)
     taken = question.reference_plan if standing is None else standing.plan
-    own = (_alternative(question, *side) for side in sides)
-    return (*own, *(one for one in report.alternatives if one.strategy != taken.strategy))
+    shown = (_alternative(question, *side) for side in sides)
+    return (*shown, *(alternative for alternative in report.alternatives if alternative.strategy != taken.strategy))
 
 
 def _alternative(question: Question, plan: Plan, estimate: PerformanceEstimate, reason: str) -> Alternative:

@@ -1,4 +1,4 @@
-"""What a request asked of a model, as a hash: a replay that asks something else is seen by it."""
+"""A hash of a request to a model, by which a replay notices a different request."""
 
 from __future__ import annotations
 
@@ -9,6 +9,6 @@ from ..model.messages import ModelRequest
 
 
 def request_digest(request: ModelRequest) -> str:
-    """What a request asked, as a hash: a replay that asks something else is seen by it."""
+    """A hash of a request, by which a replay notices a different one."""
     text = json.dumps(request.model_dump(mode="json"), sort_keys=True, ensure_ascii=True)
     return hashlib.sha256(text.encode()).hexdigest()

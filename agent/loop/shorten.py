@@ -1,7 +1,7 @@
-"""Makes values that came from outside fit to be told to a model: short, printable, and JSON whatever they hold.
+"""Makes outside values fit for a model: short, printable, and valid JSON.
 
-Ids, names and values of a proposal are quoted in what is said of it. A name of ten thousand characters is cut, control
-characters and halves of surrogate pairs are replaced, numbers that JSON does not have become words. Nothing is judged.
+Ids, names and values of a proposal are quoted in feedback. A name of ten thousand characters is cut, control characters
+and halves of surrogate pairs are replaced, numbers that JSON lacks become words. Nothing is judged.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from ..report.safe import harmless
 MOST_CHARACTERS = 400
 MOST_ITEMS = 64
 MOST_DEPTH = 10
-# What is longer by less than the words that would say so is not cut.
+# A text longer by less than the note on the cut is left whole.
 _SLACK = 40
-# Whole numbers beyond this are nobody's degree, size or time.
+# No degree, size or time is larger.
 _LARGEST = 10**18
 
 
 def short_text(text: str, most_characters: int = MOST_CHARACTERS) -> str:
-    """`text` without control characters, its end cut off where it is longer, with a count of what is left out."""
+    """`text` without control characters, cut if it is longer, with a count of what is left out."""
     shown = harmless(printable(text[: most_characters + _SLACK]))
     if len(text) <= most_characters + _SLACK:
         return shown
@@ -56,14 +56,14 @@ def bounded(value: Any, most_characters: int = MOST_CHARACTERS, depth: int = MOS
 
 
 def short_value(value: Any, most_characters: int = MOST_CHARACTERS) -> Any:
-    """`value` as it is where its JSON is short, else the beginning of its JSON as a text."""
+    """`value` if its JSON is short, else the beginning of its JSON as a text."""
     small = bounded(value, 100, 4)
     text = json.dumps(small, ensure_ascii=False)
     return small if len(text) <= most_characters else short_text(text, most_characters)
 
 
 def rounded(value: Any) -> Any:
-    """`value` with its fractions to four figures: more is not known, and costs tokens."""
+    """`value` with its fractions to four figures: more is unknown, and costs tokens."""
     if isinstance(value, float):
         return round(value) if abs(value) >= 1000 else float(f"{value:.4g}")
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""What of a model's answer goes into the conversation: all of it but whole documents, which have handles.
+"""A model's answer as it stays in the conversation: without whole documents, which have handles.
 
-The conversation is sent again with every request, so that a document in it would be paid for each time. What was said
-is judged before it is shortened, and the transcript's reply keeps it as it was.
+The conversation is sent with every request, so a document in it would be paid for each time. The full answer is judged
+before it is shortened, and stays in the transcript.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from collections.abc import Sequence
 
 from ..model.messages import Message, Reply
 
-# Longer arguments or answers are shortened whatever they hold: no strategy and no edit takes as many characters.
+# Longer arguments or answers are always shortened: no strategy or edit takes as many characters.
 LONGEST_KEPT_CHARACTERS = 4_000
 
 
 def shortened(reply: Reply, handles: Sequence[str | None]) -> Message:
-    """The message of `reply` as it is carried on; `handles` are of the documents that came of its calls.
+    """The message of `reply` for the conversation; `handles` are of the documents of its calls.
 
-    An answer without calls has one handle, of the document in its text.
+    An answer without calls has one handle, for the document in its text.
     """
     if not reply.tool_calls:
         return Message(role="assistant", content=_text(reply.text, handles[0] if handles else None))
@@ -32,7 +32,7 @@ def shortened(reply: Reply, handles: Sequence[str | None]) -> Message:
 
 
 def _is_bulky(text: str) -> bool:
-    """Whether a text holds a graph, or is longer than anything else that a proposal is."""
+    """Whether a text holds a graph, or is longer than any other proposal."""
     return len(text) > LONGEST_KEPT_CHARACTERS or '"edges"' in text
 
 

@@ -1,7 +1,7 @@
-"""What is wrong with a strategy, said of the strategy: all faults of its degrees at once, before there is a graph.
+"""Faults of a strategy: all faults of its degrees at once, before there is a graph.
 
-The rules themselves judge (`tools/rules/judge.py`), as the search does. Where degrees have faults, findings of the
-graph that was built of them would only say the same of its nodes.
+The rules themselves judge (`tools/rules/judge.py`), as in the search. If degrees have faults, findings of their graph
+would only repeat them for its nodes.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from ...tools.rules.registry import all_rules
 from .question import Question
 from .shorten import short_text
 
-# Degrees that are offered in place of an illegal one.
+# Degrees offered in place of an illegal one.
 _OFFERED = (*range(1, 33), 48, 64, 72, 96, 128, 144, 256)
 
 
 class StrategyFault(Struct, frozen=True):
-    """One fault: the rule, the field of the strategy, what there is, what would pass, in words and as values."""
+    """One fault: the rule, the field of the strategy, its value, and what would pass, in words and as values."""
 
     rule: str
     field: str
@@ -35,36 +35,36 @@ class StrategyFault(Struct, frozen=True):
     expected: Any = None
 
     def told(self) -> dict[str, Any]:
-        """The fault as a finding is told."""
-        told = {"rule": self.rule, "field": self.field, "message": self.message, "value": self.value}
-        return {name: value for name, value in (*told.items(), ("expected", self.expected)) if value is not None}
+        """The fault in the form of a finding."""
+        fields = {"rule": self.rule, "field": self.field, "message": self.message, "value": self.value}
+        return {name: value for name, value in (*fields.items(), ("expected", self.expected)) if value is not None}
 
 
 def strategy_faults(question: Question, block: Mapping[str, Any], strategy: Strategy) -> tuple[StrategyFault, ...]:
     """The faults of what a proposal states, `block`, and of the strategy that it was read as."""
-    found = [*_names("", block, Strategy.model_fields.keys())]
+    faults = [*_names("", block, Strategy.model_fields.keys())]
     for phase in PHASES:
-        found += _names(f"{phase}.", as_mapping(block.get(phase)), PhaseStrategy.model_fields.keys())
-        found += _degrees(question, getattr(strategy, phase), phase)
-    found += _pair(question, strategy)
-    found += _gpus(question, block, strategy)
-    return tuple(_merged(found))
+        faults += _names(f"{phase}.", as_mapping(block.get(phase)), PhaseStrategy.model_fields.keys())
+        faults += _degrees(question, getattr(strategy, phase), phase)
+    faults += _pair(question, strategy)
+    faults += _gpus(question, block, strategy)
+    return tuple(_merged(faults))
 
 
 def _merged(faults: Iterable[StrategyFault]) -> Iterator[StrategyFault]:
-    """Each fault once; the same one of prefill and of decode as one of both."""
-    held = list(faults)
-    for at, one in enumerate(held):
-        _, dot, name = one.field.partition(".")
-        alike = [other for other in held if replace(other, field=name) == replace(one, field=name)] if dot else []
-        if len(alike) > 1 and one is alike[0]:
-            yield replace(one, field=f"prefill.{name}, decode.{name}")
-        elif len(alike) <= 1 and one not in held[:at]:
-            yield one
+    """Each fault once; an equal one of prefill and decode as one of both."""
+    listed = list(faults)
+    for at, fault in enumerate(listed):
+        _, dot, name = fault.field.partition(".")
+        alike = [other for other in listed if replace(other, field=name) == replace(fault, field=name)] if dot else []
+        if len(alike) > 1 and fault is alike[0]:
+            yield replace(fault, field=f"prefill.{name}, decode.{name}")
+        elif len(alike) <= 1 and fault not in listed[:at]:
+            yield fault
 
 
 def _names(place: str, block: Mapping[str, Any], known: Any) -> Iterator[StrategyFault]:
-    """Fields that no strategy has: dimensions by other names, and what means nothing."""
+    """Fields that no strategy has: dimensions under other names, and unknown ones."""
     for name in block:
         if name in known or name in _BOTH_PHASES:
             continue
@@ -81,16 +81,16 @@ def _names(place: str, block: Mapping[str, Any], known: Any) -> Iterator[Strateg
 
 
 def _degrees(question: Question, degrees: PhaseStrategy, phase: Phase) -> Iterator[StrategyFault]:
-    """What one operator or another demands of the degrees of a phase."""
+    """Faults of a phase's degrees against its operators."""
     architecture = question.request.architecture
     judge, stage = question.request.space.judge, StageDegrees.of(degrees, phase)
     for name in SPLIT_BY:
         value = getattr(stage, name)
         if value > 1 and not splits(architecture, name):
-            what = (
+            reason = (
                 f"the model has no {SPLIT_BY[name]}" if SPLIT_BY[name] != "experts" else "a dense model has no experts"
             )
-            yield StrategyFault("CO002", f"{phase}.{name}", f"{what}: {name} must be 1", value, 1)
+            yield StrategyFault("CO002", f"{phase}.{name}", f"{reason}: {name} must be 1", value, 1)
     if degrees.pp > architecture.num_layers:
         message = f"{degrees.pp} stages for {architecture.num_layers} layers"
         yield StrategyFault("PP005", f"{phase}.pp", message, degrees.pp, f"at most {architecture.num_layers}")
@@ -100,13 +100,13 @@ def _degrees(question: Question, degrees: PhaseStrategy, phase: Phase) -> Iterat
     for name, rule, fault in judge.faults_by_degree(stage):
         if fault.severity != "error":
             continue
-        legal = judge.legal(name, (one for one in _OFFERED if one <= question.request.facts.gpus), stage)
+        legal = judge.legal(name, (degree for degree in _OFFERED if degree <= question.request.facts.gpus), stage)
         expected = list(legal) if legal and getattr(stage, name) not in legal else fault.expected
         yield StrategyFault(rule.id, f"{phase}.{name}", fault.message, getattr(stage, name), expected)
 
 
 def _pair(question: Question, strategy: Strategy) -> Iterator[StrategyFault]:
-    """What an engine demands of the phases of a replica that serves both."""
+    """An engine's demands on the phases of a replica that serves both."""
     if is_disaggregated(strategy):
         return
     conditions = question.request.space.conditions
@@ -116,7 +116,7 @@ def _pair(question: Question, strategy: Strategy) -> Iterator[StrategyFault]:
 
 
 def _gpus(question: Question, block: Mapping[str, Any], strategy: Strategy) -> Iterator[StrategyFault]:
-    """GPUs that there are not, and a stated number that the degrees do not make."""
+    """More GPUs than the hardware has, and a stated number that differs from the degrees'."""
     needed, there = gpu_count(strategy), question.request.facts.gpus
     stated = as_int(block.get("gpu_count"))
     if stated is not None and stated != needed:
@@ -128,5 +128,5 @@ def _gpus(question: Question, block: Mapping[str, Any], strategy: Strategy) -> I
         yield StrategyFault("GP004", "dp", f"{needed} GPUs are needed, there are {there}{most}", needed, there)
 
 
-# Degrees that stand beside the phases, for both of them.
+# Degrees that may stand beside the phases, for both.
 _BOTH_PHASES = PhaseStrategy.model_fields.keys() | {"gpus"}

@@ -1,7 +1,7 @@
-"""A run as one JSON file: what was asked, every step as it was done, how it ended. It can be replayed without a model.
+"""A run as one JSON file: the request, every step as it was done, the end. It can be replayed without a model.
 
-The file is written anew after each step and is whole at every moment. What came from outside went through the client's
-redaction before it got here; what the caller gives is redacted here once more.
+The file is rewritten after each step and complete at every moment. The client redacts text from outside; what the
+caller gives is redacted here once more.
 """
 
 from __future__ import annotations
@@ -62,9 +62,9 @@ class Setup(Frozen):
 
     request: str
     intent: Intent
-    # The user's own, which an intent leaves out where it is shown.
+    # The user's own, which an intent shows without its values.
     calibration: CustomCalibration | None = None
-    # The built-in proposer's answer where the time limit cut its search: another run of it would find another.
+    # The built-in proposer's answer if the time limit cut its search: another run would find another.
     reference: PlanResult | None = None
     model: str
     tools: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class Setup(Frozen):
     knowledge_tokens: int = 0
     fence: str
     has_reference: bool = True
-    # What the model read of the request before: it takes of the same budget.
+    # The model's readings of the request before the run: they share its budget.
     readings: tuple[RecordedReading, ...] = ()
 
 
@@ -102,14 +102,13 @@ class Transcript(Frozen):
 
 
 class StepLog:
-    """The log of steps behind a head; where it has a path, the file there is renewed after each step.
+    """The log of steps after a head; with a path, the file there is rewritten after each step.
 
-    `head` is a recording with `steps`, which are those of before. A device or a named pipe is written to once, at the
-    end. `failure` says why the file could not be written any more, where that was so after the first writing: what was
-    paid for is not lost for it.
+    `head` is a recording with the earlier `steps`. A device or a named pipe is written to once, at the end. `failure`
+    is the reason if a later write failed: what was paid for is not lost.
 
     Raises:
-        InputError: the file cannot be written at the beginning.
+        InputError: the first write fails.
     """
 
     def __init__(self, head: BaseModel, path: Path | None = None, redact: Callable[[str], str] = str) -> None:
@@ -121,13 +120,13 @@ class StepLog:
             self._write({})
 
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
-        """Write down one step."""
+        """Record one step."""
         self._steps.append(Step(kind=kind, data=dict(data)))
         if not self._is_special:
             self.renew()
 
     def renew(self, **ending: BaseModel | None) -> None:
-        """Write, and remember where that is not possible now; it is tried again with the next step."""
+        """Write, or remember why that failed; the next step tries again."""
         self.failure = None
         try:
             self._write(ending)
@@ -137,8 +136,8 @@ class StepLog:
     def _write(self, ending: Mapping[str, BaseModel | None]) -> None:
         if self._path is None:
             return
-        whole = self._head.model_copy(update={"steps": tuple(self._steps), **ending})
-        text = self._redact(json.dumps(whole.model_dump(mode="json"), ensure_ascii=False, indent=1))
+        recording = self._head.model_copy(update={"steps": tuple(self._steps), **ending})
+        text = self._redact(json.dumps(recording.model_dump(mode="json"), ensure_ascii=False, indent=1))
         try:
             write_file(self._path, (text + "\n").encode("utf-8", errors="replace"))
         except InputError as error:
@@ -149,7 +148,7 @@ class Recorder(StepLog):
     """The log of one run.
 
     Raises:
-        InputError: the file cannot be written at the beginning.
+        InputError: the first write fails.
     """
 
     def __init__(self, setup: Setup, path: Path | None = None, redact: Callable[[str], str] = str) -> None:
@@ -159,7 +158,7 @@ class Recorder(StepLog):
         super().__init__(self._run, path, redact)
 
     def finish(self, result: Result) -> Transcript:
-        """Write down how the run ended; the whole transcript."""
+        """Record the end of the run; returns the whole transcript."""
         self.renew(result=result)
         return self._run.model_copy(update={"steps": tuple(self._steps), "result": result})
 
@@ -171,33 +170,33 @@ def read_transcript(path: Path) -> Transcript:
     """The transcript at `path`.
 
     Raises:
-        InputError: it cannot be read, is none, or is of a version that this program does not know.
+        InputError: it cannot be read, is malformed, or of an unknown version.
     """
     return read_recording(path, Transcript)
 
 
 def read_recording(path: Path, *kinds: type[R]) -> R:
-    """The recording at `path`, of the one of `kinds` whose `format` it has.
+    """The recording at `path`, of the one of `kinds` with its `format`.
 
     Raises:
         InputError: as `read_transcript`.
     """
     name = shown_path(path)
     try:
-        found: Any = parse(read_bounded(path, MAX_TRANSCRIPT_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
+        content: Any = parse(read_bounded(path, MAX_TRANSCRIPT_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
     except JsonError as error:
         raise InputError(f"{error}: not a transcript that `--transcript` wrote") from None
     formats = {str(kind.model_fields["format"].default): kind for kind in kinds}
-    kind = formats.get(str(found.get("format"))) if isinstance(found, dict) else None
+    kind = formats.get(str(content.get("format"))) if isinstance(content, dict) else None
     if kind is None:
         known = " or ".join(map(repr, formats))
         raise InputError(f"{name}: not a transcript: its `format` is not {known}")
-    if found.get("version") != VERSION:
+    if content.get("version") != VERSION:
         raise InputError(
-            f"{name}: version {found.get('version')!r} of transcripts is not known; this reads {VERSION!r}"
+            f"{name}: version {content.get('version')!r} of transcripts is not known; this reads {VERSION!r}"
         )
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         where = "/".join(map(str, first["loc"]))

@@ -1,4 +1,4 @@
-"""What the person would have to allow for a better plan: a search of a question near the one that was asked."""
+"""What the person would have to allow for a better plan: a search for a question near theirs."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ FORMS = (
     "relax = attention_dp"
 )
 _LINE = re.compile(r"(?P<name>[a-z_]{1,20}) ?(?:<=|=) ?(?P<value>[\w.]{1,40})")
-_LIMITS = {one.figure: one.field for one in LATENCY_LIMITS}
+_LIMITS = {limit.figure: limit.field for limit in LATENCY_LIMITS}
 _FORMATS = ("weights", "kv_cache", "activations")
 _DTYPE: TypeAdapter[DType] = TypeAdapter(DType)
 
 
 class WouldNeed(Struct, frozen=True):
-    """What would be gained: the lines that the person would have to allow, the plan, and how it does."""
+    """A possible gain: the lines to allow, the plan, and its comparison."""
 
     allow: tuple[str, ...]
     plan: str
@@ -37,10 +37,10 @@ class WouldNeed(Struct, frozen=True):
 
 
 def allowed(request: SearchRequest, lines: Sequence[str]) -> SearchRequest:
-    """`request` as if the person had allowed `lines`, each of one of `FORMS`.
+    """`request` as if the person had allowed `lines`, each in one of `FORMS`.
 
     Raises:
-        InputError: a line is of no form, or names no number format or relaxation.
+        InputError: a line is malformed, or names no number format or relaxation.
     """
     for line in lines:
         match = _LINE.fullmatch(" ".join(line.lower().split()))

@@ -1,8 +1,8 @@
-"""A raw answer → a checked `Reply`: nothing of what a server or a model wrote is believed unseen.
+"""A raw answer → a checked `Reply`: nothing of a server or a model is trusted unchecked.
 
-An answer is unreadable where it is not JSON, has no choice, no message or no reason to end, or was cut off by the
-server. Anything that a model may do wrong (no text, arguments that are no JSON, a tool that does not exist) is an
-answer: the loop deals with it. Fields that are unknown, and what a model thought aloud, are left out.
+An answer is unreadable if it is no JSON, has no choice, message or finish reason, or was cut off by the server. A
+model's own mistakes (no text, arguments that are no JSON, an unknown tool) are answers: the loop handles them. Unknown
+fields, and a model's reasoning text, are left out.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from .messages import Finish, Reply, ToolCall, Usage
 from .redaction import Redactor
 from .wire import unique_ids
 
-# More calls than this in one answer are a model that does not stop.
+# A model with more calls in one answer does not stop.
 MAX_CALLS = 128
 MAX_TOKENS_BELIEVED = 1_000_000_000
-# Bytes of a token, about, where a server counts none: English text with a usual vocabulary.
+# Approximate bytes per token if a server counts none: English text with a usual vocabulary.
 BYTES_PER_TOKEN = 4
 _FINISHES: dict[str, Finish] = {
     "length": "length",
@@ -31,38 +31,38 @@ _FINISHES: dict[str, Finish] = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
-# The server gave up on the answer: DeepSeek, SGLang, OpenRouter.
+# The server gave up: DeepSeek, SGLang, OpenRouter.
 _BROKEN = {"abort", "error", "network_error", "insufficient_system_resource"}
 
 
 def read_answer(data: bytes, redactor: Redactor) -> dict[str, Any]:
-    """The object that the body of an answer with status 200 is.
+    """The object in the body of an answer with status 200.
 
     Raises:
-        FaultError: it is not one, or an error.
+        FaultError: it is no object, or reports an error.
     """
     text = data.decode("utf-8", errors="replace").strip()
     if text[:1] == "<":
         raise unreadable("the answer is a web page: the address is not that of an API (it usually ends in /v1)")
     try:
-        found = parse_answer(text)
+        answer = parse_answer(text)
     except ValueError as error:
         why = f"the answer: {redactor.text(str(error))}" if text else "the answer is empty"
         raise unreadable(why) from None
-    if not isinstance(found, dict):
+    if not isinstance(answer, dict):
         raise unreadable("the answer is not a JSON object")
-    if found.get("error"):
-        fault = from_error_object(found["error"], redactor)
-        fault.usage = counted_usage(found.get("usage"))
+    if answer.get("error"):
+        fault = from_error_object(answer["error"], redactor)
+        fault.usage = counted_usage(answer.get("usage"))
         raise fault
-    return found
+    return answer
 
 
 def reply_from(answer: Mapping[str, Any], redactor: Redactor, *, input_bytes: int) -> Reply:
-    """The reply that an answer is; `input_bytes` (of the request) stand in for tokens that the server did not count.
+    """The reply in an answer; `input_bytes` (of the request) replace tokens that the server did not count.
 
     Raises:
-        FaultError: a part that every answer has is missing; it carries what the answer took.
+        FaultError: a required part is missing; it carries the answer's cost.
     """
     try:
         return _reply_from(answer, redactor, input_bytes)
@@ -72,13 +72,13 @@ def reply_from(answer: Mapping[str, Any], redactor: Redactor, *, input_bytes: in
 
 
 def spent_on(answer: Mapping[str, Any], input_bytes: int) -> Usage | None:
-    """What an answer that cannot be used took: as counted, else estimated of what there is; `None` of nothing."""
+    """The cost of an unusable answer: as counted, else estimated from its content; `None` if it is empty."""
     choices = answer.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     message = choice.get("message") if isinstance(choice, dict) else None
-    made = [message.get(name) for name in ("content", "refusal", "tool_calls")] if isinstance(message, dict) else []
-    texts = [content_text(one) if isinstance(one, str) else json.dumps(one) for one in made if one]
-    output_bytes = sum(len(one.encode()) for one in texts)
+    parts = [message.get(name) for name in ("content", "refusal", "tool_calls")] if isinstance(message, dict) else []
+    texts = [content_text(part) if isinstance(part, str) else json.dumps(part) for part in parts if part]
+    output_bytes = sum(len(text.encode()) for text in texts)
     counted = counted_usage(answer.get("usage"))
     return counted or (_usage(None, input_bytes, output_bytes) if output_bytes else None)
 
@@ -128,7 +128,7 @@ def _finish(reason: str, calls: tuple[ToolCall, ...], refusal: str | None) -> Fi
         return "refusal"
     if known == "length":
         return "length"
-    # llama.cpp and Ollama end calls with `stop`; some end words with `tool_calls`.
+    # llama.cpp and Ollama end calls with `stop`; some servers end text with `tool_calls`.
     return "tool_calls" if calls else "stop"
 
 
@@ -136,7 +136,7 @@ def _calls(message: Mapping[str, Any], redactor: Redactor) -> tuple[ToolCall, ..
     listed = message.get("tool_calls") or []
     functions: list[tuple[Any, Any]] = []
     if isinstance(listed, list):
-        functions = [(one.get("id"), one.get("function")) for one in listed if isinstance(one, dict)]
+        functions = [(call.get("id"), call.get("function")) for call in listed if isinstance(call, dict)]
     if not functions and isinstance(message.get("function_call"), dict):
         functions = [(None, message["function_call"])]
     if len(functions) > MAX_CALLS:
@@ -150,35 +150,35 @@ def _calls(message: Mapping[str, Any], redactor: Redactor) -> tuple[ToolCall, ..
         for own_id, function in functions
         if isinstance(function, dict)
     ]
-    return tuple(call.model_copy(update={"id": own}) for call, own in zip(calls, unique_ids(calls), strict=True))
+    return tuple(call.model_copy(update={"id": id_}) for call, id_ in zip(calls, unique_ids(calls), strict=True))
 
 
-def _arguments(given: Any) -> str:
-    """Arguments as text: Ollama's own API and some servers give an object."""
-    if isinstance(given, str):
-        return whole_characters(given)
-    return "{}" if given is None else json.dumps(given, ensure_ascii=True)
+def _arguments(arguments: Any) -> str:
+    """Arguments as text: Ollama's own API and some servers send an object."""
+    if isinstance(arguments, str):
+        return whole_characters(arguments)
+    return "{}" if arguments is None else json.dumps(arguments, ensure_ascii=True)
 
 
 def counted_usage(usage: Any) -> Usage | None:
-    """What a server says that an answer took; `None` where it counts nothing."""
-    found = _usage(usage, 0, 0)
-    return None if found.is_estimated else found
+    """The usage that a server reports; `None` if it counts nothing."""
+    usage_read = _usage(usage, 0, 0)
+    return None if usage_read.is_estimated else usage_read
 
 
 def _usage(usage: Any, input_bytes: int, output_bytes: int) -> Usage:
     counted = usage if isinstance(usage, dict) else {}
-    given, made = _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
+    input_tokens, output_tokens = _count(counted.get("prompt_tokens")), _count(counted.get("completion_tokens"))
     details = counted.get("prompt_tokens_details")
     cached = _count(details.get("cached_tokens")) if isinstance(details, dict) else None
-    # A server that counts nothing says 0; a prompt always has tokens.
-    is_estimated = not given or made is None
+    # A server that counts nothing reports 0; a prompt always has tokens.
+    is_estimated = not input_tokens or output_tokens is None
     if is_estimated:
-        given, made = -(-input_bytes // BYTES_PER_TOKEN), -(-output_bytes // BYTES_PER_TOKEN)
+        input_tokens, output_tokens = -(-input_bytes // BYTES_PER_TOKEN), -(-output_bytes // BYTES_PER_TOKEN)
     return Usage(
-        input_tokens=given or 0,
-        output_tokens=made or 0,
-        cached_input_tokens=min(cached or 0, given or 0),
+        input_tokens=input_tokens or 0,
+        output_tokens=output_tokens or 0,
+        cached_input_tokens=min(cached or 0, input_tokens or 0),
         is_estimated=is_estimated,
     )
 

@@ -1,4 +1,4 @@
-"""What the loop asks of a language model, whoever answers: an endpoint, a script, a recording."""
+"""The loop's interface to a language model: an endpoint, a script, or a recording."""
 
 from __future__ import annotations
 
@@ -68,10 +68,10 @@ class ModelClient(Protocol):
 
 
 def checked_client(client: object) -> ModelClient:
-    """`client`, which the user made, if it has what a `ModelClient` has.
+    """`client`, made by the user, if it has what a `ModelClient` has.
 
     Raises:
-        InputError: it has no name, or none that is text.
+        InputError: it has no name, or the name is no text.
     """
     name = getattr(client, "name", None)
     if not callable(getattr(client, "complete", None)) or not isinstance(name, str) or not name.strip():
@@ -89,7 +89,7 @@ def asked(
 
     Raises:
         EndpointError: no usable answer came before `deadline`.
-        InputError: what came is no `Reply`: the client is at fault.
+        InputError: it returned something else than a `Reply`: the client is at fault.
     """
     reply: object = client.complete(request, deadline, on_text)
     if not isinstance(reply, Reply):

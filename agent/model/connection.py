@@ -1,7 +1,7 @@
-"""The `openai` SDK with everything of its own switched off: one request, raw bytes, under a deadline and a limit.
+"""The `openai` SDK with its own features switched off: one request, raw bytes, under a deadline and a limit.
 
-Retries, parsing and waiting are done elsewhere, in one place each. A redirect is not followed: it would carry the
-headers, keys among them, to a host that nobody named. Errors leave here as `FaultError`, with nothing secret in them.
+Retries, parsing and waiting are done elsewhere, each in one place. Redirects are not followed: they would carry
+headers, keys among them, to another host. Errors leave here as `FaultError`, without secrets.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from .redaction import Redactor
 from .settings import EndpointSettings
 from .worker import Line
 
-# The libraries that the SDK may speak HTTP with; while an answer is read, errors are theirs and not the SDK's.
+# HTTP libraries of the SDK; errors while an answer is read are theirs, not the SDK's.
 _HTTP_LIBRARIES = ("httpx2", "httpx")
-# Bytes of an error's body that are waited for; what it says is in the first of them.
+# Most bytes read of an error's body; its message is at the beginning.
 MAX_ERROR_BYTES = 65_536
 _NO_KEY = "no key is configured"
-# Headers of every request, which say nothing of who sends it.
+# Headers of every request that hold no secret.
 _PUBLIC_HEADERS = {"accept", "content-type", "user-agent"}
 
 
 @lru_cache(maxsize=1)
 def _trusted(_file: str | None, _folder: str | None) -> ssl.SSLContext:
-    """What certificates are held against, where these variables name it; to read the usual ones takes long."""
+    """The TLS context for the certificates that these variables name, cached: loading takes long."""
     library = next(base for base in DefaultHttpxClient.__mro__ if base.__name__ == "Client").__module__
     return import_module(library.partition(".")[0]).create_ssl_context()
 
 
 class BoundedHttp(DefaultHttpxClient):
-    """An HTTP client that reads errors only so far; the SDK itself reads them to the end, which may never come.
+    """An HTTP client that reads only the beginning of errors; the SDK itself reads to the end, which may never come.
 
-    `authorization` is the header of that name, in place of the SDK's, which cannot do without a key; empty is none.
-    With `None` the SDK's stays.
+    `authorization` replaces the SDK's header of that name, which requires a key; empty sends none, `None` keeps the
+    SDK's.
     """
 
     def __init__(self, authorization: str | None) -> None:
@@ -75,7 +75,7 @@ class BoundedHttp(DefaultHttpxClient):
 
 
 def own_client(settings: EndpointSettings, http: Callable[[str], BoundedHttp] = BoundedHttp) -> openai.OpenAI:
-    """A client of the SDK for `settings`; `http` makes what it speaks HTTP with, for an `Authorization` header."""
+    """An SDK client for `settings`; `http` makes its HTTP client from an `Authorization` header."""
     headers = {name: value.get_secret_value() for name, value in settings.headers.items()}
     named = next((value for name, value in headers.items() if name.lower() == "authorization"), "")
     if settings.basic_auth is not None:
@@ -97,10 +97,10 @@ def own_client(settings: EndpointSettings, http: Callable[[str], BoundedHttp] = 
 
 
 def checked_client(client: object) -> openai.OpenAI:
-    """`client`, which the user made, if it is one that can be used here.
+    """`client`, made by the user, if it is usable here.
 
     Raises:
-        InputError: it is an asynchronous client, or none.
+        InputError: it is asynchronous, or no such client.
     """
     if isinstance(client, openai.AsyncOpenAI):
         raise InputError("client: an AsyncOpenAI cannot be used here: give an openai.OpenAI")
@@ -110,66 +110,71 @@ def checked_client(client: object) -> openai.OpenAI:
 
 
 def secrets_of(client: openai.OpenAI) -> list[str]:
-    """Everything that `client` sends and nobody may see: key, headers, and what its URL holds."""
+    """Everything secret that `client` sends: key, headers, and parts of its URL."""
     url = client.base_url
     headers = {
         name: str(value)
         for name, value in client.default_headers.items()
         if isinstance(value, str) and name.lower() not in _PUBLIC_HEADERS and not name.lower().startswith("x-stainless")
     }
-    found = [part for value in headers.values() for part in (value, value.rpartition(" ")[2])]
-    found += [url.username, url.password, *url.params.values(), *(str(one) for one in client.default_query.values())]
+    secrets = [part for value in headers.values() for part in (value, value.rpartition(" ")[2])]
+    secrets += [
+        url.username,
+        url.password,
+        *url.params.values(),
+        *(str(text) for text in client.default_query.values()),
+    ]
     key = client.api_key
-    return [*found, *_proxy_secrets(), *([key] if isinstance(key, str) and key != _NO_KEY else [])]
+    return [*secrets, *_proxy_secrets(), *([key] if isinstance(key, str) and key != _NO_KEY else [])]
 
 
 def _proxy_secrets() -> list[str]:
-    """Users and passwords of the proxies that the environment names; requests go through them."""
+    """Users and passwords of the environment's proxies, which requests go through."""
     places = [proxy.rpartition("@")[0].rpartition("/")[2] for proxy in getproxies().values() if "@" in proxy]
     return [part for place in places for part in (place, *unquote(place).split(":", 1))]
 
 
 def _has_default_http(client: openai.OpenAI) -> bool:
-    """Whether `client` speaks HTTP by what the SDK made for it, and not by something that its user chose.
+    """Whether the SDK made the HTTP client of `client`, not its user.
 
-    The SDK does not say so in public; where this cannot be told, the user chose.
+    The SDK has no public way to tell; if in doubt, the user made it.
     """
     default = getattr(sys.modules.get("openai._base_client"), "SyncHttpxClientWrapper", None)
     return default is not None and type(getattr(client, "_client", None)) is default
 
 
 class Connection:
-    """One endpoint; a connection of ours can be dropped and is made anew when it is next needed.
+    """One endpoint; a connection of ours can be dropped and is made anew when needed.
 
-    A client that was given to us is asked through a connection of ours too, unless its user chose how it speaks HTTP
-    (proxies, certificates): then it is asked as it is, and a request that is given up ends when the server next sends
-    a part of the answer's body, or the connection ends.
+    A user's client is used through a connection of ours too, unless it has the user's own HTTP client (proxies,
+    certificates): then it is used as it is, and an abandoned request ends when the server next sends a part of the
+    body, or the connection ends.
     """
 
     def __init__(self, settings: EndpointSettings, client: openai.OpenAI | None) -> None:
         self._settings = settings
-        self._given = client
-        self._client = self._made()
+        self._user_client = client
+        self._client = self._new_client()
         self.redactor = Redactor([*settings.secrets(), *secrets_of(self._client)])
 
-    def _made(self) -> openai.OpenAI:
-        """A client whose connection is ours, where that can be; else the one that was given."""
-        given = self._given
-        if given is None:
+    def _new_client(self) -> openai.OpenAI:
+        """A client whose connection is ours, if possible; else the user's."""
+        client = self._user_client
+        if client is None:
             return own_client(self._settings)
-        return given.with_options(http_client=BoundedHttp(None)) if _has_default_http(given) else given
+        return client.with_options(http_client=BoundedHttp(None)) if _has_default_http(client) else client
 
     def drop(self) -> None:
-        """End what is under way. A client that was given to us is not closed: others may use it."""
-        if self._client is not self._given:
-            abandoned, self._client = self._client, self._made()
+        """End the requests under way. A user's client is not closed: it may be in other use."""
+        if self._client is not self._user_client:
+            abandoned, self._client = self._client, self._new_client()
             abandoned.close()
 
     def chat(self, body: Mapping[str, Any], line: Line, deadline: Deadline, take: Callable[[bytes], bool]) -> str:
-        """Ask for a completion; chunks of the answer go to `take` until it has enough. Gives the content type.
+        """Request a completion; passes chunks to `take` until it has enough. Returns the content type.
 
         Raises:
-            FaultError: no answer, or a longer one than is read.
+            FaultError: no answer, or one over the limit.
         """
         with self._faults(deadline):
             completions = self._options(deadline).chat.completions.with_streaming_response
@@ -181,7 +186,7 @@ class Connection:
         """The body of the list of models.
 
         Raises:
-            FaultError: no answer, or a longer one than is read.
+            FaultError: no answer, or one over the limit.
         """
         data = bytearray()
 
@@ -207,7 +212,7 @@ class Connection:
 
     @contextmanager
     def _faults(self, deadline: Deadline) -> Iterator[None]:
-        """Errors of the SDK, and of the HTTP library below it, as faults without anything secret."""
+        """Turn errors of the SDK and its HTTP library into faults without secrets."""
         fault: FaultError
         try:
             yield

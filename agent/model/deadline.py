@@ -1,4 +1,4 @@
-"""A point in time by which something must have ended, on a clock that nobody sets."""
+"""A point in time by which something must have ended, on the monotonic clock."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 from msgspec import Struct
 
-# The longest that anything may be given: a day. Waiting much longer is more than the system's clocks can count.
+# The longest time for anything: a day. Much longer waits overflow the system's clocks.
 MAX_SECONDS = 86_400.0
 
 
@@ -30,4 +30,4 @@ class Deadline(Struct, frozen=True):
 
     def sooner(self, seconds: float) -> Deadline:
         """This deadline, or the one `seconds` from now if that is sooner."""
-        return min(self, Deadline.after(seconds), key=lambda one: one.at_s)
+        return min(self, Deadline.after(seconds), key=lambda deadline: deadline.at_s)

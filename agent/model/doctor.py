@@ -1,6 +1,6 @@
-"""Examines an endpoint: whether it answers, what it can do, and how the agent is best set to it.
+"""Examines an endpoint: whether it answers, what it supports, and the best settings for it.
 
-It changes nothing and plans nothing; it makes about seven small requests, which cost what they cost.
+It changes nothing and plans nothing; it makes about seven small requests, at their usual cost.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from .endpoint import EndpointClient
 from .probes import MIN_CONTEXT_TOKENS, Check, timed
 from .settings import VARIABLES
 
-# Kinds of fault after which nothing else is worth asking.
+# Faults after which no other probe is useful.
 _DOWN = {"unreachable", "timeout", "key_refused", "server_error", "rate_limited"}
-# No probe but that of the key and the address waits for several retries.
+# Only the probe of the key and the address is retried more often.
 PROBE_ATTEMPTS = 2
 
 
@@ -37,14 +37,14 @@ class DoctorReport(Frozen):
 
     @property
     def exit_status(self) -> int:
-        """0 it works, 1 it works not well enough, 3 it is down."""
+        """0 if it works, 1 if not well enough, 3 if it is down."""
         if self.suits is None:
             return 3
         return 1 if self.suits == "text" else 0
 
 
 def examine(client: EndpointClient, deadline: Deadline) -> DoctorReport:
-    """The report on `client`; probes that have no time left are skipped."""
+    """The report on `client`; probes without time left are skipped."""
     listing: list[dict[str, Any]] = []
 
     def models() -> probes.Found:
@@ -84,7 +84,7 @@ def examine(client: EndpointClient, deadline: Deadline) -> DoctorReport:
 
 
 def _second(tools: Check, schema: Check) -> Literal["tools", "schema", "text"]:
-    """What suits where tools are not called as they should be; wrong arguments are better than no form at all."""
+    """The best mode if tools are not called properly; wrong arguments are better than no form at all."""
     if schema.state in ("ok", "weak"):
         return "schema"
     return "tools" if tools.state == "weak" else "text"
@@ -109,16 +109,16 @@ def _advice(client: EndpointClient, suits: str | None, checks: list[Check]) -> t
     if suits is None:
         failed = next((check for check in checks if check.state == "failed"), None)
         return (failed.detail,) if failed is not None else ()
-    mode, found = client.settings.mode, []
+    mode, advice = client.settings.mode, []
     if mode == suits or (mode == "auto" and suits == "tools"):
-        found.append(f"mode {mode} suits it: nothing is to be set")
+        advice.append(f"mode {mode} suits it: nothing is to be set")
     else:
-        found.append(f"set {VARIABLES['mode']}={suits}")
+        advice.append(f"set {VARIABLES['mode']}={suits}")
     if suits == "text":
-        found.append("it keeps neither tools nor schemas, and text takes more corrections: a larger model does better")
+        advice.append("it keeps neither tools nor schemas, and text takes more corrections: a larger model does better")
     if any(check.name == "context" and check.state == "weak" for check in checks):
         longer = client.features.dialect.longer_context or "serve it with a longer context"
-        found.append(f"{longer} (at least {MIN_CONTEXT_TOKENS:,} tokens)")
+        advice.append(f"{longer} (at least {MIN_CONTEXT_TOKENS:,} tokens)")
     if any(check.name == "model listed" and check.state == "weak" and check.fault is None for check in checks):
-        found.append("name a model that the server lists, if the answers are not those of the model you mean")
-    return tuple(found)
+        advice.append("name a model that the server lists, if the answers are not those of the model you mean")
+    return tuple(advice)

@@ -1,9 +1,9 @@
-"""A `ModelClient` that asks an OpenAI-compatible server, and the one place where requests are made again.
+"""A `ModelClient` for an OpenAI-compatible server, and the one place where requests are repeated.
 
-A request is made again for faults that pass (408, 409, 425, 429, 5xx, broken connections, no answer in time, answers
-that are none), with growing random pauses or as long as the server asks to wait, never beyond the deadline. It is made
-again at once, and without counting as a retry, where the server refuses a part of it that can be left out.
-The deadline holds whatever the server does.
+A request is repeated after transient faults (408, 409, 425, 429, 5xx, broken connections, timeouts, unreadable
+answers), with growing random pauses or as long as the server asks, never beyond the deadline. It is repeated at once,
+without counting as a retry, if the server refuses a part of it that can be left out. The deadline holds whatever the
+server does.
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from .wire import request_body
 from .worker import Line, OverdueError, work_until
 
 T = TypeVar("T")
-# Parts of a request that may be left out in one try, so that a server that refuses for ever is not asked for ever.
+# Most parts left out in one try, so that a server that always refuses is not asked for ever.
 MOST_CONCESSIONS = 8
-# A pause beyond this is none that anybody waits for; how much longer it is says nothing.
+# Nobody waits for a longer pause; its exact length does not matter.
 _LONGEST_PAUSE_TOLD_S = 86_400.0
 
 
 class _Telling:
-    """Hands text on as it comes; where a try begins after another one had shown some, it says so between them."""
+    """Passes text on as it comes, with a note where a try begins after another one had shown some."""
 
     def __init__(self, on_text: Callable[[str], None]) -> None:
         self._on_text, self._has_shown = on_text, False
 
     def begin(self) -> None:
-        """Another try begins."""
+        """Mark the beginning of another try."""
         if self._has_shown:
             self._on_text("\n(the answer broke off; asked again)\n")
 
@@ -54,7 +54,7 @@ class _Telling:
 
 
 class EndpointClient:
-    """A model at an endpoint. It remembers what the server refused; requests are made one after another."""
+    """A model at an endpoint. It remembers the server's refusals; requests run one after another."""
 
     def __init__(
         self,
@@ -64,10 +64,10 @@ class EndpointClient:
         sleep: Callable[[float], None] = time.sleep,
         seed: int | None = None,
     ) -> None:
-        """`client` is an `openai.OpenAI` of the user's own; `sleep` and `seed` make pauses repeatable.
+        """`client` is the user's own `openai.OpenAI`; `sleep` and `seed` make pauses repeatable.
 
         Raises:
-            InputError: `client` is none that can be used.
+            InputError: `client` is not usable.
         """
         self.settings = settings
         self.features = Features()
@@ -75,16 +75,16 @@ class EndpointClient:
         self._connection = Connection(settings, None if client is None else checked_client(client))
         self._sleep = sleep
         self._random = random.Random(seed)
-        # What answers of the question under way took that could not be used.
+        # Usage of unusable answers to the current request.
         self._lost: list[Usage] = []
         guard_logs(self._connection.redactor)
 
     @classmethod
     def wrapping(cls, client: object, model: str, **fields: Any) -> EndpointClient:
-        """A client around `client`, an `openai.OpenAI` that the user made; `fields` are further settings.
+        """A client around the user's `openai.OpenAI`, `client`; `fields` are further settings.
 
         Raises:
-            InputError: `client` is none that can be used.
+            InputError: `client` is not usable.
         """
         url = str(checked_client(client).base_url)
         return cls(EndpointSettings(base_url=url, model=model, **fields), client)
@@ -101,8 +101,8 @@ class EndpointClient:
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        """The answer to `request`. With `on_text`, or where the settings say so, it is streamed; text that was shown of
-        an answer that broke off is shown again from its beginning by the next try.
+        """The answer to `request`, streamed with `on_text` or if the settings say so; after a broken stream, the next
+        try shows the text again from its beginning.
 
         Raises:
             EndpointError: no usable answer came before `deadline`.
@@ -122,10 +122,10 @@ class EndpointClient:
         return reply.model_copy(update={"attempts": self.requests_made - before, "usage": usage})
 
     def models(self, deadline: Deadline) -> list[dict[str, Any]]:
-        """The models that the server lists, as it describes them, without secrets.
+        """The server's list of models, as it describes them, without secrets.
 
         Raises:
-            EndpointError: it gave no such list before `deadline`.
+            EndpointError: there is no such list before `deadline`.
         """
         connection = self._connection
 
@@ -133,15 +133,15 @@ class EndpointClient:
             self.requests_made += 1
             data = self._within(within, lambda line: connection.models(line, within), None)
             listed = connection.redactor.value(read_answer(data, connection.redactor)).get("data")
-            return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+            return [model for model in listed if isinstance(model, dict)] if isinstance(listed, list) else []
 
         return self._retried(ask, deadline)
 
     def _retried(self, ask: Callable[[Deadline], T], deadline: Deadline) -> T:
-        """What `ask` gives, made again while that is worth it.
+        """The result of `ask`, repeated while that is useful.
 
         Raises:
-            EndpointError: it never was.
+            EndpointError: it never succeeded.
         """
         before = self.requests_made
         self._lost.clear()
@@ -150,19 +150,19 @@ class EndpointClient:
             return retrying(lambda: ask(deadline.sooner(self.settings.request_timeout_s)))
         except FaultError as fault:
             failed = fault
-        # Raised outside the handler: what is seen carries no exception of the SDK with it, and so no secret.
+        # Raised outside the handler, so that no exception of the SDK, and no secret, is chained to it.
         raise self._error(failed, self.requests_made - before)
 
     def _ask(
         self, request: ModelRequest, within: Deadline, on_text: Callable[[str], None] | None, *, stream: bool
     ) -> Reply:
-        """One try: a request, made again at once without what the server refuses."""
-        for left in reversed(range(MOST_CONCESSIONS)):
+        """One try: a request, repeated at once without parts that the server refuses."""
+        for tries_left in reversed(range(MOST_CONCESSIONS)):
             body = request_body(request, self.settings.model, self.features, stream=stream)
             try:
                 return self._reply(request, body, within, on_text)
             except FaultError as fault:
-                if left and fault.said and self.features.give_way(fault.said, body):
+                if tries_left and fault.said and self.features.give_way(fault.said, body):
                     continue
                 if refuses_request_part(fault.said, body):
                     raise FaultError("not_supported", fault.words, may_retry=False, said=fault.said) from None
@@ -172,7 +172,7 @@ class EndpointClient:
     def _reply(
         self, request: ModelRequest, body: dict[str, Any], within: Deadline, on_text: Callable[[str], None] | None
     ) -> Reply:
-        """One HTTP request, its answer checked."""
+        """One HTTP request with its answer checked."""
         shown: list[str] = []
 
         def show(piece: str) -> None:
@@ -188,8 +188,8 @@ class EndpointClient:
             self.features.recognise(answer)
             reply = reply_from(answer, redactor, input_bytes=sent)
         except FaultError as fault:
-            # A stream that broke off was paid for as far as it came.
-            lost = fault.usage or next((spent_on(one.so_far(), sent) for one in streams), None)
+            # A broken stream is paid for as far as it came.
+            lost = fault.usage or next((spent_on(answer.so_far(), sent) for answer in streams), None)
             if lost is not None:
                 self._lost.append(lost)
             raise
@@ -200,32 +200,32 @@ class EndpointClient:
     def _exchange(
         self, body: dict[str, Any], line: Line, within: Deadline, streams: list[StreamedAnswer]
     ) -> dict[str, Any]:
-        """In the worker's thread: one HTTP request, its answer put together; if it is streamed, in `streams`."""
+        """In the worker's thread: one HTTP request and its complete answer; a streamed one is in `streams` too."""
         redactor = self._connection.redactor
-        streamed, whole = StreamedAnswer(redactor, line.say), bytearray()
+        streamed, buffer = StreamedAnswer(redactor, line.say), bytearray()
         streams.append(streamed)
         is_stream: list[bool] = []
 
         def take(chunk: bytes) -> bool:
             if not is_stream:
-                # A server that does not stream answers in one piece, whatever it was asked.
-                whole.extend(chunk)
-                start = whole.lstrip()[:1]
+                # A server without streaming answers in one piece.
+                buffer.extend(chunk)
+                start = buffer.lstrip()[:1]
                 if not start:
                     return False
                 is_stream.append(bool(body.get("stream")) and start not in (b"{", b"<", b"["))
-                chunk = bytes(whole)
-                whole.clear()
+                chunk = bytes(buffer)
+                buffer.clear()
             if is_stream[0]:
                 streamed.feed(chunk)
             else:
-                whole.extend(chunk)
+                buffer.extend(chunk)
             return streamed.is_done
 
         self._connection.chat(body, line, within, take)
         if is_stream and is_stream[0]:
             return streamed.end()
-        return read_answer(bytes(whole), redactor)
+        return read_answer(bytes(buffer), redactor)
 
     def _within(self, within: Deadline, work: Callable[[Line], Any], on_text: Callable[[str], None] | None) -> Any:
         try:
@@ -240,7 +240,7 @@ class EndpointClient:
         return EndpointError(fault.kind, one_line(self._connection.redactor.text(words)), attempts, usage)
 
     def _hint(self, fault: FaultError) -> str:
-        """How to mend it, where a person can."""
+        """How a person can mend the fault; empty if they cannot."""
         if fault.kind == "key_refused":
             if self.settings.basic_auth is not None:
                 return "; the user in the URL is sent in place of the key"

@@ -1,7 +1,7 @@
-"""A text with its escapes undone, layer by layer, and the way back from a place in a layer to the text as written.
+"""A text with its escapes undone, layer by layer, and the mapping from a layer back to the original text.
 
-A layer undoes what one more reader would undo: JSON's escapes, Python's, percent signs, HTML entities. Characters that
-nobody sees are left out, and letters in disguise (full width, mathematical) are the letters that they look like.
+A layer undoes what one reader would undo: JSON's escapes, Python's, percent signs, HTML entities. Invisible characters
+are removed, and look-alike letters (full width, mathematical) are replaced by plain ones.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Iterator
 from html.entities import html5
 from urllib.parse import unquote
 
-# More layers than this no reader undoes.
+# No reader undoes more layers.
 MAX_LAYERS = 12
 _HEX = "0-9A-Fa-f"
 _NAMED = "|".join(name for name, sign in html5.items() if name.endswith(";") and len(sign) == 1 and sign.isascii())
 
 
 def _escape(number_ends: str) -> re.Pattern[str]:
-    """Any escape; `number_ends` is what has to stand behind the digits of an HTML entity, its semicolon aside."""
+    """Matches any escape; `number_ends` must follow the digits of an HTML entity, its semicolon aside."""
     return re.compile(
         rf"\\(?:u\{{0*([{_HEX}]{{1,6}})\}}|u([{_HEX}]{{4}})|U([{_HEX}]{{8}})|x([{_HEX}]{{2}})|([\"'\\/bfnrt]))"
         rf"|((?:%[{_HEX}]{{2}})+)"
@@ -30,54 +30,54 @@ def _escape(number_ends: str) -> re.Pattern[str]:
 
 
 _ESCAPE = _escape("")
-# The digits of an entity may be escaped themselves: who undoes that first reads another number (`&#11%35`).
+# The digits of an entity may be escaped themselves: undoing those first gives another number (`&#11%35`).
 _ESCAPED_DIGIT = re.compile(rf"&\#[xX]?[{_HEX}]{{0,8}}[%\\]")
 _ESCAPE_OF_WHOLE_NUMBERS = _escape(rf"(?![{_HEX}%\\])")
-# What may be the first part of an escape, at the end of a text that goes on.
+# A possible first part of an escape at the end of an unfinished text.
 _UNFINISHED = re.compile(
     rf"(?:\\+(?:u\{{?[{_HEX}]{{0,12}}|U[{_HEX}]{{0,7}}|x[{_HEX}]?)?|(?=%)(?:%[89A-Fa-f][{_HEX}])*(?:%[{_HEX}]?)?"
     rf"|&(?:\#[xX]?[{_HEX}]{{0,8}}|[A-Za-z][A-Za-z0-9]{{0,31}})?)\Z"
 )
 _SHORT = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
-# Of no width, or control characters: soft hyphens, joiners, marks of direction, selectors of variants, tags.
+# Characters of no width, or control characters: soft hyphens, joiners, direction marks, variant selectors, tags.
 _UNSEEN_RANGES = (
     "\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff"
 )
 _UNSEEN = re.compile(f"[{_UNSEEN_RANGES}]+")
-# Escapes that stand for letters. Without any, undoing the others only takes backslashes away.
+# Escapes that stand for letters. Without any, undoing the others only removes backslashes.
 _HIDDEN = re.compile(rf"[{_UNSEEN_RANGES}]|\\[uUx]|%[{_HEX}]{{2}}|&[#A-Za-z]")
 _LEFT_OVER = re.compile(r"\\+")
 _DISGUISED_RANGES = ((0xAA, 0x250), (0x2000, 0x2500), (0xFE00, 0x10000), (0x1D400, 0x1D800), (0x1F100, 0x1F200))
 
 
 def _letters() -> dict[int, str]:
-    """Signs outside ASCII by the one sign of ASCII that each stands for."""
-    found = {0x130: "i"}
+    """Non-ASCII look-alikes and the ASCII character of each."""
+    letters = {0x130: "i"}
     for start, end in _DISGUISED_RANGES:
         for code in range(start, end):
             plain = unicodedata.normalize("NFKC", chr(code))
             if len(plain) == 1 and plain.isascii():
-                found[code] = plain
-    return found
+                letters[code] = plain
+    return letters
 
 
 _LETTERS = _letters()
 
 
 class Layer:
-    """A text in which each match of a pattern is replaced, and where its characters stand in the text before."""
+    """A text with each match of a pattern replaced, and the places of its characters in the text before."""
 
     def __init__(self, before: Layer | None, text: str) -> None:
         self.before, self.text = before, text
-        # Of each replacement: where it begins and ends here, where the match began and ended in the text before.
+        # Each replacement's start and end here, and the match's start and end in the text before.
         self._begins: list[int] = []
         self._ends: list[int] = []
         self._from: list[int] = []
         self._to: list[int] = []
 
     def undone(self, pattern: re.Pattern[str], undo: Callable[[re.Match[str]], str]) -> Layer | None:
-        """The layer after this one; `None` where nothing matches."""
+        """The layer after this one; `None` if nothing matches."""
         pieces: list[str] = []
         layer, at, length = Layer(self, ""), 0, 0
         for match in pattern.finditer(self.text):
@@ -103,12 +103,12 @@ class Layer:
 
     @property
     def unfinished(self) -> int | None:
-        """Where at the end an escape may have begun that goes on in what follows."""
+        """Where at the end an unfinished escape may have begun; `None` if nowhere."""
         match = _UNFINISHED.search(self.text, max(0, len(self.text) - 64))
         return None if match is None else match.start()
 
     def source(self, start: int, end: int) -> tuple[int, int]:
-        """The part of the text as written that the characters from `start` to before `end` were made of."""
+        """The part of the original text that the characters from `start` to before `end` come from."""
         if self.before is None:
             return start, end
         first, last = self._place(start), self._place(end - 1)
@@ -119,17 +119,17 @@ class Layer:
         return self.before.source(begins, ends)
 
     def _place(self, at: int) -> int:
-        """The last replacement that begins at or before `at`; -1 where there is none."""
+        """The last replacement that begins at or before `at`; -1 if there is none."""
         return bisect_right(self._begins, at) - 1
 
 
 def hides_letters(text: str) -> bool:
-    """Whether letters may stand in `text` otherwise than as themselves, or be parted by what nobody sees."""
+    """Whether `text` may hold disguised letters, or invisible characters between letters."""
     return _HIDDEN.search(text) is not None
 
 
 def layers(text: str) -> Iterator[Layer]:
-    """`text` as written, and each layer below it: every text that a reader may come to see."""
+    """`text` as written, and each layer below it: every text that a reader may see."""
     has_escaped_digit = False
     for layer in _layers(text, _ESCAPE):
         yield layer
@@ -150,8 +150,8 @@ def _layers(text: str, escape: re.Pattern[str]) -> Iterator[Layer]:
             break
         layer = below.undone(_UNSEEN, lambda match: "") or below
         yield layer
-    if (rest := layer.undone(_LEFT_OVER, lambda match: "")) is not None:
-        yield rest
+    if (unescaped := layer.undone(_LEFT_OVER, lambda match: "")) is not None:
+        yield unescaped
 
 
 def _undo(match: re.Match[str]) -> str:

@@ -1,6 +1,6 @@
-"""What went wrong with one HTTP request: which kind, whether asking again is worth it, and in whose words.
+"""The fault of one HTTP request: its kind, whether a retry is useful, and its message.
 
-The words are a server's, redacted and cut; a refused key is reported without any, for servers echo it.
+The message is the server's, redacted and cut; a refused key is reported without it, since servers echo the key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .messages import Usage
 from .redaction import MIN_SECRET_CHARACTERS, Redactor
 
 MAX_WORDS = 300
-# Enough of an error's body to find out what it says.
+# Enough of an error's body to find its message.
 MAX_READ = 4_000
 _NUMBERS = frozenset(map(str, range(400, 600)))
 _RETRIED = {408, 409, 425, 429}
@@ -37,7 +37,7 @@ _BY_STATUS: dict[int, FaultKind] = {
 
 
 class FaultError(Exception):
-    """One failed request. `words` are safe to show; `usage` is what an answer that could not be used took."""
+    """One failed request. `words` are safe to show; `usage` is of an answer that could not be used."""
 
     def __init__(
         self, kind: FaultKind, words: str, *, may_retry: bool, retry_after_s: float | None = None, said: str = ""
@@ -47,31 +47,31 @@ class FaultError(Exception):
         self.words = words
         self.may_retry = may_retry
         self.retry_after_s = retry_after_s
-        # What the server said in full (redacted): features are told apart by it.
+        # The server's full message (redacted), by which features are recognised.
         self.said = said
         self.usage: Usage | None = None
 
 
 def unreadable(why: str) -> FaultError:
-    """An answer with status 200 that is none; another try may give one."""
+    """An unreadable answer with status 200; another try may succeed."""
     return FaultError("unreadable", why, may_retry=True)
 
 
 def from_status(status: int, body: str, headers: Mapping[str, str], redactor: Redactor) -> FaultError:
-    """The fault that a status of 3xx, 4xx or 5xx is; `body` as far as it was read."""
-    said = _whole(redactor.text(whole_characters(server_words(body))), redactor)[:MAX_READ]
+    """The fault of a status of 3xx, 4xx or 5xx; `body` as far as it was read."""
+    server_text = _whole(redactor.text(whole_characters(server_words(body))), redactor)[:MAX_READ]
     if status in (401, 403):
         return FaultError("key_refused", f"HTTP {status}: the server refuses the key", may_retry=False)
-    kind = _kind(status, said)
+    kind = _kind(status, server_text)
     retried = status in _RETRIED or (status >= 500 and kind == "server_error")
     if status == 429 and "insufficient_quota" in body:
         retried = False  # an account without money stays so
-    words = f"HTTP {status}" + (f": {_line(said)}" if said else "")
-    return FaultError(kind, words, may_retry=retried, retry_after_s=retry_after_s(headers), said=said)
+    words = f"HTTP {status}" + (f": {_line(server_text)}" if server_text else "")
+    return FaultError(kind, words, may_retry=retried, retry_after_s=retry_after_s(headers), said=server_text)
 
 
 def from_error_object(error: Any, redactor: Redactor) -> FaultError:
-    """The fault that an error in an answer with status 200 is: servers fail that way, above all in streams."""
+    """The fault of an error object in an answer with status 200, as servers send above all in streams."""
     code = error.get("code") if isinstance(error, dict) else None
     number = int(code) if isinstance(code, int) or (isinstance(code, str) and code in _NUMBERS) else 500
     status = number if 400 <= number < 600 else 500
@@ -94,33 +94,33 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
 
 
 def server_words(body: str) -> str:
-    """What an error's body says: the message of the object that it is, else the text."""
+    """The message in an error's body: that of its JSON object, else the text."""
     try:
-        found: Any = parse_answer(body)
+        content: Any = parse_answer(body)
     except JsonError:
         return " ".join(body.split())
-    while isinstance(found, dict):
-        inner = next((found[key] for key in ("error", "message", "detail", "msg") if found.get(key)), None)
+    while isinstance(content, dict):
+        inner = next((content[key] for key in ("error", "message", "detail", "msg") if content.get(key)), None)
         if inner is None:
             break
-        found = inner
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+        content = inner
+    return content if isinstance(content, str) else json.dumps(content, ensure_ascii=False)
 
 
-def _kind(status: int, said: str) -> FaultKind:
-    if TOOLS_REFUSED.search(said):
+def _kind(status: int, words: str) -> FaultKind:
+    if TOOLS_REFUSED.search(words):
         return "not_supported"
-    if status in (400, 413, 422) and TOO_LONG.search(said):
+    if status in (400, 413, 422) and TOO_LONG.search(words):
         return "too_long"
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     return "server_error" if status >= 500 else "bad_request"
 
 
-def _whole(said: str, redactor: Redactor) -> str:
-    """`said`, which may have been cut off, without the beginning of a secret at its end."""
-    begun = redactor.held_back(said)
-    return said[: len(said) - begun] if begun >= MIN_SECRET_CHARACTERS else said
+def _whole(words: str, redactor: Redactor) -> str:
+    """`words`, which may be cut off, without the beginning of a secret at its end."""
+    begun = redactor.held_back(words)
+    return words[: len(words) - begun] if begun >= MIN_SECRET_CHARACTERS else words
 
 
 def _line(text: str) -> str:

@@ -1,7 +1,7 @@
-"""What a server turned out to refuse, and how it reads schemas: so every later request of the run is written.
+"""What a server refused, and how it reads schemas: later requests of the run are written accordingly.
 
-Nobody announces what he refuses; a server says so in the text of an error, and each style of server in its own words.
-How it reads schemas is known of the kinds that sign their answers (`dialects/`).
+Servers do not announce what they refuse; they say it in error messages, each in its own words. The dialect of schemas
+is known for servers that sign their answers (`dialects/`).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .dialects.dialect import Dialect
 from .dialects.known import dialect_signed
 from .dialects.openai import OPENAI
 
-# Shorter answers than this are no use to a planner: then the conversation is too long.
+# Shorter answers are useless for planning: then the conversation is too long.
 MIN_OUTPUT_TOKENS = 256
 _FLAGS = re.IGNORECASE
 # Ollama: "<model> does not support tools". llama.cpp: "tools param requires --jinja flag". vLLM: '"auto" tool choice
@@ -29,7 +29,7 @@ TOOLS_REFUSED = re.compile(
 )
 _STRICT = re.compile(r"\bstrict\b|invalid schema for function", _FLAGS)
 _SCHEMA = re.compile(r"response_format|json_schema|json_object|structured.?outputs?|guided|grammar", _FLAGS)
-# llama.cpp until September 2024, and servers made of it: `response_format type must be one of "text" or "json_object"`.
+# llama.cpp until September 2024 and its forks: `response_format type must be one of "text" or "json_object"`.
 _JSON_OBJECT = re.compile(r"\bjson_object\b", _FLAGS)
 _STREAM_USAGE = re.compile(r"stream_options|include_usage", _FLAGS)
 _NO_MAX_TOKENS = re.compile(r"max_completion_tokens.{0,3} instead|unsupported parameter.{0,4}max_tokens", _FLAGS)
@@ -48,22 +48,22 @@ _MOST_OUTPUT = re.compile(r"at most (?P<limit>\d{1,9}) (?:completion|output) tok
 
 
 class Features(Struct):
-    """What may be sent: all of it until the server refuses, in OpenAI's dialect until an answer is signed otherwise."""
+    """What may be sent: all until the server refuses it, in OpenAI's dialect until an answer is signed otherwise."""
 
     dialect: Dialect = OPENAI
-    # Where the schema of an answer stands: OpenAI's place, or beside the word `json_object`.
+    # The place of an answer's schema: OpenAI's, or beside the word `json_object`.
     answer_form: Literal["json_schema", "json_object"] = "json_schema"
 
     strict_tools: bool = True
     strict_schema: bool = True
     stream_usage: bool = True
     system_role: bool = True
-    # `max_tokens` is what every server knows but the newest models of OpenAI, which say so.
+    # All servers know `max_tokens` but OpenAI's newest models, which say so.
     completion_tokens: bool = False
     most_output_tokens: int | None = None
 
     def give_way(self, words: str, body: Mapping[str, Any]) -> bool:
-        """Leave out what a refusal of `body` complains of; whether there was something, so that asking again helps."""
+        """Leave out what a refusal of `body` is about; whether it was recognised, so that a retry helps."""
         if "max_tokens" in body and _NO_MAX_TOKENS.search(words) and _shorter(words, body) is None:
             self.completion_tokens = True
         elif (most := _shorter(words, body)) is not None:
@@ -83,23 +83,23 @@ class Features(Struct):
         return True
 
     def recognise(self, answer: Mapping[str, Any]) -> None:
-        """Take up the dialect of whoever signed `answer`."""
+        """Adopt the dialect that the signature of `answer` shows."""
         self.dialect = dialect_signed(answer.get("system_fingerprint")) or self.dialect
 
 
 def refuses_request_part(words: str, body: Mapping[str, Any]) -> bool:
-    """Whether an error says that the server can do nothing with the tools or the schema of `body`."""
+    """Whether an error says that the server does not support the tools or the schema of `body`."""
     if "tools" in body and TOOLS_REFUSED.search(words):
         return True
     return "response_format" in body and _SCHEMA.search(words) is not None
 
 
 def _shorter(words: str, body: Mapping[str, Any]) -> int | None:
-    """Output tokens that there is room for, where a server says that fewer than asked would do."""
+    """The largest output that fits, if a server says that fewer tokens than requested would."""
     asked = int(body.get("max_tokens") or body.get("max_completion_tokens") or 0)
     room: int | None = None
-    if found := _MOST_OUTPUT.search(words):
-        room = int(found["limit"])
+    if match := _MOST_OUTPUT.search(words):
+        room = int(match["limit"])
     elif (limit := _CONTEXT.search(words)) and (prompt := _PROMPT.search(words)):
         room = int(limit["limit"]) - int(prompt["a"] or prompt["b"] or prompt["c"])
     return room if room is not None and MIN_OUTPUT_TOKENS <= room < asked else None

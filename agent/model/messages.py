@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back, as frozen models: no SDK type leaves the client."""
+"""What goes to and comes from a language model, as frozen models: no SDK type leaves the client."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from ...tools.frozen import Frozen
 
 Role = Literal["system", "user", "assistant", "tool"]
-# Why an answer ended: as meant, at the limit of tokens, to have tools called, or because the model would not.
+# Why an answer ended: complete, at the token limit, with tool calls, or by the model's refusal.
 Finish = Literal["stop", "length", "tool_calls", "refusal"]
 
 

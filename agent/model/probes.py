@@ -1,6 +1,6 @@
-"""What an endpoint can do, found out by asking: one small request each, and its answer checked by us.
+"""Probes of an endpoint's abilities: one small request each, with its answer checked here.
 
-A server's word is not taken for anything: the probe of a schema asks for what the schema forbids.
+A server's claims are not trusted: the probe of a schema asks for what the schema forbids.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from .messages import AnswerSchema, Message, ModelRequest, Reply, ToolSpec
 from .schema_check import faults_of, faults_of_form
 
 State = Literal["ok", "weak", "failed", "skipped"]
-# Room for a model that thinks before it answers.
+# Room for a model that reasons before it answers.
 PROBE_TOKENS = 1024
-# A conversation with knowledge, facts and two corrections; below it answers are cut or refused.
+# A conversation with knowledge, facts and two corrections; with less, answers are cut or refused.
 MIN_CONTEXT_TOKENS = 16_384
 _CONTEXT_FIELDS = ("max_model_len", "context_length", "context_window", "max_context_length", "n_ctx", "n_ctx_train")
 
@@ -57,7 +57,7 @@ class Check(Frozen):
     state: State
     detail: str
     ms: float | None = None
-    # The kind of the fault, where one was the end of it.
+    # The kind of the fault that ended it, if any.
     fault: str | None = None
 
 
@@ -77,7 +77,7 @@ def timed(name: str, probe: Callable[[], Found]) -> Check:
 
 def listed(models: list[dict[str, Any]], name: str) -> Found:
     """Whether the server lists the model."""
-    names = [str(one["id"]) for one in models if isinstance(one.get("id"), str)]
+    names = [str(model["id"]) for model in models if isinstance(model.get("id"), str)]
     if name in names:
         return "ok", f"listed among {len(names)}"
     if not names:
@@ -87,8 +87,8 @@ def listed(models: list[dict[str, Any]], name: str) -> Found:
 
 
 def context_tokens(models: list[dict[str, Any]], name: str) -> int | None:
-    """The longest context of the model, where the list of models tells it (vLLM, SGLang, llama.cpp, OpenRouter)."""
-    entry = next((one for one in models if one.get("id") == name), None)
+    """The model's longest context, if the list of models states it (vLLM, SGLang, llama.cpp, OpenRouter)."""
+    entry = next((model for model in models if model.get("id") == name), None)
     if entry is None:
         return None
     meta = entry.get("meta")
@@ -101,7 +101,7 @@ def context_tokens(models: list[dict[str, Any]], name: str) -> int | None:
 
 
 def answers(client: EndpointClient, deadline: Deadline) -> Found:
-    """Whether words come back at all."""
+    """Whether text comes back at all."""
     reply = client.complete(_request("doctor_plain"), deadline)
     if not reply.text.strip():
         return "weak", f"an empty answer (it ended by {reply.finish})"
@@ -109,7 +109,7 @@ def answers(client: EndpointClient, deadline: Deadline) -> Found:
 
 
 def reads_whole(client: EndpointClient, deadline: Deadline) -> Found:
-    """Whether a long prompt is read to its beginning: servers exist that cut it without a word."""
+    """Whether a long prompt is read from its beginning: some servers cut it silently."""
     sent = MIN_CONTEXT_TOKENS - PROBE_TOKENS
     words = Message(role="user", content=f"{'one ' * sent}\n\n{render('doctor_plain')}")
     usage = client.complete(ModelRequest(messages=(words,), max_output_tokens=PROBE_TOKENS), deadline).usage
@@ -141,7 +141,7 @@ def calls_in_parallel(client: EndpointClient, deadline: Deadline) -> Found:
 
 
 def keeps_schema(client: EndpointClient, deadline: Deadline) -> Found:
-    """Whether an answer keeps a strict schema when it is told to break it."""
+    """Whether an answer keeps a strict schema when told to break it."""
     reply = client.complete(_request("doctor_schema", answer=_ORDER), deadline)
     faults = faults_of(_ORDER.json_schema, reply.text)
     if not faults:

@@ -1,10 +1,9 @@
-"""Keeps secrets out of everything that can be seen: text of servers, exceptions, replies, log lines.
+"""Keeps secrets out of all that can be seen: server texts, exceptions, replies, log lines.
 
-A secret is found in every text that somebody may come to read: as it is, in upper or lower case, in base64, and below
-any number of escapes (`escapes.py`). So it does not matter whether a text is redacted before it is decoded or after.
-What a server enciphers in a way of its own is not found, nor a secret whose parts stand in two texts; a secret that
-our own code puts together is found where the whole leaves us. Placeholders that local servers are given for a key, and
-values too short to be a secret, are left alone: they occur in honest text.
+A secret is found in every form that somebody may read: verbatim, in upper or lower case, in base64, and below any
+number of escapes (`escapes.py`). So a text may be redacted before or after it is decoded. A server's own encryption is
+not seen through, nor a secret split over two texts; one that our own code joins is found where the joined text leaves.
+Placeholders for keys of local servers, and values too short for a secret, are left alone: they occur in honest text.
 """
 
 from __future__ import annotations
@@ -24,16 +23,16 @@ from .escapes import Layer, hides_letters, layers
 REDACTED = "[redacted]"
 # Shorter values occur in ordinary words, and protect nothing.
 MIN_SECRET_CHARACTERS = 6
-# A beginning that takes more characters than this is in such a disguise that it is redacted unfinished.
+# A longer beginning of a secret is so disguised that it is redacted unfinished.
 MOST_HELD_BACK = 4096
 _MOST_LOOKED_AT = 2 * MOST_HELD_BACK
 _PLACEHOLDERS = frozenset(
     {"ollama", "not-needed", "no-key", "no-api-key", "sk-no-key-required", "no key is configured"}
 )
 _BEGUN_ESCAPE = re.compile(r"(?<!\\)(?:\\\\)*(\\(?:u[0-9A-Fa-f]{0,3})?)\Z")
-# Loggers of the libraries that speak HTTP for us; they write whole URLs.
+# Loggers of HTTP libraries, which log whole URLs.
 _HTTP_LOGGERS = ("openai", "httpx", "httpx2", "httpcore", "httpcore2")
-# Ours, which tells of tools that failed on what a model wrote.
+# Our logger of tools that failed on a model's input.
 _TOOLS_LOGGER = "shardwright.agent.toolset.toolset"
 _HTTP_LOGGER_CHILDREN = ("connection", "http11", "http2", "proxy", "socks", "_base_client", "_response")
 
@@ -61,7 +60,7 @@ class Redactor:
 
     def held_back(self, text: str) -> int:
         """How many characters at the end of `text` may be the beginning of a secret, or of an escape."""
-        # A beginning is in the last of a text; a text that is all begun escapes is not read anew for each of them.
+        # Only the end is searched: a text full of begun escapes is not read anew for each of them.
         text = text[-_MOST_LOOKED_AT:]
         known = text
         while (
@@ -80,17 +79,17 @@ class Redactor:
         return len(text) - start
 
     def _may_hold(self, text: str) -> bool:
-        """Whether it is worth to look below the escapes of `text`; nearly no text is."""
+        """Whether the escapes of `text` need undoing; nearly no text's do."""
         if not self._forms:
             return False
         bare = Layer(None, text).folded.replace("\\", "")
         return any(form.replace("\\", "") in bare for form in self._forms) or hides_letters(text)
 
     def spans(self, text: str) -> list[tuple[int, int]]:
-        """The parts of `text` that hold secrets, in order and apart."""
+        """The parts of `text` that hold secrets, in order, without overlaps."""
         if not self._may_hold(text):
             return []
-        found = (
+        matches = (
             layer.source(at, at + len(form))
             for layer in layers(text)
             for folded in (layer.folded,)
@@ -98,7 +97,7 @@ class Redactor:
             for at in _places(form, folded)
         )
         spans: list[tuple[int, int]] = []
-        for first, end in sorted(found):
+        for first, end in sorted(matches):
             start = first - _begun_escape(text, first)
             if spans and start < spans[-1][1]:
                 spans[-1] = (spans[-1][0], max(end, spans[-1][1]))
@@ -107,28 +106,28 @@ class Redactor:
         return spans
 
     def _is_beginning(self, text: str) -> bool:
-        # Of sorted texts, those that begin with `text` come first after it.
+        # In sorted order, texts that begin with `text` follow right after it.
         at = bisect_left(self._forms, text)
         return at < len(self._forms) and self._forms[at].startswith(text)
 
 
 def redacted_value(value: Any, redact: Callable[[str], str], own: Callable[[], frozenset[str]] = frozenset[str]) -> Any:
-    """A JSON value as `redact` gives the texts in it, names too; itself where that changes nothing.
+    """A JSON value with its texts and names redacted; itself if nothing changes.
 
-    Texts that are one of the words that `own` gives are ours, and stay: a key may be a word of our format.
+    Words in `own()` stay: a key may be a word of our format.
     """
     text = json.dumps(value, ensure_ascii=False)
     if redact(text) == text:
         return value
     known = own()
-    return _through(value, lambda one: one if one in known else redact(one))
+    return _through(value, lambda word: word if word in known else redact(word))
 
 
 def words_of(*values: Any) -> frozenset[str]:
-    """All texts in JSON values, names too."""
+    """All texts in JSON values, names included."""
     found: set[str] = set()
     for value in values:
-        _through(value, lambda one: found.add(one) or one)
+        _through(value, lambda word: found.add(word) or word)
     return frozenset(found)
 
 
@@ -136,33 +135,33 @@ def _through(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, str):
         return redact(value)
     if isinstance(value, list | tuple):
-        return [_through(one, redact) for one in value]  # pyright: ignore[reportUnknownVariableType]
+        return [_through(member, redact) for member in value]  # pyright: ignore[reportUnknownVariableType]
     if isinstance(value, dict):
-        return {redact(str(key)): _through(one, redact) for key, one in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
+        return {redact(str(key)): _through(member, redact) for key, member in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
     return value
 
 
 class RedactedStream:
-    """A text that comes piece by piece, without secrets even where one is cut between two pieces."""
+    """A text in pieces, redacted even if a secret is cut between two pieces."""
 
     def __init__(self, redactor: Redactor) -> None:
         self._redactor = redactor
-        self._kept = ""
+        self._pending = ""
 
     def feed(self, piece: str) -> str:
-        """What may be shown after `piece` has come."""
-        text = self._kept + piece
+        """The part that may be shown once `piece` has come."""
+        text = self._pending + piece
         at = len(text) - self._redactor.held_back(text)
-        # A secret may be the beginning of a longer one, or run into the next.
+        # A secret may be the beginning of a longer one, or overlap the next.
         at = min((start for start, end in self._redactor.spans(text) if start < at < end), default=at)
         is_too_much = len(text) - at > MOST_HELD_BACK
-        self._kept = "" if is_too_much else text[at:]
+        self._pending = "" if is_too_much else text[at:]
         return self._redactor.text(text[:at]) + REDACTED * is_too_much
 
     def end(self) -> str:
-        """What was held back."""
-        rest, self._kept = self._kept, ""
-        return self._redactor.text(rest)
+        """The pending rest."""
+        pending, self._pending = self._pending, ""
+        return self._redactor.text(pending)
 
 
 def _is_secret(text: str) -> bool:
@@ -170,11 +169,11 @@ def _is_secret(text: str) -> bool:
 
 
 def _forms(secret: str) -> set[str]:
-    """What is looked for: the secret and its base64, in lower case, as written and as read with escapes undone."""
+    """The searched forms: the secret and its base64, in lower case, verbatim and with escapes undone."""
     data = secret.encode("utf-8", errors="replace")
     written = {secret, quote_plus(secret)}
     for before in range(3):
-        # Base64 looks different at each of three alignments; the characters that neighbours would change are left out.
+        # Base64 differs at each of three alignments; characters that neighbours would change are left out.
         core = base64.b64encode(b"\0" * before + data).decode()[(0, 2, 3)[before] :]
         core = core.rstrip("=")[: -1 if (before + len(data)) % 3 else None]
         written |= {core, core.replace("+", "-").replace("/", "_")}
@@ -183,13 +182,13 @@ def _forms(secret: str) -> set[str]:
 
 
 def _unfinished(layer: Layer) -> tuple[int, int] | None:
-    """The part of the text as written at whose end an escape has begun; `None` where none has."""
+    """The part of the original text in which an escape has begun at the end; `None` if none has."""
     at = layer.unfinished
     return None if at is None else layer.source(at, len(layer.text))
 
 
 def _begun_escape(text: str, at: int) -> int:
-    """How many characters before `at` belong to an escape that runs into it: what is left without it is no JSON."""
+    """How many characters before `at` belong to an escape that runs into it: cutting it would break the JSON."""
     match = _BEGUN_ESCAPE.search(text, max(0, at - 64), at)
     return 0 if match is None else len(match[1])
 
@@ -223,7 +222,7 @@ _LOG_FILTER = _LogFilter()
 
 
 def guard_logs(redactor: Redactor) -> None:
-    """Keep the secrets of `redactor` out of what is logged of its requests and answers, for as long as it lives."""
+    """Keep the secrets of `redactor` out of the logs of its requests and answers, for as long as it lives."""
     _LOG_FILTER.redactors.add(redactor)
     logging.getLogger(_TOOLS_LOGGER).addFilter(_LOG_FILTER)
     for name in _HTTP_LOGGERS:

@@ -1,4 +1,4 @@
-"""When a failed request is made again, and how long after: the only retries there are."""
+"""When a failed request is repeated, and after what pause: the only retries there are."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ LONGEST_PAUSE_S = 20.0
 def patiently(
     attempts: int, deadline: Deadline, sleep: Callable[[float], None], chance: random.Random
 ) -> tenacity.Retrying:
-    """Calls a function at most `attempts` times while it fails for a reason that passes.
+    """Calls a function at most `attempts` times while it fails for a transient reason.
 
-    Pauses double from half a second, each shortened by up to a half at random so that clients do not come back
-    together; a pause that the server asks for (Retry-After) is kept to. Where that would end after `deadline` no other
-    try is made. The last `FaultError` is raised.
+    Pauses double from half a second, each shortened by up to half at random so that clients do not return together; a
+    server's own pause (Retry-After) is kept. If a pause would end after `deadline`, no other try is made. The last
+    `FaultError` is raised.
     """
 
     pauses_s: dict[int, float] = {}
 
     def pause_s(state: tenacity.RetryCallState) -> float:
-        # Asked for twice, by the pause and by the decision whether it is begun: chance must give one answer.
+        # Used twice, for the pause and for the decision to begin it: the random value must be the same.
         if state.attempt_number not in pauses_s:
             most_s = min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2.0 ** (state.attempt_number - 1))
             asked_s = _asked_s(state)

@@ -1,4 +1,4 @@
-"""Whether an answer has the schema that was asked for: servers exist that say yes and do not keep it."""
+"""Whether an answer keeps the requested schema: some servers accept one and ignore it."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from .messages import AnswerSchema, Reply
 
 MOST_FAULTS = 8
 _MAX_WORDS = 200
-# What grammars that are made of a schema leave out; the rest is form.
+# Keywords that grammars made from schemas leave out; the rest is form.
 _BOUNDS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "pattern"}) | {
-    f"{end}{what}" for end in ("min", "max") for what in ("Items", "Length", "Properties")
+    f"{end}{kind}" for end in ("min", "max") for kind in ("Items", "Length", "Properties")
 }
 
 
 def schema_faults(asked: AnswerSchema | None, reply: Reply) -> tuple[str, ...]:
-    """How `reply` breaks the schema, the first few; nothing where none was asked for or no text came."""
+    """The first few breaches of the schema in `reply`; empty if none was requested or no text came."""
     if asked is None or reply.tool_calls or reply.finish == "refusal":
         return ()
     return faults_of(asked.json_schema, reply.text)
 
 
 def faults_of(schema: dict[str, Any], text: str) -> tuple[str, ...]:
-    """How `text` breaks `schema`: place and words of the first few faults."""
+    """Place and message of the first few breaches of `schema` in `text`."""
     return _faults(schema, text, lambda _: True)
 
 
 def faults_of_form(schema: dict[str, Any], text: str) -> tuple[str, ...]:
-    """The same without faults of bounds: types, names and enumerations alone."""
+    """The same without breaches of bounds: types, names and enumerations alone."""
     return _faults(schema, text, lambda error: error.validator not in _BOUNDS)
 
 
@@ -41,8 +41,8 @@ def _faults(schema: dict[str, Any], text: str, counts: Callable[[ValidationError
         value = parse(text, "")
     except JsonError as error:
         return (str(error),)
-    found = (error for error in Draft202012Validator(schema).iter_errors(value) if counts(error))
-    return tuple(_words(error) for _, error in zip(range(MOST_FAULTS), found, strict=False))
+    faults = (error for error in Draft202012Validator(schema).iter_errors(value) if counts(error))
+    return tuple(_words(error) for _, error in zip(range(MOST_FAULTS), faults, strict=False))
 
 
 def _words(error: ValidationError) -> str:

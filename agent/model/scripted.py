@@ -1,7 +1,7 @@
-"""A model that says what was written down for it: for tests, demonstrations and evaluation without an endpoint.
+"""A model that answers from a script: for tests, demonstrations and evaluation without an endpoint.
 
-Its steps are used up in order; a question more than there are steps is a fault, and `assert_complete` fails where steps
-are left. It keeps every request that it was asked.
+Its steps are used in order; a request after the last one is a fault, and `assert_complete` fails if steps are unused.
+It keeps every request.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from .client import EndpointError
 from .deadline import Deadline
 from .messages import ModelRequest, Reply, ToolCall, Usage
 
-# A step: a reply, a fault to raise, or a function of the request that gives one of them.
+# A step: a reply, a fault to raise, or a function of the request that returns one of them.
 Step = Reply | EndpointError | Callable[[ModelRequest], "Reply | EndpointError"]
 
 _NO_USAGE = Usage(input_tokens=0, output_tokens=0, is_estimated=True)
 
 
 def calls(*named: tuple[str, Mapping[str, Any] | str], text: str = "") -> Reply:
-    """A reply that calls tools: each a name and its arguments, an object or the text as the model would write it."""
-    made = tuple(
+    """A reply that calls tools: each a name and its arguments, an object or a text as the model would write it."""
+    tool_calls = tuple(
         ToolCall(
             id=f"call_{at}", name=name, arguments=arguments if isinstance(arguments, str) else json.dumps(arguments)
         )
         for at, (name, arguments) in enumerate(named)
     )
-    return Reply(text=text, tool_calls=made, finish="tool_calls", usage=_NO_USAGE)
+    return Reply(text=text, tool_calls=tool_calls, finish="tool_calls", usage=_NO_USAGE)
 
 
 def says(text: str) -> Reply:
@@ -46,7 +46,7 @@ class ScriptedModel:
 
     @property
     def name(self) -> str:
-        """The name that was given."""
+        """The given name."""
         return self._name
 
     def complete(
@@ -55,7 +55,7 @@ class ScriptedModel:
         """The next step's answer.
 
         Raises:
-            EndpointError: the step is one, or the script is at its end.
+            EndpointError: the step is one, or the script has no more.
         """
         at = len(self.requests)
         self.requests.append(request)
@@ -70,11 +70,11 @@ class ScriptedModel:
         return answer
 
     def assert_complete(self) -> None:
-        """Fail where steps were not asked for.
+        """Fail if steps are unused.
 
         Raises:
-            AssertionError: steps are left.
+            AssertionError: steps are unused.
         """
-        left = len(self._steps) - len(self.requests)
-        if left > 0:
-            raise AssertionError(f"{left} of {len(self._steps)} scripted steps were never asked for")
+        unused = len(self._steps) - len(self.requests)
+        if unused > 0:
+            raise AssertionError(f"{unused} of {len(self._steps)} scripted steps were never asked for")

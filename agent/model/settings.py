@@ -1,7 +1,7 @@
-"""Where a language model answers and how it is to be asked: from a file, the environment and flags, later ones winning.
+"""Where a language model answers and how it is asked: from a file, the environment and flags, later ones winning.
 
-Nothing secret stands in a field that can be printed: user and query of the URL are moved out of it, keys and header
-values are kept as secrets. An unknown field, a value out of range, and a key in a file are refused by name.
+No printable field holds a secret: user and query of the URL are moved out of it, keys and header values are secrets. An
+unknown field, a value out of range, and a key in a file are refused by name.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ...tools.errors import InputError
 from ..loop.budget import Prices
 from .settings_file import read_settings_file
 
-# How answers are asked for: by calls of tools, in a strict schema, or as text. `auto` begins with tools.
+# The form of answers: tool calls, a strict schema, or text. `auto` begins with tools.
 Mode = Literal["auto", "tools", "schema", "text"]
 OPENAI_URL = "https://api.openai.com/v1"
-# Variables of the environment, by the field that each sets.
+# Environment variables by the field that each sets.
 VARIABLES = {
     "base_url": "OPENAI_BASE_URL",
     "api_key": "OPENAI_API_KEY",
@@ -55,12 +55,12 @@ class EndpointSettings(BaseModel):
     model: str = Field(min_length=1, max_length=300)
     api_key: SecretStr | None = None
     headers: dict[str, SecretStr] = {}
-    # The user of the URL as HTTP Basic sends it; it takes the place of the key, as in every HTTP client.
+    # The URL's user as HTTP Basic sends it, which replaces the key, as in every HTTP client.
     basic_auth: SecretStr | None = None
     query: dict[str, SecretStr] = {}
     mode: Mode = "auto"
     stream: bool = False
-    # One HTTP request from the first byte sent to the last one read.
+    # Seconds of one HTTP request from the first byte sent to the last one read.
     request_timeout_s: float = Field(default=120.0, gt=0, le=3600)
     transport_attempts: int = Field(default=4, ge=1, le=20)
     max_answer_bytes: int = Field(default=4_000_000, ge=10_000, le=100_000_000)
@@ -109,17 +109,17 @@ class EndpointSettings(BaseModel):
         return headers
 
     def secrets(self) -> list[str]:
-        """Everything that nobody may see."""
-        kept = [self.api_key, self.basic_auth, *self.headers.values(), *self.query.values()]
-        found = [one.get_secret_value() for one in kept if one is not None]
+        """Everything secret."""
+        fields = [self.api_key, self.basic_auth, *self.headers.values(), *self.query.values()]
+        secrets = [secret.get_secret_value() for secret in fields if secret is not None]
         if self.basic_auth is not None:
             user = base64.b64decode(self.basic_auth.get_secret_value()).decode()
-            found += [user, *user.split(":", 1)]
-        return [*found, *(value.rpartition(" ")[2] for value in found if " " in value)]
+            secrets += [user, *user.split(":", 1)]
+        return [*secrets, *(value.rpartition(" ")[2] for value in secrets if " " in value)]
 
 
 class EndpointFlags(Struct, frozen=True):
-    """What the call itself says of the endpoint; `None` is not said."""
+    """The call's own settings of the endpoint; `None`: not stated."""
 
     base_url: str | None = None
     model: str | None = None
@@ -128,21 +128,21 @@ class EndpointFlags(Struct, frozen=True):
     request_timeout_s: float | None = None
 
     def __repr__(self) -> str:
-        # What a person wrote there may hold a key.
+        # The person's values may hold a key.
         return f"{type(self).__name__}(...)"
 
 
 def read_settings(
     flags: EndpointFlags | None = None, environment: Mapping[str, str] | None = None, file: Path | None = None
 ) -> EndpointSettings:
-    """The settings of this call; `environment` is the process's and `file` the usual one where they are not given.
+    """The settings of this call; defaults are the process's `environment` and the usual `file`.
 
     Raises:
-        InputError: no endpoint or no model is named, or a setting cannot be; the message says which, where and how
-            to mend it.
+        InputError: no endpoint or no model is named, or a setting is invalid; the message says which, where and how to
+        mend     it.
     """
-    said = _gather(flags, os.environ if environment is None else environment, file)
-    values = said.values()
+    stated = _gather(flags, os.environ if environment is None else environment, file)
+    values = stated.values()
     if "base_url" not in values:
         raise InputError(f"no endpoint is configured: set {VARIABLES['base_url']}, such as http://localhost:8000/v1")
     if "model" not in values:
@@ -154,13 +154,13 @@ def read_settings(
         name = str(first["loc"][0]) if first["loc"] else "base_url"
         words = first["msg"].removeprefix("Value error, ").removeprefix("base_url: ")
         place = ".".join(str(part) for part in first["loc"][1:] if name == "prices")
-        raise InputError(f"{said.place(name)}: {place + ': ' if place else ''}{words}") from None
+        raise InputError(f"{stated.place(name)}: {place + ': ' if place else ''}{words}") from None
 
 
 def configured(
     flags: EndpointFlags | None = None, environment: Mapping[str, str] | None = None, file: Path | None = None
 ) -> bool:
-    """Whether an endpoint and a model are named, so that a language model may be asked.
+    """Whether an endpoint and a model are configured, so that a language model may be asked.
 
     Raises:
         InputError: the settings file cannot be read.
@@ -169,8 +169,8 @@ def configured(
     return "base_url" in values and "model" in values
 
 
-class _Said(Struct, frozen=True):
-    """Values by field, each with where it was said."""
+class _Gathered(Struct, frozen=True):
+    """Values by field, each with its source."""
 
     of: dict[str, tuple[Any, str]]
 
@@ -181,33 +181,33 @@ class _Said(Struct, frozen=True):
         return self.of[name][1] if name in self.of else f"endpoint setting {name}"
 
 
-def _gather(flags: EndpointFlags | None, environment: Mapping[str, str], file: Path | None) -> _Said:
-    said: dict[str, tuple[Any, str]] = {}
-    found, source = read_settings_file(environment, file)
-    for name, value in found.items():
-        said[name] = (value, f"{source}: {name}")
+def _gather(flags: EndpointFlags | None, environment: Mapping[str, str], file: Path | None) -> _Gathered:
+    stated: dict[str, tuple[Any, str]] = {}
+    file_fields, source = read_settings_file(environment, file)
+    for name, value in file_fields.items():
+        stated[name] = (value, f"{source}: {name}")
     for name, variable in VARIABLES.items():
         text = environment.get(variable, "").strip()
         if text:
-            said[name] = (_headers(text, variable) if name == "headers" else text, f"${variable}")
+            stated[name] = (_headers(text, variable) if name == "headers" else text, f"${variable}")
     prices = {
         name: text for name, variable in PRICE_VARIABLES.items() if (text := environment.get(variable, "").strip())
     }
     if prices:
-        before = said["prices"][0] if "prices" in said else {}
-        said["prices"] = ({**before, **prices} if isinstance(before, dict) else prices, "$SHARDWRIGHT_LLM_USD_PER_…")
+        before = stated["prices"][0] if "prices" in stated else {}
+        stated["prices"] = ({**before, **prices} if isinstance(before, dict) else prices, "$SHARDWRIGHT_LLM_USD_PER_…")
     for name, value in asdict(flags or EndpointFlags()).items():
         if value is not None:
-            said[name] = (value, f"the option for {name}")
-    if "api_key" in said and "base_url" not in said:
-        said["base_url"] = (OPENAI_URL, "the usual endpoint")
-    return _Said(said)
+            stated[name] = (value, f"the option for {name}")
+    if "api_key" in stated and "base_url" not in stated:
+        stated["base_url"] = (OPENAI_URL, "the usual endpoint")
+    return _Gathered(stated)
 
 
 def _headers(text: str, variable: str) -> dict[str, str]:
-    """Headers out of `Name: value` lines, or of pairs with commas between them on one line."""
+    """Headers from `Name: value` lines, or from comma-separated pairs on one line."""
     parts = text.splitlines() if "\n" in text else text.split(",")
-    pairs = [re.split(r"[:=]", one, maxsplit=1) for one in parts if one.strip()]
+    pairs = [re.split(r"[:=]", part, maxsplit=1) for part in parts if part.strip()]
     if any(len(pair) != 2 for pair in pairs):
         raise InputError(f"${variable}: not of the form Name=value, Name=value")
     return {name.strip(): value.strip() for name, value in pairs}

@@ -1,4 +1,4 @@
-"""The settings file: TOML with one table, `[endpoint]`. It refuses keys: a file is copied, shown and committed.
+"""The settings file: TOML with one table, `[endpoint]`. It refuses keys: files are copied, shown and committed.
 
     [endpoint]
     base_url = "http://localhost:8000/v1"
@@ -7,7 +7,7 @@
     headers_env = { X-Api-Key = "MY_OTHER" }  # headers, each by the variable that holds its value
     prices = { usd_per_million_input = 0.5, usd_per_million_output = 1.5 }
 
-It is `$SHARDWRIGHT_CONFIG`, else `config.toml` in the platform's folder for settings of applications.
+It is `$SHARDWRIGHT_CONFIG`, else `config.toml` in the platform's folder for application settings.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _USER_IN_URL = re.compile(r"://[^/?#]*@")
 
 
 def settings_path(environment: Mapping[str, str]) -> tuple[Path, bool]:
-    """Where the file is, and whether it was named, so that it must be there."""
+    """The path of the file, and whether it was named explicitly, so that it must exist."""
     named = environment.get(FILE_VARIABLE, "").strip()
     if named:
         return Path(named).expanduser(), True
@@ -51,10 +51,10 @@ def settings_path(environment: Mapping[str, str]) -> tuple[Path, bool]:
 
 
 def read_settings_file(environment: Mapping[str, str], file: Path | None = None) -> tuple[dict[str, Any], str]:
-    """The fields that the file sets, and how errors call the file; none where there is no file.
+    """The fields that the file sets, and the file's name for errors; no fields if there is no file.
 
     Raises:
-        InputError: the file that was named is not there, is not TOML, holds a key, or a field that is none.
+        InputError: the named file is missing, is no TOML, or holds a key or an unknown field.
     """
     path, is_named = (file, True) if file is not None else settings_path(environment)
     name = shown_path(path)
@@ -65,15 +65,15 @@ def read_settings_file(environment: Mapping[str, str], file: Path | None = None)
     text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name)
     try:
         document = tomllib.loads(text)
-    # The library descends without a bound, and meets the interpreter's limit of digits.
+    # The library's recursion is unbounded, and it meets the interpreter's limit of digits.
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: not TOML: {error}") from None
     check_value(document, name)
     endpoint = document.get("endpoint", {})
     unknown = sorted(document.keys() - {"endpoint"})
     if unknown or not isinstance(endpoint, dict):
-        what = unknown[0] if unknown else "endpoint"
-        raise InputError(f"{name}: {what!r} cannot be read; settings stand in one table, [endpoint]")
+        key = unknown[0] if unknown else "endpoint"
+        raise InputError(f"{name}: {key!r} cannot be read; settings stand in one table, [endpoint]")
     return _fields(dict(endpoint), environment, name), name
 
 
@@ -89,11 +89,11 @@ def _fields(table: dict[str, Any], environment: Mapping[str, str], name: str) ->
     if not isinstance(header_variables, dict):
         raise InputError(f"{name}: headers_env is no table of header = variable")
     if header_variables:
-        held = {
+        headers = {
             header: _variable(environment, variable, f"{name}: headers_env.{header}")
             for header, variable in header_variables.items()
         }
-        table["headers"] = {**table.get("headers", {}), **held}
+        table["headers"] = {**table.get("headers", {}), **headers}
     return table
 
 

@@ -1,7 +1,7 @@
-"""An answer that comes in pieces: server-sent events → the same object that an answer in one piece is.
+"""A streamed answer: server-sent events → the same object as an answer in one piece.
 
 The format (https://html.spec.whatwg.org/multipage/server-sent-events.html) is read as far as servers use it: lines of
-`data:`. A stream that ends without a finish reason was cut off, whatever else came; it is no answer.
+`data:`. A stream without a finish reason was cut off and is no answer.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from .faults import from_error_object, unreadable
 from .redaction import RedactedStream, Redactor
 
 _DONE = "[DONE]"
-# A call has its place in the list; a larger one is a fault of the server, not a list of a million.
+# A call's index in the list; a larger one is the server's fault, not a list of a million.
 MAX_INDEX = 10_000
 
 
 class StreamedAnswer:
-    """Puts the pieces of one answer together; `on_text` is given its text as it comes, without secrets."""
+    """Joins the pieces of one answer; `on_text` gets its text as it comes, without secrets."""
 
     def __init__(self, redactor: Redactor, on_text: Callable[[str], None]) -> None:
         self._redactor = redactor
@@ -38,20 +38,20 @@ class StreamedAnswer:
         self.is_done = False
 
     def feed(self, data: bytes) -> None:
-        """Read what came.
+        """Read a chunk.
 
         Raises:
-            FaultError: it is no event, or an error.
+            FaultError: it holds a malformed event, or an error.
         """
         *lines, self._rest = (self._rest + data).replace(b"\r\n", b"\n").split(b"\n")
         for line in lines:
             self._line(line)
 
     def end(self) -> dict[str, Any]:
-        """The answer, when all has come; without a finish reason where the stream was cut off.
+        """The complete answer; without a finish reason if the stream was cut off.
 
         Raises:
-            FaultError: the last event is none.
+            FaultError: the last event is malformed.
         """
         if self._rest:
             self._line(self._rest)
@@ -124,11 +124,11 @@ class StreamedAnswer:
         index, own_id = piece.get("index"), piece.get("id")
         last = max(self._calls, default=-1)
         if type(index) is not int or not 0 <= index <= MAX_INDEX:
-            # Without an index a new id, or a first piece, begins a call; anything else goes on with the last one.
+            # Without an index, a new id or a first piece begins a call; other pieces continue the last one.
             goes_on = last >= 0 and (not own_id or own_id == self._calls[last]["id"])
             index = last if goes_on else last + 1
         elif own_id and self._calls.get(index, {}).get("id") not in (None, "", own_id):
-            # Servers exist that give every call the index 0.
+            # Some servers give every call the index 0.
             index = next((at for at, call in self._calls.items() if call["id"] == own_id), last + 1)
         call = self._calls.setdefault(index, {"id": "", "name": "", "arguments": []})
         function = piece.get("function")

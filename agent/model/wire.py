@@ -1,7 +1,7 @@
-"""A request as an OpenAI-compatible server reads it: the one place where our messages become theirs.
+"""A request in the form of an OpenAI-compatible server: the one place where our messages become its.
 
-Whatever the conversation holds, what is sent is well formed: names and ids are legal, arguments are a JSON object, and
-each call is followed by exactly one result, in order. Servers answer anything else with an error, for ever.
+Whatever the conversation holds, the request is well formed: names and ids are legal, arguments are a JSON object, and
+each call is followed by exactly one result, in order. Servers refuse anything else, for ever.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from ...tools.input.strict_values import JsonError, whole_characters
 from .features import Features
 from .messages import AnswerSchema, Message, ModelRequest, ToolCall, ToolSpec
 
-# What servers allow in the name of a function and of a schema.
+# Illegal characters in the name of a function or schema.
 _ILLEGAL_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 MAX_NAME_CHARACTERS = 64
 MAX_ID_CHARACTERS = 128
-# The result of a call that nobody answered: a run was cut off between the call and its result.
+# The result of an unanswered call: the run was cut off before its result.
 NOT_DONE = '{"error":"try_again","message":"not done: the run was interrupted before this call"}'
 
 
@@ -43,9 +43,9 @@ def request_body(request: ModelRequest, model: str, features: Features, *, strea
 
 
 def wire_messages(messages: Sequence[Message], features: Features) -> list[dict[str, Any]]:
-    """`messages` as they are sent.
+    """`messages` as sent.
 
-    Texts of one author in a row are one message: chat templates exist that refuse two.
+    Consecutive texts of one author become one message: some chat templates refuse two.
     """
     sent: list[dict[str, Any]] = []
     for message in _paired(messages):
@@ -61,15 +61,15 @@ def wire_messages(messages: Sequence[Message], features: Features) -> list[dict[
 
 
 def unique_ids(calls: Sequence[ToolCall]) -> list[str]:
-    """An id for each call: its own where it is a usable one and no call before it has it, else one by position."""
+    """An id for each call: its own if usable and not used before, else one by position."""
     taken = {call.id for call in calls}
     ids: list[str] = []
     for at, call in enumerate(calls):
-        own = call.id
-        if not own.strip() or len(own) > MAX_ID_CHARACTERS or own in ids:
-            own = next(name for extra in count() if (name := f"call_{at}_{extra}") not in taken)
-            taken.add(own)
-        ids.append(own)
+        call_id = call.id
+        if not call_id.strip() or len(call_id) > MAX_ID_CHARACTERS or call_id in ids:
+            call_id = next(name for extra in count() if (name := f"call_{at}_{extra}") not in taken)
+            taken.add(call_id)
+        ids.append(call_id)
     return ids
 
 
@@ -79,7 +79,7 @@ def legal_name(name: str) -> str:
 
 
 def _paired(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
-    """Each message, each call followed by its result; results that answer no call are left out."""
+    """Each message, with each call followed by its result; results of no call are left out."""
     at = 0
     while at < len(messages):
         message = messages[at]
@@ -94,12 +94,12 @@ def _paired(messages: Sequence[Message]) -> Iterator[dict[str, Any]]:
         while at < len(messages) and messages[at].role == "tool":
             results[messages[at].tool_call_id].append(whole_characters(messages[at].content))
             at += 1
-        ids = [whole_characters(one) for one in unique_ids(message.tool_calls)]
-        calls = [_call(call, own) for call, own in zip(message.tool_calls, ids, strict=True)]
+        ids = [whole_characters(call_id) for call_id in unique_ids(message.tool_calls)]
+        calls = [_call(call, call_id) for call, call_id in zip(message.tool_calls, ids, strict=True)]
         yield {"role": "assistant", "content": content, "tool_calls": calls}
-        for call, own in zip(message.tool_calls, ids, strict=True):
+        for call, call_id in zip(message.tool_calls, ids, strict=True):
             waiting = results[call.id]
-            yield {"role": "tool", "tool_call_id": own, "content": waiting.popleft() if waiting else NOT_DONE}
+            yield {"role": "tool", "tool_call_id": call_id, "content": waiting.popleft() if waiting else NOT_DONE}
 
 
 def _call(call: ToolCall, own_id: str) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def _call(call: ToolCall, own_id: str) -> dict[str, Any]:
 
 
 def _arguments(text: str) -> str:
-    """Arguments as an object: servers parse those of earlier turns for their chat templates, and fail on others."""
+    """Arguments as an object: servers parse those of earlier turns for chat templates, and fail on others."""
     try:
         if isinstance(parse_answer(text), dict):
             return whole_characters(text)
@@ -126,7 +126,7 @@ def _tool(spec: ToolSpec, features: Features) -> dict[str, Any]:
 
 
 def _answer_form(answer: AnswerSchema, features: Features) -> dict[str, Any]:
-    """What asks for an answer of a schema."""
+    """The field that requests an answer of a schema."""
     schema = features.dialect.answer_schema(answer.json_schema)
     if features.answer_form == "json_object":
         return {"type": "json_object", "schema": schema}

@@ -1,7 +1,7 @@
 """Blocking work under a deadline that holds whatever the work does.
 
-The work is done in a daemon thread. At the deadline its caller goes on, the thread is told to stop, and the process
-need not wait for it; a thread cannot be ended from outside, so the work looks for itself whether it is still wanted.
+The work runs in a daemon thread. At the deadline its caller goes on, the thread is told to stop, and the process need
+not wait for it; a thread cannot be ended from outside, so the work checks whether it is still wanted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...tools.checkpoint import checkpoint
 from .deadline import Deadline
 
 T = TypeVar("T")
-# How often whoever waits looks whether the answer is still wanted.
+# How often the waiting caller checks whether the answer is still wanted.
 _LOOKED_UP_AFTER_S = 0.1
 THREAD_NAME = "shardwright-endpoint"
 
@@ -27,7 +27,7 @@ class OverdueError(Exception):
 
 
 class Line:
-    """The end that the work holds: what it may say, and whether anybody still listens."""
+    """The work's end of the line: where it sends text, and learns whether anybody listens."""
 
     def __init__(self, inbox: queue.SimpleQueue[str | _Result]) -> None:
         self._inbox = inbox
@@ -39,7 +39,7 @@ class Line:
         return self._dropped.is_set()
 
     def say(self, piece: str) -> None:
-        """Hand over a piece of text."""
+        """Send a piece of text."""
         if piece:
             self._inbox.put(piece)
 
@@ -60,12 +60,12 @@ def work_until(
     on_piece: Callable[[str], None] | None = None,
     on_drop: Callable[[], None] = lambda: None,
 ) -> T:
-    """What `work` gives; pieces that it says go to `on_piece` in the caller's thread.
+    """The result of `work`; its pieces go to `on_piece` in the caller's thread.
 
-    `on_drop` is called where the caller does not wait for the end: at the deadline, at an interrupt.
+    `on_drop` is called if the caller stops waiting: at the deadline, or at an interrupt.
 
     Raises:
-        OverdueError: the deadline passed first. What `work` raises is raised as it is.
+        OverdueError: the deadline passed first. Exceptions of `work` are raised as they are.
         StoppedError: the caller's own work was stopped.
     """
     inbox: queue.SimpleQueue[str | _Result[T]] = queue.SimpleQueue()

@@ -1,4 +1,4 @@
-"""The launch commands of a document in an engine, or why that engine cannot run it."""
+"""The launch commands of a document for an engine, or why that engine cannot run it."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ _MOST_COMMANDS = 8
 
 
 def commands(bench: Bench, handle: str, engine: str | None) -> Answer:
-    """The launch commands of the document of `handle` for `engine`, else the one that it names, else the usual one.
+    """The launch commands of the document of `handle` for `engine`, else for the one that it names, else the usual one.
 
     Raises:
-        InputError: there is no such document, or no such engine.
+        InputError: no such document, or no such engine.
     """
     document = bench.desk.get(handle)
     if engine is not None and engine not in JUDGED:
         raise InputError(f"no engine {engine[:40]!r}: {', '.join(JUDGED)}")
-    own = as_str(as_mapping(document.get("serving")).get("engine"))
-    named = engine or engine_of(own) or engine_or_usual(own)
-    found = export(document, target_named(named))
-    told: dict[str, Any] = {"handle": handle, "engine": f"{found.engine} {found.engine_version}"}
-    if found.refused:
-        return Answer({**told, "refused": list(found.refused), "nearest": found.nearest}, "infeasible")
-    more = len(found.launches) - _MOST_COMMANDS
-    told["commands"] = [_command(one) for one in found.launches[:_MOST_COMMANDS]]
+    plan_engine = as_str(as_mapping(document.get("serving")).get("engine"))
+    named = engine or engine_of(plan_engine) or engine_or_usual(plan_engine)
+    exported = export(document, target_named(named))
+    content: dict[str, Any] = {"handle": handle, "engine": f"{exported.engine} {exported.engine_version}"}
+    if exported.refused:
+        return Answer({**content, "refused": list(exported.refused), "nearest": exported.nearest}, "infeasible")
+    more = len(exported.launches) - _MOST_COMMANDS
+    content["commands"] = [_command(launch) for launch in exported.launches[:_MOST_COMMANDS]]
     if more > 0:
-        told["more_commands"] = more
-    files = {one.name: one.text for one in found.files[:_MOST_COMMANDS]}
-    return Answer({**told, **({"files": files} if files else {}), "mind": list(found.remarks)})
+        content["more_commands"] = more
+    files = {file.name: file.text for file in exported.files[:_MOST_COMMANDS]}
+    return Answer({**content, **({"files": files} if files else {}), "mind": list(exported.remarks)})
 
 
 def _command(launch: Launch) -> str:

@@ -1,4 +1,4 @@
-"""What tools say of the documents on the desk: by handle, in counts and findings, never the document itself."""
+"""Tools' answers about documents of the desk: by handle, in counts and findings, never the document itself."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ _MOST_STAGES = 8
 
 
 def summary(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The strategy of a document in words, its size, and the ids of its first stages, from which others follow."""
+    """The strategy of a document in words, its size, and the ids of its first stages, which imply the others."""
     workload = as_mapping(document.get("workload"))
-    told: dict[str, Any] = {
+    content: dict[str, Any] = {
         "plan": _strategy_in_words(document.get("strategy")),
         "concurrency": workload.get("concurrency"),
         "nodes": len(as_list(document.get("nodes"))),
         "edges": len(as_list(document.get("edges"))),
     }
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in content.items() if value is not None}
 
 
 def outline(document: Mapping[str, Any]) -> list[str]:
-    """The pipeline stages of a built document with their layers, of one replica each: ids that an edit may name."""
+    """The pipeline stages of a built document with their layers, for one replica each: ids that an edit may name."""
     nodes = [as_mapping(node) for node in as_list(document.get("nodes"))]
     phases = {str(node.get("id")): str(node.get("phase")) for node in nodes if node.get("type") == "PhaseNode"}
     lines: dict[str, str] = {}
@@ -53,25 +53,25 @@ def _strategy_in_words(block: Any) -> str | None:
 
 
 def validated(document: Mapping[str, Any], level: Level) -> dict[str, Any]:
-    """Whether a document is valid and what `level` tells of its findings."""
+    """Whether a document is valid, and the feedback of `level` on its findings."""
     if level == "none":
         return {}
     report = validate(document)
-    told: dict[str, Any] = {"valid": report.valid}
+    content: dict[str, Any] = {"valid": report.valid}
     if level != "bit":
-        told |= {"errors": report.errors, "warnings": report.warnings}
-    warnings = [f"{one.rule}: {one.message}" for one in report.violations if one.severity == "warning"]
+        content |= {"errors": report.errors, "warnings": report.warnings}
+    warnings = [f"{fault.rule}: {fault.message}" for fault in report.violations if fault.severity == "warning"]
     if report.valid and warnings and level in ("full", "patch"):
-        told["warned"] = warnings[:4]
-    found = parents_first(report.violations, document)
-    return told | findings_told(found, right_already(found, document), level)
+        content["warned"] = warnings[:4]
+    violations = parents_first(report.violations, document)
+    return content | findings_told(violations, right_already(violations, document), level)
 
 
 def kept(bench: Bench, document: Mapping[str, Any]) -> tuple[str, dict[str, Any], tuple[str, ...]]:
-    """Put a document on the desk under what was asked for: its handle, as it lies there, and what was put right.
+    """Put a document with the request's blocks on the desk: its handle, the document there, and what was corrected.
 
     Raises:
-        InputError: the desk is full, or the document larger than any plan for this hardware.
+        InputError: the desk is full, or the document is larger than any plan for this hardware.
     """
     question = bench.desk.question
     read = read_document(document)

@@ -1,7 +1,7 @@
-"""Edits of a document in two languages: RFC 6902 operations, and edits that name nodes and edges by their ids.
+"""Edits of a document in two languages: RFC 6902 operations, and edits that name nodes and edges by id.
 
-Both are all or nothing, on a copy: an edit that cannot be made names itself and the reason. Edits by id are all meant
-of the document as it stands, so that none of them moves another's place; operations are done one after another.
+Both are all or nothing, on a copy: a failed edit is named with the reason. Edits by id all refer to the document as it
+is, so that none shifts another's place; operations are applied one after another.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...tools.rules.findings import Change, Step
 from ..loop.shorten import short_text
 from .tool import Arguments
 
-# Values that the `copy` operations of one call may write.
+# Most values that the `copy` operations of one call may write.
 _MOST_COPIED = 200_000
 _LONGEST_PATH = 1_000
 
@@ -52,19 +52,19 @@ def operated(document: Mapping[str, Any], operations: Sequence[Operation]) -> di
     """`document` after `operations` in order; the input is not changed.
 
     Raises:
-        InputError: one of them cannot be done; the message says which, and why.
+        InputError: one of them fails; the message says which, and why.
     """
     result: Any = copy.deepcopy(dict(document))
-    left = _MOST_COPIED
+    budget = _MOST_COPIED
     for place, operation in enumerate(operations):
         try:
             plain = _plain(operation)
             if operation.op == "copy":
-                left -= size_of(jsonpointer.resolve_pointer(result, operation.source or ""))
-                if left < 0:
+                budget -= size_of(jsonpointer.resolve_pointer(result, operation.source or ""))
+                if budget < 0:
                     raise InputError("the copies are too large")
             result = jsonpatch.JsonPatch([plain]).apply(result, in_place=True)
-        # A patch on a number or a text makes the library fail in its own ways, by what it meets.
+        # A patch on a number or a text makes the library raise various errors.
         except (
             jsonpatch.JsonPatchException, jsonpointer.JsonPointerException, InputError, TypeError, ValueError,
             LookupError, AttributeError, RecursionError,
@@ -76,7 +76,7 @@ def operated(document: Mapping[str, Any], operations: Sequence[Operation]) -> di
 
 
 def _plain(operation: Operation) -> dict[str, Any]:
-    """The operation as the library takes it.
+    """The operation in the library's form.
 
     Raises:
         InputError: it lacks a part, or is of the whole document.
@@ -104,10 +104,10 @@ def _reason(error: Exception) -> str:
 
 
 def edited(document: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]:
-    """`document` after `edits`, all of them at once; the input is not changed.
+    """`document` after `edits`, all at once; the input is not changed.
 
     Raises:
-        InputError: one of them cannot be done; the message says which, and why.
+        InputError: one of them fails; the message says which, and why.
     """
     if not all(isinstance(document.get(name), list) for name in ("nodes", "edges")):
         raise InputError("the document has no lists of nodes and edges: patch it with operations")
@@ -116,11 +116,11 @@ def edited(document: Mapping[str, Any], edits: Sequence[Edit]) -> dict[str, Any]
     for place, edit in enumerate(edits):
         try:
             made = list(_EdgeEditor(document, edit).changes() if edit.node is None else _node_changes(document, edit))
-            if any(one.action != "append" and one.path in seen for one in made):
+            if any(change.action != "append" and change.path in seen for change in made):
                 raise InputError("an edit before it changes the same place")
         except InputError as error:
             raise InputError(f"edit {place} ({edit.op}): {error}; nothing was changed") from None
-        seen.update(one.path for one in made if one.action != "append")
+        seen.update(change.path for change in made if change.action != "append")
         changes += made
     result = apply_patch(document, compile_patch(document, changes))
     check_value(result, "the result (nothing was changed)")
@@ -148,7 +148,7 @@ def _node_changes(document: Mapping[str, Any], edit: Edit) -> Iterator[Change]:
 
 
 def _without(document: Mapping[str, Any], name: str) -> Iterator[Change]:
-    """A node, what hangs below it, and their edges, removed."""
+    """Remove a node, all nodes below it, and their edges."""
     nodes, edges = as_list(document["nodes"]), as_list(document["edges"])
     children: dict[Any, list[Any]] = {}
     for node in nodes:
@@ -156,16 +156,16 @@ def _without(document: Mapping[str, Any], name: str) -> Iterator[Change]:
         parent = fields.get("parent")
         if isinstance(parent, str) and isinstance(fields.get("id"), str):
             children.setdefault(parent, []).append(fields["id"])
-    gone, ahead = {name}, [name]
+    removed, ahead = {name}, [name]
     while ahead:
-        below = [child for child in children.get(ahead.pop(), ()) if child not in gone]
-        gone.update(below)
+        below = [child for child in children.get(ahead.pop(), ()) if child not in removed]
+        removed.update(below)
         ahead += below
     for at, node in enumerate(nodes):
-        if _is_in(as_mapping(node).get("id"), gone):
+        if _is_in(as_mapping(node).get("id"), removed):
             yield Change("remove", ("nodes", at))
     for at, edge in enumerate(edges):
-        if any(_is_in(as_mapping(edge).get(end), gone) for end in ("source", "target")):
+        if any(_is_in(as_mapping(edge).get(end), removed) for end in ("source", "target")):
             yield Change("remove", ("edges", at))
 
 
@@ -184,7 +184,7 @@ class _EdgeEditor:
         self.edges = as_list(document["edges"])
 
     def changes(self) -> Iterator[Change]:
-        """What it changes; of edges with the same ends all are meant."""
+        """Its changes; they apply to all edges with the same ends."""
         edit = self.edit
         places = [at for at, edge in enumerate(self.edges) if self.ends.items() <= as_mapping(edge).items()]
         if edit.op == "add" and edit.field is None:

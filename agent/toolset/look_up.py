@@ -1,5 +1,5 @@
-"""`look_up`: what ships with the package on a model, an accelerator, a rule, or splitting in general. It reads no file
-that a model names.
+"""`look_up`: what the package knows of a model, an accelerator, a rule, or splitting in general. It reads no file that
+a model names.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class LookUpArguments(Arguments):
     name: str = Field(description="a name or id; for `question` the question", max_length=2_000)
 
 
-# Where a figure comes from, and what no split depends on.
+# Sources of figures, and what no split depends on.
 _LEFT_OUT_OF_MODEL = {"config", "source", "confidence", "notes"}
 _LEFT_OUT_OF_ACCELERATOR = {
     "source", "price_source", "notes", "confidence", "tdp_w", "multiprocessors", "l2_bytes", "ridge_flop_per_byte",
@@ -34,10 +34,10 @@ _LEFT_OUT_OF_ACCELERATOR = {
 
 
 def _model(name: str) -> Answer:
-    told: dict[str, Any] = model_facts(find_model(name)).model_dump(
+    facts: dict[str, Any] = model_facts(find_model(name)).model_dump(
         mode="json", exclude_none=True, exclude=_LEFT_OUT_OF_MODEL
     )
-    return Answer({field: value for field, value in told.items() if value not in ([], "")})
+    return Answer({field: value for field, value in facts.items() if value not in ([], "")})
 
 
 def _accelerator(name: str) -> Answer:

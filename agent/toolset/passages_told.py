@@ -1,6 +1,6 @@
-"""Passages of the knowledge base by question or section, each with where it stands.
+"""Passages of the knowledge base by question or section, each with its citation.
 
-The base is text that ships with the package; nothing here reaches a network or a file that a model names.
+The base ships with the package; nothing here reaches a network or a file that a model names.
 """
 
 from __future__ import annotations
@@ -13,43 +13,43 @@ from .tool import Answer
 if TYPE_CHECKING:
     from ...knowledge.section import Section
 
-# Passages of one answer, and tokens of all of them; the first is told whole unless it alone is longer.
+# Most passages of an answer, and tokens of all; the first is whole unless it alone is longer.
 _MOST_PASSAGES = 3
 _MOST_TOKENS = 600
 _MOST_NAMED = 6
 
 
 def section_told(name: str) -> Answer:
-    """The section of an id.
+    """The section with an id.
 
     Raises:
-        UnknownNameError: there is none.
+        UnknownNameError: no such section.
     """
-    # The base is read when it is first asked for.
+    # Imported on use: the base is read then.
     from ...knowledge.index import knowledge
 
-    return _told([knowledge().section(name[:200])])
+    return _passages([knowledge().section(name[:200])])
 
 
 def passages_told(question: str) -> Answer:
     """The passages that answer a question, in English or Chinese."""
     from ...knowledge.search import search_sections
 
-    found = search_sections(question, _MOST_PASSAGES + _MOST_NAMED)
-    if found.hits:
-        return _told([hit.section for hit in found.hits])
-    nearest = [_named(section) for section in found.nearest]
+    result = search_sections(question, _MOST_PASSAGES + _MOST_NAMED)
+    if result.hits:
+        return _passages([hit.section for hit in result.hits])
+    nearest = [_named(section) for section in result.nearest]
     return Answer({"message": "the knowledge base does not speak of this", "nearest": nearest}, "infeasible")
 
 
-def _told(sections: Sequence[Section]) -> Answer:
-    """The first of `sections` as far as the tokens go, the others by name."""
+def _passages(sections: Sequence[Section]) -> Answer:
+    """The first of `sections` within the token limit, the others by name."""
     passages: list[dict[str, Any]] = []
-    left_tokens = _MOST_TOKENS
+    remaining_tokens = _MOST_TOKENS
     for section in sections[:_MOST_PASSAGES]:
-        if passages and section.tokens > left_tokens:
+        if passages and section.tokens > remaining_tokens:
             break
-        left_tokens -= section.tokens
+        remaining_tokens -= section.tokens
         passages.append({**_named(section), "rules": list(section.rules), "text": section.text})
     more = [_named(section) for section in sections[len(passages) : len(passages) + _MOST_NAMED]]
     return Answer({"passages": passages} | ({"more": more} if more else {}))

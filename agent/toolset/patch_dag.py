@@ -1,4 +1,4 @@
-"""`patch_dag`: a document changed in a few places, by its handle, into a new one; the old one stays as it is."""
+"""`patch_dag`: makes a new document of one by its handle and a few edits; the old one stays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .tool import Answer, Arguments, Bench, Tool
 
 _MOST_EDITS = 200
 _MOST_LINES = 12
-# A whole schema of two languages of edits costs more tokens than most edits: the descriptions say the forms.
+# A full schema of both edit languages costs more tokens than most edits: descriptions state the forms.
 _IN_SHORT = WithJsonSchema({"type": "array", "items": {"type": "object"}})
 
 
@@ -39,12 +39,12 @@ def _run(bench: Bench, arguments: PatchArguments) -> Answer:
     else:
         changed = edited(document, arguments.edits or ())
     handle, patched, put_right = kept(bench, changed)
-    told: dict[str, Any] = {"handle": handle, **summary(patched)}
+    content: dict[str, Any] = {"handle": handle, **summary(patched)}
     if handle == arguments.handle:
-        told["message"] = "this changes nothing that a proposal decides"
+        content["message"] = "this changes nothing that a proposal decides"
     if put_right:
-        told["put_right"] = list(put_right[:_MOST_LINES])
-    return Answer({**told, **validated(patched, bench.level)})
+        content["put_right"] = list(put_right[:_MOST_LINES])
+    return Answer({**content, **validated(patched, bench.level)})
 
 
 PATCH_DAG = Tool(

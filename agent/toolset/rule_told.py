@@ -1,4 +1,4 @@
-"""One hard rule: what it asks for, why, how to mend a fault, and a small example that breaks it."""
+"""One hard rule: its requirement, why, how to mend a violation, and a small example that breaks it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from .tool import Answer
 
 
 def rule_told(name: str) -> Answer:
-    """The rule of an id.
+    """The rule with an id.
 
     Raises:
-        UnknownNameError: there is none; the message names the nearest.
+        UnknownNameError: no such rule; the message names the nearest.
     """
     rule = find_rule(name[:40])
     return Answer(
@@ -36,7 +36,7 @@ def rule_told(name: str) -> Answer:
 
 
 def _bad_example(rule: Rule) -> dict[str, Any]:
-    """The edits of a small plan that break the rule, and what is found in it."""
-    found = next((one for one in validate(apply(rule.bad)).violations if one.rule == rule.id), None)
-    told: dict[str, Any] = {"made_of": example_text(rule.bad)}
-    return told if found is None else {**told, "found": finding(found)}
+    """Edits of a small plan that break the rule, and the finding in it."""
+    fault = next((violation for violation in validate(apply(rule.bad)).violations if violation.rule == rule.id), None)
+    content: dict[str, Any] = {"made_of": example_text(rule.bad)}
+    return content if fault is None else {**content, "found": finding(fault)}

@@ -1,7 +1,7 @@
-"""`search_strategies`: the ranked candidates for the question of the run, or for one near it.
+"""`search_strategies`: the ranked candidates for the run's question, or for one near it.
 
-Model, hardware and load are the question's own. `keep` narrows the space, `apart` says where phases lie, and `allow` is
-what the person would have to allow: what is found with it is told and shown to the person, and cannot be submitted.
+Model, hardware and load are the question's. `keep` narrows the space, `apart` says where phases run, and `allow` is
+what the person would have to allow: its results are shown to the person, and cannot be submitted.
 """
 
 from __future__ import annotations
@@ -44,28 +44,28 @@ class SearchArguments(Arguments):
 
 def _run(bench: Bench, arguments: SearchArguments) -> Answer:
     desk, asked = bench.desk, Asked(arguments.keep or (), arguments.apart, arguments.allow or ())
-    found = _found(desk, asked)
-    told: dict[str, Any] = {"evaluated": sum(one.evaluated for one in found)}
+    results = _searches(desk, asked)
+    content: dict[str, Any] = {"evaluated": sum(result.evaluated for result in results)}
     if asked.allow:
-        told["would_need"] = list(asked.allow)
-    left_out = [what for one in found for what in one.left_out]
+        content["would_need"] = list(asked.allow)
+    left_out = [reason for result in results for reason in result.left_out]
     if left_out:
-        told["not_looked_at_for_want_of_time"] = left_out
-    candidates = _ranked(desk, [candidate for one in found for candidate in one.candidates])
+        content["not_looked_at_for_want_of_time"] = left_out
+    candidates = _ranked(desk, [candidate for result in results for candidate in result.candidates])
     if not candidates:
-        rejected = {rule: count for one in found for rule, count in (*one.rejected.items(), *one.refused.items())}
-        return Answer({**told, "message": "no such strategy is legal and fits", "rejected": rejected}, "infeasible")
+        rejected = {rule: count for run in results for rule, count in (*run.rejected.items(), *run.refused.items())}
+        return Answer({**content, "message": "no such strategy is legal and fits", "rejected": rejected}, "infeasible")
     if asked.allow:
         desk.needs(asked.allow, candidates[0])
     shown = candidates[: arguments.count or 5]
-    told |= {"listed": len(candidates), "columns": list(_COLUMNS), "rows": [_row(desk, asked, one) for one in shown]}
-    return Answer(rounded(told))
+    content |= {"listed": len(candidates), "columns": list(_COLUMNS), "rows": [_row(desk, asked, hit) for hit in shown]}
+    return Answer(rounded(content))
 
 
-def _found(desk: Desk, asked: Asked) -> list[SearchResult]:
-    """The searches of a call, from the desk where they were done before.
+def _searches(desk: Desk, asked: Asked) -> list[SearchResult]:
+    """The searches of a call, cached on the desk.
 
-    Where phases may lie in either way and the search of the question leaves out apart, that is searched too.
+    If phases may be apart or together and the question's search covers only the latter, both are searched.
     """
     question = desk.question
     wanted = question.intent.disaggregated
@@ -82,32 +82,32 @@ def _found(desk: Desk, asked: Asked) -> list[SearchResult]:
 
 
 def _request(desk: Desk, asked: Asked) -> SearchRequest:
-    """The search of the question with what is kept and what is allowed.
+    """The question's search with the constraints to keep and the lines to allow.
 
     Raises:
-        InputError: a line is of no form.
+        InputError: a line is malformed.
     """
     question = desk.question
     request, workload = question.request, question.request.workload
     if question.intent.concurrency_open:
         workload = workload.model_copy(update={"concurrency": question.intent.workload.concurrency})
     request = replace(request, workload=workload, concurrency_open=question.intent.concurrency_open)
-    kept = stated_constraints(asked.keep) or ()
-    if kept:
-        every = (*(request.policy.constraints or ()), *kept)
-        request = replace(request, policy=request.policy.model_copy(update={"constraints": every}))
+    constraints = stated_constraints(asked.keep) or ()
+    if constraints:
+        all_constraints = (*(request.policy.constraints or ()), *constraints)
+        request = replace(request, policy=request.policy.model_copy(update={"constraints": all_constraints}))
     return allowed(request, asked.allow)
 
 
 def _ranked(desk: Desk, candidates: list[Candidate]) -> list[Candidate]:
     """Candidates best first: one search ranks them already, two are merged by the objective."""
     key = desk.question.against_candidate
-    return sorted(candidates, key=lambda one: (not one.feasible, one.ttft_ms is None, key(one).burden_share))
+    return sorted(candidates, key=lambda plan: (not plan.feasible, plan.ttft_ms is None, key(plan).burden_share))
 
 
 def _row(desk: Desk, asked: Asked, candidate: Candidate) -> list[Any]:
     memory = candidate.memory_per_gpu_bytes
-    # What the request does not allow is no answer, so that it has no handle.
+    # A candidate that the request does not allow is no answer and has no handle.
     handle = desk.offer(candidate) if candidate.feasible and not asked.allow else None
     beside = None if candidate.ttft_ms is None else desk.question.against_candidate(candidate).change
     return [

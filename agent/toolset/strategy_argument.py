@@ -1,4 +1,4 @@
-"""A parallel strategy as a model states it in a call: degrees by phase; what is null is filled in by the tools."""
+"""A parallel strategy as a model states it in a call: degrees by phase; the tools fill in nulls."""
 
 from __future__ import annotations
 
@@ -34,5 +34,5 @@ class StrategyArgument(Arguments):
     decode: DegreesArgument | None = None
 
     def block(self) -> dict[str, Any]:
-        """The same as the `strategy` of a plan states it, without what is null."""
+        """The `strategy` block of a plan, without nulls."""
         return self.model_dump(mode="json", exclude_none=True)

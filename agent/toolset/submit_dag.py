@@ -1,6 +1,6 @@
-"""`submit_dag`: a proposal, as a strategy, by handle or as a whole document; judged at once, and the answer of the run.
+"""`submit_dag`: a proposal, as a strategy, by handle or as a whole document; judged at once, it answers the run.
 
-With `only_try` it is judged and kept all the same, and the run goes on.
+With `only_try` it is judged and kept, but the run goes on.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class SubmitArguments(Arguments):
 
 
 def _run(bench: Bench, arguments: SubmitArguments) -> Answer:
-    given = [name for name in ("handle", "strategy", "document") if getattr(arguments, name) is not None]
-    if len(given) != 1:
-        raise InputError(f"give exactly one of handle, strategy and document; given: {', '.join(given) or 'none'}")
+    named = [name for name in ("handle", "strategy", "document") if getattr(arguments, name) is not None]
+    if len(named) != 1:
+        raise InputError(f"give exactly one of handle, strategy and document; given: {', '.join(named) or 'none'}")
     judgement = replace(_judged(bench, arguments), rationale=arguments.rationale)
     if not arguments.only_try:
         return Answer(feedback(judgement, bench.level), judgement=judgement)
@@ -58,7 +58,7 @@ def _judged(bench: Bench, arguments: SubmitArguments) -> Judgement:
         return judge_handle(bench.desk, arguments.handle, repairs=bench.repairs)
     document = arguments.document
     if arguments.strategy is not None:
-        # As a document of the format: its blocks are read by name, and not searched for what they may mean.
+        # A document in our format: its blocks are read by name, without guessing what they may mean.
         document = {"format": FORMAT, "version": VERSION, "strategy": arguments.strategy.block()}
         if arguments.concurrency is not None:
             document["workload"] = {"concurrency": arguments.concurrency}
@@ -68,15 +68,15 @@ def _judged(bench: Bench, arguments: SubmitArguments) -> Judgement:
 
 
 def _tried(bench: Bench, judgement: Judgement) -> dict[str, Any]:
-    """What is told of a proposal that is not yet the answer: as if it were, with its size and its stages."""
-    told = feedback(judgement, bench.level)
-    would = told.pop("accepted", None)
-    if would is not None:
-        told = {"would_be_accepted": would, **told}
+    """The feedback on a proposal that is not yet the answer, with its size and its stages."""
+    content = feedback(judgement, bench.level)
+    would_be_accepted = content.pop("accepted", None)
+    if would_be_accepted is not None:
+        content = {"would_be_accepted": would_be_accepted, **content}
     if judgement.handle is None:
-        return told
+        return content
     document = bench.desk.get(judgement.handle)
-    return {**told, "handle": judgement.handle, **summary(document), "stages": outline(document)}
+    return {**content, "handle": judgement.handle, **summary(document), "stages": outline(document)}
 
 
 SUBMIT_DAG = Tool(

@@ -1,8 +1,8 @@
-"""What a tool is: a typed function on the desk of a run, offered to a model with a schema made of its arguments.
+"""The form of a tool: a typed function on the desk of a run, with a schema made from its arguments.
 
-A tool never raises to the loop: what went wrong is an answer of one of four kinds. `try_again`: the call was wrong and
-may be mended. `infeasible`: the call was right and the answer is no, for good. `bug`: the tool failed; not the model's
-fault, and not to be tried again. `stopped`: the time of the run was over before it had an answer.
+A tool never raises to the loop: a failure is an answer of one of four kinds. `try_again`: the call was wrong and may be
+corrected. `infeasible`: the call was right and the answer is no. `bug`: the tool failed, through no fault of the
+model, and should not be called again. `stopped`: the run's time ended before the answer.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..model.messages import ToolSpec
 
 Trouble = Literal["try_again", "infeasible", "bug", "stopped"]
 
-# The longest text that a tool says in one piece: a passage of the knowledge base.
+# The longest text in one piece of an answer: a passage of the knowledge base.
 MOST_CHARACTERS = 6_000
 
 
@@ -34,7 +34,7 @@ class Arguments(Frozen):
     """
 
 
-# Bounds are held by the tools, in an answer that names them; in a schema they are paid for with every request.
+# Keywords left out of schemas: tools check bounds and name them in answers; schemas cost tokens in every request.
 _LEFT_OUT = ("default", "minimum", "maximum", "minItems", "maxItems", "maxLength")
 _SCALARS = ("string", "integer", "number", "boolean")
 
@@ -42,7 +42,7 @@ A = TypeVar("A", bound=Arguments)
 
 
 class Bench(Struct, frozen=True):
-    """Where a tool works: the desk of the run, and how much a model is told of a judgement."""
+    """A tool's workplace: the desk of the run, and the level of feedback."""
 
     desk: Desk
     level: Level = "patch"
@@ -50,7 +50,7 @@ class Bench(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What a tool says: JSON values for the model; `judgement` where it judged a proposal that is to be the answer."""
+    """A tool's answer: JSON values for the model; `judgement` if it judged a proposal that is the run's answer."""
 
     content: Mapping[str, Any]
     trouble: Trouble | None = None
@@ -58,15 +58,15 @@ class Answer(Struct, frozen=True):
 
     @property
     def handle(self) -> str | None:
-        """The handle of the document that the call made or judged, if there is one."""
+        """The handle of the document that the call made or judged; `None` if there is none."""
         return self.content.get("handle") if self.judgement is None else self.judgement.handle
 
     @property
     def text(self) -> str:
-        """The answer as the model reads it: JSON, whatever was put in."""
+        """The answer as the model reads it: valid JSON, whatever the content."""
         head: dict[str, Any] = {} if self.trouble is None else {"error": self.trouble}
-        told = bounded({**head, **self.content}, MOST_CHARACTERS)
-        return json.dumps(told, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        answer = bounded({**head, **self.content}, MOST_CHARACTERS)
+        return json.dumps(answer, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class Tool(Struct, Generic[A], frozen=True, dict=True):
@@ -76,12 +76,12 @@ class Tool(Struct, Generic[A], frozen=True, dict=True):
     description: str
     arguments: type[A]
     run: Callable[[Bench, A], Answer]
-    # Whether its schema is strict: no open object in it.
+    # Whether its schema is strict: without open objects.
     is_strict: bool = True
 
     @cached_property
     def spec(self) -> ToolSpec:
-        """The tool as it is offered."""
+        """The tool as offered to a model."""
         return ToolSpec(
             name=self.name,
             description=self.description,
@@ -91,29 +91,29 @@ class Tool(Struct, Generic[A], frozen=True, dict=True):
 
 
 def argument_schema(arguments: type[Arguments]) -> dict[str, Any]:
-    """The JSON Schema of `arguments` as strict servers want it: closed objects, every property required, no title."""
+    """The JSON Schema of `arguments` for strict servers: closed objects, every property required, no title."""
     return _strict(arguments.model_json_schema())
 
 
 def _strict(schema: Any) -> Any:
     if isinstance(schema, list):
-        return [_strict(one) for one in schema]  # pyright: ignore[reportUnknownVariableType]
+        return [_strict(member) for member in schema]  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(schema, dict):
         return schema
-    kept: dict[str, Any] = {
+    strict: dict[str, Any] = {
         key: _strict(value)
         for key, value in schema.items()  # pyright: ignore[reportUnknownVariableType]
         if not (key == "title" and isinstance(value, str)) and key not in _LEFT_OUT
     }
-    match kept.pop("anyOf", None):
-        # A value or null, said in one schema: half as long, and read by more servers.
+    match strict.pop("anyOf", None):
+        # A value or null in one schema: half as long, and more servers read it.
         case [{"type": str(kind), **rest}, {"type": "null"}] if kind in _SCALARS and "enum" not in rest:
-            kept = {"type": [kind, "null"], **rest, **kept}
+            strict = {"type": [kind, "null"], **rest, **strict}
         case None:
             pass
         case choices:
-            kept["anyOf"] = choices
-    if "properties" in kept:
-        kept["required"] = list(kept["properties"])
-        kept["additionalProperties"] = False
-    return kept
+            strict["anyOf"] = choices
+    if "properties" in strict:
+        strict["required"] = list(strict["properties"])
+        strict["additionalProperties"] = False
+    return strict

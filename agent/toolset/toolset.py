@@ -1,4 +1,4 @@
-"""The tools of a run, and how the calls of one answer are answered: each one, in order, whatever the others did.
+"""The tools of a run, and the answers to all calls of one model answer, in order.
 
 Every call id gets exactly one result, so that the next request is well formed for any list of calls.
 """
@@ -22,20 +22,20 @@ from ..loop.shorten import short_text
 from ..model.messages import Message, ToolCall, ToolSpec
 from .tool import A, Answer, Bench, Tool
 
-# Longer arguments than this are no call of ours: the largest plans are far smaller in compact form.
+# No call needs longer arguments: the largest plans are far smaller in compact form.
 MAX_ARGUMENT_CHARACTERS = 2_000_000
-# The middle of a longer answer is cut out: a model reads no more.
+# The middle of a longer answer is cut out.
 MAX_ANSWER_CHARACTERS = 24_000
 _MOST_FAULTS = 8
 _LOG = logging.getLogger(__name__)
-# What a tool's failure was goes to whoever listens, never unasked to a terminal.
+# A tool's traceback goes only to configured log handlers, not to the terminal.
 _LOG.addHandler(logging.NullHandler())
 
 
 class Answered(Struct, frozen=True):
-    """The results of the calls of one answer, as messages, and the judgements of what was submitted, in order.
+    """The results of the calls of one answer, as messages, and the judgements of submissions, in order.
 
-    `handles` are the handles of the documents that the calls made or named, one for each call.
+    `handles` are of the documents that the calls made or named, one per call.
     """
 
     messages: tuple[Message, ...]
@@ -62,11 +62,11 @@ class Toolset:
         most_rejected: int | None = None,
         working: Callable[[int], AbstractContextManager[None]] = lambda done: nullcontext(),
     ) -> Answered:
-        """Answer every call; after a proposal was accepted the rest of the calls are not made, and are told so.
+        """Answer every call; calls after an accepted proposal are not made, and their answers say so.
 
-        `why_stop` says after so many calls why no more are made, if that is so: one answer may hold many long ones.
-        Nor are any made after `most_rejected` proposals of the answer were rejected. Each call is made inside of what
-        `working` gives for the number of calls before it, which may stop it.
+        `why_stop` gets the number of finished calls and returns why no more are made, if so: one answer may hold many
+        long ones. None are made either after `most_rejected` rejected proposals of the answer. Each call runs inside
+        the context that `working` returns for the number of calls before it, which may stop it.
         """
         messages: list[Message] = []
         judgements: list[Judgement] = []
@@ -109,12 +109,12 @@ class Toolset:
 
 
 def _stopped(call: ToolCall) -> Answer:
-    """The answer to a call that was stopped."""
+    """The answer to a stopped call."""
     return Answer({"message": f"{short_text(call.name, 60)} was stopped: the time allowed was over"}, "stopped")
 
 
 def _read(kind: type[A], text: str) -> A:
-    """Arguments out of a call's text.
+    """Arguments from a call's text.
 
     Raises:
         ValueError: they are no JSON object, or not of the tool's form; the message says what and where.
@@ -122,13 +122,13 @@ def _read(kind: type[A], text: str) -> A:
     if len(text) > MAX_ARGUMENT_CHARACTERS:
         raise ValueError(f"the arguments have {len(text):,} characters; at most {MAX_ARGUMENT_CHARACTERS:,} are read")
     try:
-        found: Any = parse(text or "{}", "the arguments")
+        content: Any = parse(text or "{}", "the arguments")
     except JsonError as error:
         raise ValueError(str(error)) from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise ValueError("the arguments are not a JSON object")
     try:
-        return kind.model_validate(found)
+        return kind.model_validate(content)
     except ValidationError as error:
         faults = [
             f"{short_text('.'.join(map(str, one['loc'])), 100) or 'arguments'}: {short_text(one['msg'], 200)}"
@@ -141,7 +141,7 @@ def _read(kind: type[A], text: str) -> A:
 def _cut(text: str) -> str:
     if len(text) <= MAX_ANSWER_CHARACTERS:
         return text
-    # What is cut is quoted inside JSON once more, where a sign may take two.
+    # The cut text is quoted inside JSON again, where a sign may take two.
     half = MAX_ANSWER_CHARACTERS // 4
     left_out = f" … {len(text) - 2 * half:,} characters left out … "
     return json.dumps({"cut": text[:half] + left_out + text[-half:]}, ensure_ascii=False)

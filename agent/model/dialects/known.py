@@ -1,4 +1,4 @@
-"""The dialects that are known, and whose an answer is."""
+"""The known dialects, and the one of an answer."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ _LONGEST_SIGNATURE = 100
 
 
 def dialect_signed(fingerprint: Any) -> Dialect | None:
-    """The dialect of a server whose answers are signed by `fingerprint`; `None` where that says nothing."""
+    """The dialect of a server that signs its answers with `fingerprint`; `None` if unknown."""
     if not isinstance(fingerprint, str) or len(fingerprint) > _LONGEST_SIGNATURE:
         return None
-    signed = (one for one in DIALECTS if one.signature is not None and one.signature.fullmatch(fingerprint))
+    signed = (kind for kind in DIALECTS if kind.signature is not None and kind.signature.fullmatch(fingerprint))
     return next(signed, None)

@@ -1,7 +1,7 @@
-"""llama.cpp: a grammar is made of a schema (`common/json-schema-to-grammar.cpp`, build 8000 and after).
+"""llama.cpp: makes a grammar of a schema (`common/json-schema-to-grammar.cpp`, build 8000 and later).
 
-A pattern that it cannot make a grammar of leaves the answer without any, with status 200 (its issue 19051); `not`,
-`if`, `contains` and the like it refuses or passes over. Tools are read whole by chat templates and grammar.
+A pattern without a grammar leaves the answer unconstrained, with status 200 (its issue 19051); `not`, `if`, `contains`
+and the like are refused or ignored. Chat templates and the grammar read tools in full.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Ollama: its own form of a tool (`api/types.go`), llama.cpp's grammar for answers, a context that prompts are cut to.
+"""Ollama: its own form of a tool (`api/types.go`), llama.cpp's grammar for answers, and a context that cuts prompts.
 
-A property of a tool keeps what has a field there and loses the rest without a word, `$ref` first of all. Strictness is
-not read, calls arrive whole where an answer is streamed, and the model's context cannot be set by a request.
+A tool's property silently loses all keywords without a field there, `$ref` first of all. Strictness is ignored, calls
+arrive whole in a streamed answer, and a request cannot set the model's context.
 """
 
 from __future__ import annotations
