@@ -1,4 +1,4 @@
-"""`ModelPlanner`: a language model behind a client as a proposer, with the tools as guards of its plans."""
+"""`ModelPlanner`: a language model behind a client as a proposer whose plans the tools guard."""
 
 from __future__ import annotations
 

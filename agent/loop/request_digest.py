@@ -1,4 +1,4 @@
-"""A hash of a request to a model, by which a replay notices a different request."""
+"""What a request asked of a model, as a hash: a replay that asks something else is seen by it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The loop's interface to a language model: an endpoint, a script, or a recording."""
+"""What the loop asks of a language model, whoever answers: an endpoint, a script, a recording."""
 
 from __future__ import annotations
 

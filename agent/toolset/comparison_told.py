@@ -1,4 +1,4 @@
-"""Two documents compared: their differences, their figures, and the better one."""
+"""Two documents side by side: what differs in them, their figures, which is better and by what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The performance model's figures of a document: times, rates, memory, cost, limits."""
+"""What a document costs and gives by the performance model: times, rates, memory, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text gives a command beside its flags: a number of GPUs, and the hardware that it names."""
+"""What a text gives a command beside its flags: how many GPUs, and which hardware it names for them."""
 
 from __future__ import annotations
 

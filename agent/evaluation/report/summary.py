@@ -1,4 +1,4 @@
-"""The summary of a run: each rung's score at every stage, the authors of right answers, and the cost."""
+"""A run summed up: the score of every rung at every stage, who wrote what counts as right, what was spent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of an evaluation as text: the score, each rung at each stage, then failures by case."""
+"""The report of an evaluation as text: the score, then each rung at each stage, then what went wrong and where."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The solvers, a file each: built-in, goldens, scripts, personas, endpoints, recordings."""
+"""Who proposes in an evaluation, one file each: built-in, goldens, scripts, personas, endpoints, recordings."""

@@ -1,4 +1,4 @@
-"""Feedback as its reader sees it: only the words of the last messages are known."""
+"""What feedback told, as its reader sees it: nothing is known here but the words of the last messages."""
 
 from __future__ import annotations
 

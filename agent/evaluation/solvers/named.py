@@ -1,4 +1,4 @@
-"""Solvers by name, for the command line. Modules with HTTP are imported on use."""
+"""Solvers by name, as a command line names them. What speaks HTTP is imported when it is asked for."""
 
 from __future__ import annotations
 

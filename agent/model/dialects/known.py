@@ -1,4 +1,4 @@
-"""The known dialects, and the one of an answer."""
+"""The dialects that are known, and whose an answer is."""
 
 from __future__ import annotations
 
