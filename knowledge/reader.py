@@ -46,9 +46,9 @@ def without_comments(text: str) -> str:
             raise KnowledgeError(f"a comment does not end: {text[start:][:40]!r}")
         before = text[place:start]
         line = before.rpartition("\n")
-        alone = not line[2].strip() and (bool(line[1]) or at_line_start) and text.startswith("\n", end)
+        is_alone = not line[2].strip() and (bool(line[1]) or at_line_start) and text.startswith("\n", end)
         parts.append(before)
-        place, at_line_start = end + alone, alone
+        place, at_line_start = end + is_alone, is_alone
     text = "".join((*parts, text[place:]))
     return re.sub(r"\n{3,}", "\n\n", text).strip()
 

@@ -125,20 +125,20 @@ def run_evaluation(
         InputError: the baseline or the journal cannot be read or written, or the baseline has none of the cases.
     """
     old = _comparable(baseline, dataset) if baseline is not None else None
-    kept = run_dataset(dataset, solver, options, on_done)
-    results = tuple(record.result for record in kept)
+    records = run_dataset(dataset, solver, options, on_done)
+    results = tuple(record.result for record in records)
     comparison: Comparison | None = None
     if old is not None:
         is_exact = old.is_deterministic and solver.is_deterministic
         comparison = compare_runs(old.results, results, is_exact=is_exact, baseline=old.solver)
     summary = summed_up(
         header_of(dataset, solver, options.epochs),
-        kept,
+        records,
         coverage_of(dataset.cases, results),
         mutation_score(dataset.cases, options.jobs) if with_mutants else None,
         comparison,
     )
-    return Evaluation(summary=summary, kept=kept)
+    return Evaluation(summary=summary, kept=records)
 
 
 def _comparable(path: Path, dataset: Dataset) -> Baseline:

@@ -127,10 +127,10 @@ def _journal(dataset: Dataset, solver: Solver, options: RunOptions) -> Any:
 
 def _earlier(journal: Journal[Kept] | None, turn: Turn, options: RunOptions) -> Kept | None:
     """The result of an earlier run, if it has all that `options` need."""
-    kept = None if journal is None else journal.rows.get(turn.key)
-    if kept is None or (options.with_detail and kept.detail is None):
+    record = None if journal is None else journal.rows.get(turn.key)
+    if record is None or (options.with_detail and record.detail is None):
         return None
-    return kept if options.with_detail else kept.model_copy(update={"detail": None})
+    return record if options.with_detail else record.model_copy(update={"detail": None})
 
 
 def _finished(tasks: list[Task[Turn]], solver: Solver, options: RunOptions) -> Finished[Turn, Kept]:

@@ -117,8 +117,8 @@ class Against(Struct, frozen=True):
         """The objective's own figure of both, and the share between them."""
         figures = f"{number(self.own.value)} against {number(self.reference.value)} {self.own.unit}"
         if self._reserve_decides is not None:
-            whose = "the reference's" if self._reserve_decides else "its"
-            figures = f"{figures}, and with {RATE_RESERVE:.0%} more requests {whose} queue grows"
+            owner = "the reference's" if self._reserve_decides else "its"
+            figures = f"{figures}, and with {RATE_RESERVE:.0%} more requests {owner} queue grows"
         if not self.is_tied:
             return f"{self.change}: {figures}"
         gpus = (

@@ -125,10 +125,10 @@ def redacted_value(value: Any, redact: Callable[[str], str], own: Callable[[], f
 
 def words_of(*values: Any) -> frozenset[str]:
     """All texts in JSON values, names included."""
-    found: set[str] = set()
+    texts: set[str] = set()
     for value in values:
-        _through(value, lambda word: found.add(word) or word)
-    return frozenset(found)
+        _through(value, lambda word: texts.add(word) or word)
+    return frozenset(texts)
 
 
 def _through(value: Any, redact: Callable[[str], str]) -> Any:

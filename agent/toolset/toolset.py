@@ -131,8 +131,8 @@ def _read(kind: type[A], text: str) -> A:
         return kind.model_validate(content)
     except ValidationError as error:
         faults = [
-            f"{short_text('.'.join(map(str, one['loc'])), 100) or 'arguments'}: {short_text(one['msg'], 200)}"
-            for one in error.errors(include_url=False, include_input=False, include_context=False)
+            f"{short_text('.'.join(map(str, detail['loc'])), 100) or 'arguments'}: {short_text(detail['msg'], 200)}"
+            for detail in error.errors(include_url=False, include_input=False, include_context=False)
         ]
         more = f"; and {len(faults) - _MOST_FAULTS} more" if len(faults) > _MOST_FAULTS else ""
         raise ValueError("; ".join(faults[:_MOST_FAULTS]) + more) from None

@@ -93,16 +93,16 @@ def _service(
     written: Written, launch: Launch, files: Sequence[ConfigFile], values: Mapping[str, str]
 ) -> dict[str, Any]:
     ranks = [int(gpu) for gpu in launch.environment["CUDA_VISIBLE_DEVICES"].split(",")]
-    seen = sorted(ranks)
+    visible = sorted(ranks)
     environment = {name: _filled(value, values) for name, value in launch.environment.items()}
     # A container numbers its GPUs from 0, in the order of their places in the machine.
     environment |= {
         "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
-        "CUDA_VISIBLE_DEVICES": ",".join(str(seen.index(gpu)) for gpu in ranks),
+        "CUDA_VISIBLE_DEVICES": ",".join(str(visible.index(gpu)) for gpu in ranks),
         "HF_HOME": _CACHE,
         "HF_TOKEN": "${HF_TOKEN:-}",
     }
-    gpus = {"driver": "nvidia", "device_ids": [str(gpu) for gpu in seen], "capabilities": ["gpu"]}
+    gpus = {"driver": "nvidia", "device_ids": [str(gpu) for gpu in visible], "capabilities": ["gpu"]}
     mounted = [{"source": _name(file), "target": f"{_FOLDER}/{file.name}"} for file in files]
     return {
         "image": written.engine.image,

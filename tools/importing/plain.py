@@ -92,14 +92,14 @@ def _arguments_put(line: str, arguments: Sequence[str]) -> str:
 
     if "$" not in line:
         return line
-    found = _GIVEN.search(line)
+    use = _GIVEN.search(line)
     parts: list[str] = []
     size = end = 0
-    while found is not None and size < _MOST_CHARS:
-        parts += [line[end : found.start()], value(found)]
+    while use is not None and size < _MOST_CHARS:
+        parts += [line[end : use.start()], value(use)]
         size += len(parts[-2]) + len(parts[-1])
-        end = found.end()
-        found = _GIVEN.search(line, end)
+        end = use.end()
+        use = _GIVEN.search(line, end)
     return "".join((*parts, line[end:]))[:_MOST_CHARS]
 
 

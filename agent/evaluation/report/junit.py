@@ -12,12 +12,12 @@ from ....tools.draw.style import xml_text
 from ..results import DECISIVE, CaseResult, Header, Kept
 
 
-def render_junit(header: Header, kept: Sequence[Kept]) -> str:
+def render_junit(header: Header, records: Sequence[Kept]) -> str:
     """The XML document, with its declaration; times are in seconds."""
     families: dict[str, list[Kept]] = {}
-    for record in kept:
+    for record in records:
         families.setdefault(record.result.family, []).append(record)
-    root = ET.Element("testsuites", {"name": _line(f"shardwright eval {header.dataset}"), **_counts(kept)})
+    root = ET.Element("testsuites", {"name": _line(f"shardwright eval {header.dataset}"), **_counts(records)})
     for family, members in families.items():
         suite = ET.SubElement(root, "testsuite", {"name": _line(family), **_counts(members), "skipped": "0"})
         _add_properties(suite, header)
@@ -27,8 +27,8 @@ def render_junit(header: Header, kept: Sequence[Kept]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(root, encoding="unicode")}\n'
 
 
-def _counts(kept: Iterable[Kept]) -> dict[str, str]:
-    records = list(kept)
+def _counts(finished: Iterable[Kept]) -> dict[str, str]:
+    records = list(finished)
     faults = sum(record.result.fault is not None for record in records)
     unsolved = sum(not record.result.is_solved for record in records)
     return {
@@ -51,13 +51,13 @@ def _add_properties(suite: ET.Element, header: Header) -> None:
         ET.SubElement(properties, "property", {"name": name, "value": _line(value)})
 
 
-def _add_case(suite: ET.Element, kept: Kept, epochs: int) -> None:
-    result = kept.result
+def _add_case(suite: ET.Element, record: Kept, epochs: int) -> None:
+    result = record.result
     name = result.id if epochs == 1 else f"{result.id} #{result.epoch}"
     case = ET.SubElement(
         suite,
         "testcase",
-        {"classname": _line(result.family), "name": _line(name), "time": f"{kept.seconds:.3f}"},
+        {"classname": _line(result.family), "name": _line(name), "time": f"{record.seconds:.3f}"},
     )
     if result.fault is not None:
         error = ET.SubElement(case, "error", {"type": "harness", "message": _line(result.fault)})

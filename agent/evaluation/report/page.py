@@ -22,11 +22,11 @@ from .summary import Summary
 MOST_PICTURE_BYTES = 5_500_000
 
 
-def render_page(summary: Summary, kept: Sequence[Kept]) -> str:
+def render_page(summary: Summary, records: Sequence[Kept]) -> str:
     """The page of a run: its scores, a table of all cases, and the details of each."""
     title = f"{summary.header.solver} on {summary.header.dataset}"
     flipped = _flipped(summary)
-    pictured = _pictured(kept, flipped)
+    pictured = _pictured(records, flipped)
     style, script = _part("page.css"), _part("page.js")
     policy = (
         f"default-src 'none'; img-src data:; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
@@ -34,7 +34,7 @@ def render_page(summary: Summary, kept: Sequence[Kept]) -> str:
     )
     body = joined(
         element("header", element("h1", f"Evaluation: {title}")),
-        element("main", scores(summary, kept), case_table(kept, flipped, pictured)),
+        element("main", scores(summary, records), case_table(records, flipped, pictured)),
     )
     return Template(_part("page.html")).substitute(
         policy=policy, title=text(f"Evaluation: {title}"), style=style, script=script, body=body
@@ -46,14 +46,15 @@ def _flipped(summary: Summary) -> frozenset[str]:
     return frozenset(case for change in changes for case in (*change.lost, *change.gained))
 
 
-def _pictured(kept: Sequence[Kept], flipped: frozenset[str]) -> frozenset[int]:
+def _pictured(records: Sequence[Kept], flipped: frozenset[str]) -> frozenset[int]:
     """The places of the cases whose picture is on the page: unsolved and flipped ones first."""
     order = sorted(
-        range(len(kept)), key=lambda place: (kept[place].result.is_solved, kept[place].result.id not in flipped, place)
+        range(len(records)),
+        key=lambda place: (records[place].result.is_solved, records[place].result.id not in flipped, place),
     )
     bytes_left, shown = MOST_PICTURE_BYTES, set[int]()
     for place in order:
-        detail = kept[place].detail
+        detail = records[place].detail
         size = len(detail.picture.encode()) if detail is not None else 0
         if 0 < size <= bytes_left:
             bytes_left -= size

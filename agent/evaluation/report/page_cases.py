@@ -19,26 +19,26 @@ _FAIL = ("fail", "✗", "not passed", "0")
 _NONE = ("none", "·", "does not apply", "3")
 
 
-def case_table(kept: Sequence[Kept], flipped: Collection[str], pictured: Collection[int]) -> Html:
+def case_table(records: Sequence[Kept], flipped: Collection[str], pictured: Collection[int]) -> Html:
     """All cases in order; `flipped` are ids, `pictured` the places of cases whose picture is shown."""
     heads = [element("th", name) for name in ("case", "family", "answer", "strategy")]
     heads += [element("th", name, class_="mark", title=QUESTIONS[name]) for name in RUNG_NAMES]
-    bodies = [_case(place, record, record.result.id in flipped, place in pictured) for place, record in enumerate(kept)]
+    bodies = [_case(place, run, run.result.id in flipped, place in pictured) for place, run in enumerate(records)]
     table = element("table", element("thead", element("tr", *heads)), *bodies, id="cases", class_="cases")
     legend = ", ".join(f"{sign} {meaning}" for _, sign, meaning, _ in (_PASS, _LATE, _FAIL, _NONE))
     return element(
         "section",
         element("h2", "Cases"),
-        _tools(kept, flipped),
+        _tools(records, flipped),
         element("p", legend, class_="soft"),
         element("div", table),
     )
 
 
-def _tools(kept: Sequence[Kept], flipped: Collection[str]) -> Html:
+def _tools(records: Sequence[Kept], flipped: Collection[str]) -> Html:
     """Search and filters; a script shows them."""
     states = ["", "unsolved", "solved", *(["flipped"] if flipped else []), "fault"]
-    families = sorted({record.result.family for record in kept})
+    families = sorted({record.result.family for record in records})
     return element(
         "div",
         element("input", type="search", id="search", placeholder="Search cases", aria_label="Search cases"),
@@ -55,8 +55,8 @@ def _options(values: Sequence[str], label_of_all: str) -> Iterator[Html]:
     return (element("option", value or label_of_all, value=value) for value in values)
 
 
-def _case(place: int, kept: Kept, is_flipped: bool, has_picture: bool) -> Html:
-    result = kept.result
+def _case(place: int, record: Kept, is_flipped: bool, has_picture: bool) -> Html:
+    result = record.result
     state = ["solved" if result.is_solved else "unsolved"]
     state += ["flipped"] if is_flipped else []
     state += ["fault"] if result.fault is not None else []
@@ -70,7 +70,7 @@ def _case(place: int, kept: Kept, is_flipped: bool, has_picture: bool) -> Html:
         *(_mark_cell(result, rung) for rung in RUNG_NAMES),
     )
     columns = str(4 + len(RUNG_NAMES))
-    inside = element("details", element("summary", _summary(result)), _inside(kept, has_picture))
+    inside = element("details", element("summary", _summary(result)), _inside(record, has_picture))
     more = element("tr", element("td", inside, colspan=columns), class_="more")
     return element(
         "tbody", row, more, id=f"case-{place}", data_state=" ".join(state), data_family=result.family
@@ -105,8 +105,8 @@ def _why(result: CaseResult, rung: str) -> str:
     return mark.why if mark is not None else ""
 
 
-def _inside(kept: Kept, has_picture: bool) -> Html:
-    detail, result = kept.detail, kept.result
+def _inside(record: Kept, has_picture: bool) -> Html:
+    detail, result = record.detail, record.result
     parts: list[Html] = []
     if result.fault is not None:
         parts += [element("h3", "Fault"), element("p", result.fault)]

@@ -15,11 +15,11 @@ from .text import percent
 _MOST_LISTED = 200
 
 
-def scores(summary: Summary, kept: Sequence[Kept]) -> Html:
+def scores(summary: Summary, records: Sequence[Kept]) -> Html:
     """Everything about the run as a whole."""
-    first = {record.result.id: place for place, record in reversed(list(enumerate(kept)))}
+    first = {record.result.id: place for place, record in reversed(list(enumerate(records)))}
     return joined(
-        _facts(summary, kept),
+        _facts(summary, records),
         element(
             "section",
             element("h2", "Rungs"),
@@ -38,9 +38,9 @@ def scores(summary: Summary, kept: Sequence[Kept]) -> Html:
     )
 
 
-def _facts(summary: Summary, kept: Sequence[Kept]) -> Html:
+def _facts(summary: Summary, records: Sequence[Kept]) -> Html:
     header = summary.header
-    families = len({record.result.family for record in kept})
+    families = len({record.result.family for record in records})
     rows = [
         ("solved", f"{summary.solved} of {summary.cases} cases in {families} families ({_share(summary)})"),
         ("dataset", f"{header.dataset}, {header.dataset_hash}"),

@@ -87,34 +87,34 @@ class Summary(Frozen):
     digest: str
     comparison: Comparison | None = None
 
-    def document(self, kept: Sequence[Kept]) -> dict[str, Any]:
+    def document(self, records: Sequence[Kept]) -> dict[str, Any]:
         """The JSON report: all but the times is the same in each run of a deterministic solver."""
         content = self.model_dump(mode="json")
         header = content.pop("header")
         return {
             **header,
             **content,
-            "results": [record.result.model_dump(mode="json", exclude_defaults=True) for record in kept],
-            "timing": {"seconds": {f"{run.result.id}#{run.result.epoch}": round(run.seconds, 3) for run in kept}},
+            "results": [record.result.model_dump(mode="json", exclude_defaults=True) for record in records],
+            "timing": {"seconds": {f"{run.result.id}#{run.result.epoch}": round(run.seconds, 3) for run in records}},
         }
 
 
 def summed_up(
     header: Header,
-    kept: Sequence[Kept],
+    records: Sequence[Kept],
     coverage: Coverage | None = None,
     mutation: MutationScore | None = None,
     comparison: Comparison | None = None,
 ) -> Summary:
     """The summary of finished cases."""
-    results = tuple(record.result for record in kept)
+    results = tuple(record.result for record in records)
     by_others = [result for result in results if not result.by_builder]
     cases = {result.id for result in results}
     return Summary(
         header=header,
         cases=len(cases),
         own=_always(results, lambda result: result.passed("own") is True),
-        unreachable=len({record.result.id for record in kept if record.model_fault is not None}),
+        unreachable=len({record.result.id for record in records if record.model_fault is not None}),
         without_golden=len(
             {result.id for result in results if "rules" in result.stages.get(FINAL, {}) and _lone(result)}
         ),

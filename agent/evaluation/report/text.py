@@ -15,11 +15,11 @@ MOST_LISTED = 25
 _LONGEST_WHY = 200
 
 
-def render_summary(summary: Summary, kept: Sequence[Kept], *, width: int, bold: bool = False) -> str:
+def render_summary(summary: Summary, records: Sequence[Kept], *, width: int, bold: bool = False) -> str:
     """The report of `eval`."""
-    results = [record.result for record in kept]
+    results = [record.result for record in records]
     sections = [
-        section("", *_head(summary, kept)),
+        section("", *_head(summary, records)),
         section("Reading of requests, set by set", _readings(summary)),
         *_rungs(summary),
         section("Cases", _cases(results)),
@@ -44,9 +44,9 @@ def percent(share: float) -> str:
     return f"{shown}%"
 
 
-def _head(summary: Summary, kept: Sequence[Kept]) -> Iterator[str]:
+def _head(summary: Summary, records: Sequence[Kept]) -> Iterator[str]:
     header = summary.header
-    families = len({record.result.family for record in kept})
+    families = len({record.result.family for record in records})
     epochs = f" × {header.epochs} epochs" if header.epochs > 1 else ""
     yield (
         f"{header.dataset}: {count_text(summary.cases, 'case')}{epochs} in "
@@ -58,7 +58,7 @@ def _head(summary: Summary, kept: Sequence[Kept]) -> Iterator[str]:
         "Solved is a right answer in every epoch: read as meant, the proposer's own, keeping every hard rule, no worse "
         "than the golden by the performance model. Another plan than the golden may be as good."
     )
-    asked = {record.result.id for record in kept if record.result.passed("own") is not None}
+    asked = {record.result.id for record in records if record.result.passed("own") is not None}
     if asked:
         yield (
             f"Of {count_text(len(asked), 'case')} in which it was asked, {summary.own} end with a plan of its own; in "
