@@ -106,7 +106,7 @@ def _degrees(question: Question, degrees: PhaseStrategy, phase: Phase) -> Iterat
 
 
 def _pair(question: Question, strategy: Strategy) -> Iterator[StrategyFault]:
-    """An engine's demands on the phases of a replica that serves both."""
+    """Faults of a replica's prefill and decode together, if it serves both."""
     if is_disaggregated(strategy):
         return
     conditions = question.request.space.conditions

@@ -62,7 +62,7 @@ class Setup(Frozen):
 
     request: str
     intent: Intent
-    # The user's own, which an intent shows without its values.
+    # The user's own, which an intent leaves out where it is shown.
     calibration: CustomCalibration | None = None
     # The built-in proposer's answer if the time limit cut its search: another run would find another.
     reference: PlanResult | None = None

@@ -159,7 +159,7 @@ class RedactedStream:
         return self._redactor.text(text[:at]) + REDACTED * is_too_much
 
     def end(self) -> str:
-        """The pending rest."""
+        """The text held back so far, redacted."""
         pending, self._pending = self._pending, ""
         return self._redactor.text(pending)
 

@@ -95,7 +95,7 @@ def _component(written: Written, group: Group) -> dict[str, Any]:
 def _check_nodes(written: Written, group: Group) -> None:
     """Raise CannotExportError unless the operator starts a server of several nodes as planned.
 
-    It tells vLLM's groups apart by tensor ranks and stages alone, and puts as many whole groups on a node as fit.
+    It counts the ranks of a vLLM group by TP and stages alone, and puts as many whole groups on a node as fit.
     """
     server, ranks = group.server, group.server.tp * group.server.pp
     if written.engine.name == "vllm" and (server.context > 1 or (ranks < group.gpus and group.gpus % ranks)):

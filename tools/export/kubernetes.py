@@ -1,7 +1,7 @@
 """Kubernetes: servers of one node are a Deployment, those of several a LeaderWorkerSet (v1), each with its Service.
 
 Servers of one phase each are the roles of one DisaggregatedSet (v1) instead: it makes a LeaderWorkerSet of each role,
-even of one pod, and updates all together, as KV caches are handed on only between servers of one version
+even of one pod, and updates all together, as KV caches are handed on only between servers of one revision
 (kubernetes-sigs/lws, `docs/concepts/disaggregatedset`, `pkg/controllers/disaggregatedset/planner.go`).
 """
 

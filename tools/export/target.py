@@ -125,7 +125,7 @@ def own_cut(server: Server, engine: Engine) -> tuple[int, ...] | None:
 
 
 def cache_format(settings: ServingSettings, engine: Engine) -> str | None:
-    """The engine's name of the KV cache's format; `None` for 16 bits (rule EN014 allows no other unnamed)."""
+    """The engine's name of the KV cache's format; `None` for 16 bits. Rule EN014 excludes formats without a name."""
     return None if settings.kv_cache is None else engine.cache_formats[settings.kv_cache]
 
 

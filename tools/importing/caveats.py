@@ -179,14 +179,14 @@ def unread_files(launch: Launch) -> Iterator[str]:
 
 
 def options_alone(launch: Launch) -> Iterator[str]:
-    """Options in a file without a command, as the flags that the command would have."""
+    """The note that options without a command are read as one GPU, if they state no number."""
     flags = launch.commands[0].flags
     if not launch.commands[0].process.words and "tp" not in flags.values:
         yield "the options stand without their command and name no tensor_parallel_size: read as one GPU"
 
 
 def share_of_free(launch: Launch) -> Iterator[str]:
-    """The memory that an engine takes its share of, if that is not all of it."""
+    """The note that the engine's share is of the free memory, if it is not of all."""
     flags, memory = launch.commands[0].flags, ENGINES[launch.engine].memory_use(None, "", 0.0)
     if memory.of_free and (share := flags.share("memory_share")) is not None:
         yield (

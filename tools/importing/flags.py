@@ -209,7 +209,7 @@ def _json(text: str) -> dict[str, Any] | None:
 
 
 def _flattened(before: str, options: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str, str]]:
-    """Options of a file or an object, nested names joined by points; those in positional words count as no flag."""
+    """Options of a file or an object, nested names joined by points; each is shown by its own key."""
     for key, value in list(options.items())[:_MOST_WORDS]:
         name = before + str(key).replace("_", "-").lower()
         if is_object(value) and depth > 0:

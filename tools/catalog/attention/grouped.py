@@ -22,7 +22,7 @@ class Heads(Struct, frozen=True):
 class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
     """Attention of query heads that share KV heads; the kinds differ in what a token sees."""
 
-    # Whether the config's fields for layers that see all tokens (`global_…`) apply.
+    # Whether the config's fields for layers that see all tokens apply.
     is_global: ClassVar[bool] = False
 
     @classmethod
@@ -64,7 +64,7 @@ class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
 
     @classmethod
     def heads(cls, context: AttentionContext, shared: Heads) -> Heads:
-        """The heads of such a layer; `shared` are those that the config states for all layers."""
+        """The heads of such a layer: the config's global ones, else the `shared` ones of all layers."""
         fields = context.fields
         kv = fields.optional_size("num_global_key_value_heads") or shared.kv
         width = fields.optional_size("global_head_dim")

@@ -32,7 +32,7 @@ _NAMED = {word: kind for kind in KINDS for word in (*kind.also_called, kind.kind
 def read_attention(context: AttentionContext, layer_type: str, *, has_indexer: bool) -> AttentionSpec:
     """The attention of a layer of `layer_type`, one of the values of `LAYER_TYPES`.
 
-    Its matrices get the tensor class of attention: some checkpoints keep them in 16 bits.
+    Its matrices get the tensor class of attention: some checkpoints keep them in 16 bits or more.
     """
     kind = next(kind for kind in KINDS if kind.reads(context, layer_type))
     spec = kind.read(context, layer_type, has_indexer=has_indexer)
