@@ -118,12 +118,7 @@ def secrets_of(client: openai.OpenAI) -> list[str]:
         if isinstance(value, str) and name.lower() not in _PUBLIC_HEADERS and not name.lower().startswith("x-stainless")
     }
     secrets = [part for value in headers.values() for part in (value, value.rpartition(" ")[2])]
-    secrets += [
-        url.username,
-        url.password,
-        *url.params.values(),
-        *(str(text) for text in client.default_query.values()),
-    ]
+    secrets += [url.username, url.password, *url.params.values(), *(str(q) for q in client.default_query.values())]
     key = client.api_key
     return [*secrets, *_proxy_secrets(), *([key] if isinstance(key, str) and key != _NO_KEY else [])]
 

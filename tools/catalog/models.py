@@ -86,14 +86,10 @@ def _known_names() -> tuple[_Known, ...]:
         main = _Known(entry, parse_name(entry.short_name), entry.short_name, is_alias=False, repository=entry.name)
         names.append(main)
         aliases = {alias: parse_name(alias) for alias in entry.aliases}
-        repositories = {alias: name for alias, name in aliases.items() if "/" in alias}
+        others = {alias: name for alias, name in aliases.items() if "/" in alias}
         for alias, name in aliases.items():
             # "R1-Distill-Qwen-32B" is short for what its publisher calls "DeepSeek-R1-Distill-Qwen-32B".
-            longer = (
-                ()
-                if name.core <= main.name.core
-                else (repository for repository in repositories if name.core <= repositories[repository].core)
-            )
+            longer = () if name.core <= main.name.core else (full for full in others if name.core <= others[full].core)
             repository = alias if "/" in alias else next(iter(longer), entry.name)
             names.append(_Known(entry, name, alias.rpartition("/")[2], is_alias=True, repository=repository))
     return tuple(names)
@@ -216,7 +212,7 @@ def _shown(candidates: list[_Known]) -> str:
     # Only aliases that begin like a name are listed: "Hermes-4-Llama-3.1-70B" is hardly meant by "Llama 4".
     begins = {known.text.lower()[:_BEGINNING] for known in by_name}
     alike = [
-        known for known in candidates if known.is_alias and (not by_name or known.text.lower()[:_BEGINNING] in begins)
+        alias for alias in candidates if alias.is_alias and (not by_name or alias.text.lower()[:_BEGINNING] in begins)
     ]
     by_entry = {known.entry.name: known.text for known in (*alike, *by_name)}
     shown = [by_entry[name] for name in dict.fromkeys(known.entry.name for known in candidates) if name in by_entry]

@@ -7,6 +7,4 @@ from collections.abc import Mapping
 from . import sglang, trtllm, vllm
 from .target import Target
 
-ENGINE_TARGETS: Mapping[str, Target] = {
-    target.engine.name: target for target in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)
-}
+ENGINE_TARGETS: Mapping[str, Target] = {t.engine.name: t for t in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}

@@ -47,9 +47,7 @@ def check_nodes(servers: Iterable[Server]) -> None:
         for concept in _DEGREES:
             stated = {_degree_of(command, concept): command for command in reversed(server.commands)}
             if len(stated) > 1:
-                name = next(
-                    command.flags.written[concept] for command in server.commands if concept in command.flags.written
-                )
+                name = next(node.flags.written[concept] for node in server.commands if concept in node.flags.written)
                 (other, later), (first, command) = list(stated.items())[-2:]
                 shown = ["not stated" if degree is None else degree[:40] for degree in (first, other)]
                 nodes = [server.commands.index(node) for node in (command, later)]
@@ -280,10 +278,7 @@ def _by_own_method(shown: str, method: str, name: str, stored: str) -> Iterator[
     if stored in _READ_BY and method in _METHODS - _CONTAINERS:
         yield "refused", f"{shown}: {name} has {stored} weights; {_MEND}"
     else:
-        yield (
-            "unknown",
-            f"{shown} (whether it reads {name}, whose own method is {stored}, is not known here)",
-        )
+        yield "unknown", f"{shown} (whether it reads {name}, whose own method is {stored}, is not known here)"
 
 
 def _of_unquantised(shown: str, method: str, checkpoint: Checkpoint, *, is_made: bool) -> Iterator[Caveat]:

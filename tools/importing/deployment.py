@@ -49,8 +49,7 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
     servers = tuple(servers_of(launch, architecture))
     check_nodes(servers)
     sides = {
-        phase: [server for server in servers if server.commands[0].phase == phase]
-        for phase in ("prefill", "decode", None)
+        phase: [peer for peer in servers if peer.commands[0].phase == phase] for phase in ("prefill", "decode", None)
     }
     if (sides["prefill"] or sides["decode"]) and (sides[None] or not (sides["prefill"] and sides["decode"])):
         counts = ", ".join(f"{len(alike)} of {phase or 'both phases'}" for phase, alike in sides.items() if alike)

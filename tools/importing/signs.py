@@ -5,10 +5,7 @@ from __future__ import annotations
 from ..engines.names import ENGINES
 
 # A text without any of them starts no engine and is no file of options.
-_SIGNS = (
-    *{word for engine in ENGINES.values() for word in (*engine.programs, *engine.modules)},
-    "tensor_parallel_size",
-)
+_SIGNS = (*{word for facts in ENGINES.values() for word in (*facts.programs, *facts.modules)}, "tensor_parallel_size")
 
 
 def may_launch(text: str) -> bool:

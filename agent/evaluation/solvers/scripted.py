@@ -84,10 +84,7 @@ class Script(Frozen):
         if not isinstance(replies, dict):
             return raw
         lone = (str, dict, BaseModel)
-        return {
-            **raw,
-            "replies": {case: [said] if isinstance(said, lone) else said for case, said in replies.items()},
-        }
+        return {**raw, "replies": {case: [said] if isinstance(said, lone) else said for case, said in replies.items()}}
 
 
 def read_script(path: Path) -> Script:

@@ -47,11 +47,7 @@ def counted(request: ModelRequest, reply: Reply) -> Reply:
 
 def _asked_tokens(request: ModelRequest) -> int:
     offered = json.dumps([tool.model_dump(mode="json") for tool in request.tools])
-    written = (
-        text
-        for message in request.messages
-        for text in (message.content, *(call.arguments for call in message.tool_calls))
-    )
+    written = (text for sent in request.messages for text in (sent.content, *(c.arguments for c in sent.tool_calls)))
     return _tokens(offered) + sum(_tokens(FENCE.sub(_ANY_FENCE, text)) for text in written)
 
 

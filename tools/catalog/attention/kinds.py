@@ -36,10 +36,7 @@ def read_attention(context: AttentionContext, layer_type: str, *, has_indexer: b
     """
     kind = next(kind for kind in KINDS if kind.reads(context, layer_type))
     spec = kind.read(context, layer_type, has_indexer=has_indexer)
-    tensors = (
-        replace(tensor, tensor_class="attention") if tensor.tensor_class == "linear" else tensor
-        for tensor in spec.tensors
-    )
+    tensors = (replace(w, tensor_class="attention") if w.tensor_class == "linear" else w for w in spec.tensors)
     return replace(spec, tensors=tuple(tensors))
 
 
