@@ -1,4 +1,4 @@
-"""All sections of the knowledge base, read once, when they are first asked for: by place, by id, by rule."""
+"""All sections of the knowledge base, read once on first use: by place, by id, by rule."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How alike a question and a section are worded: the neighbouring words that both have, small words included.
+"""How alike a question and a section are worded: the neighbouring words that both contain, small words included.
 
 "how many", "is it legal" or 一样吗 show the kind of answer wanted, which single words do not. SQLite's FTS5 ranks the
 pairs of neighbours by BM25. It knows nothing of meaning: the search adds a share of it to the score by words.

@@ -1,4 +1,4 @@
-"""Reads one Markdown file of the knowledge base into sections; refuses whatever is not of its form.
+"""Reads a Markdown file of the knowledge base into sections; refuses any other form.
 
 The form: `# Title`, a paragraph on what the file answers, then sections: `## Heading`, directly followed by a comment
 `<!-- section … -->` with YAML metadata, then the passage. No deeper headings; marks of headings or comments inside a

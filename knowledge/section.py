@@ -1,4 +1,4 @@
-"""One section of the knowledge base: a passage that stands alone, and what is known about it."""
+"""One section of the knowledge base: a self-contained passage, and its metadata."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where every normative sentence of the design documents 000–004 went: to rules, or to a stated reason why to none.
+"""Where every normative sentence of the design documents 000–004 is held: by rules, or by none for a stated reason.
 
 A sentence is named by its section and its number there, never copied.
 """

@@ -1,4 +1,4 @@
-"""Reads the report of an earlier run, to compare with: a file that a stranger may have written."""
+"""Reads the report of an earlier run, to compare with: an untrusted file."""
 
 from __future__ import annotations
 

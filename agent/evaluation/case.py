@@ -1,4 +1,4 @@
-"""A case of an evaluation: a request or a broken proposal, and what the right answer to it is. Data, nothing else."""
+"""A case of an evaluation: a request or a broken proposal, and its right answer. Data only."""
 
 from __future__ import annotations
 
@@ -102,19 +102,19 @@ class Case(Frozen):
 
     @property
     def base(self) -> str | None:
-        """The base plan that is asked about, where no request in words is."""
+        """The base plan that is asked about, if there is no request in words."""
         if self.proposal is not None and self.proposal.base is not None:
             return self.proposal.base
         return self.goldens[0].base if self.goldens else None
 
     @property
     def by_builder(self) -> bool:
-        """Whether this package wrote what counts as right: its planner the strategy, or its builder the base plan."""
+        """Whether this package wrote the right answer: its planner the strategy, or its builder the base plan."""
         return bool(self.goldens) and (self.goldens[0].by == "builder" or self.goldens[0].base is not None)
 
     @property
     def digest(self) -> str:
-        """What tells two cases apart: SHA-256 (hex) of all that is asked and right, less the prose."""
+        """Identifies a case: SHA-256 (hex) of its question and its right answer, without prose."""
         data = self.model_dump(mode="json", exclude={"why": True, "source": True, "goldens": {"__all__": {"source"}}})
         data = {name: value for name, value in data.items() if value or name not in ("said", "constraints")}
         text = json.dumps(data, sort_keys=True, ensure_ascii=True)

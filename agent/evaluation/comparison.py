@@ -1,4 +1,4 @@
-"""Two runs over the same cases, compared case by case: what was lost and gained, and whether that can be chance.
+"""Two runs over the same cases, compared case by case: what was lost and gained, and whether that may be chance.
 
 A run of a deterministic solver has no noise: a case that it lost is lost. Runs with chance are a regression if the mean
 difference of a rung, paired by case and clustered by family, is significantly below zero; the level is divided by the
@@ -54,12 +54,12 @@ class Comparison(Frozen):
 
     @property
     def regressions(self) -> tuple[RungChange, ...]:
-        """The rungs at their stages that became worse beyond chance."""
+        """The rungs, by stage, that became significantly worse."""
         return tuple(change for change in self.changes if change.is_regression)
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Every case that was lost on any rung that regressed, each once."""
+        """Every case lost on any rung that regressed, each once."""
         return tuple(dict.fromkeys(case for change in self.regressions for case in change.lost))
 
 

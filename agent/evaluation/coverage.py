@@ -1,4 +1,4 @@
-"""Which rules a dataset exercises: those that some broken case breaks, and that were found in it."""
+"""The rules that a dataset exercises: those that a broken case breaks and the validator reports there."""
 
 from __future__ import annotations
 

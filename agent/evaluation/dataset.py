@@ -1,4 +1,4 @@
-"""Reads datasets: the one that ships, a folder, or a user's own file, down to lines of a request and a strategy.
+"""Reads datasets: the shipped one, a folder, or a user's file, down to lines of a request and a strategy.
 
 Input is untrusted: bounded in size and depth, and refused in one line that says what, where, and how to mend it.
 """

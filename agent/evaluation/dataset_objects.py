@@ -1,4 +1,4 @@
-"""The objects that the text of a dataset holds, each with its file and line; what is no JSON is refused in one line."""
+"""The objects in the text of a dataset, each with its file and line; what is no JSON is refused in one line."""
 
 from __future__ import annotations
 

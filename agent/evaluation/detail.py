@@ -1,4 +1,4 @@
-"""What a page shows of a case: its request and golden, every proposal with what was found and mended, the final DAG.
+"""The details of a case on a page: its request and golden, each proposal with its findings and repairs, the final DAG.
 
 Proposals are untrusted text: it is kept as data, shortened. Nothing is marked here.
 """

@@ -1,4 +1,4 @@
-"""An evaluation from dataset to summary: what the command and the library share."""
+"""An evaluation from dataset to summary, for the command and the library."""
 
 from __future__ import annotations
 

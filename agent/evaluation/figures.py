@@ -1,4 +1,4 @@
-"""What a strategy gives for a question at its best load, and how much worse one is than another."""
+"""The figures of a strategy for a question at its best load, and how much worse one strategy is than another."""
 
 from __future__ import annotations
 

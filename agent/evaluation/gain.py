@@ -1,4 +1,4 @@
-"""What an answer gains over the built-in proposer's plan, by the objective of its case, and what a run gains in all."""
+"""What an answer gains over the built-in proposer's plan, by the objective of its case, and the gains of a run."""
 
 from __future__ import annotations
 

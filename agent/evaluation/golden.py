@@ -1,4 +1,4 @@
-"""The strategy of a golden as people write it: in words, as an object of degrees, or in the form of some engine."""
+"""The strategy of a golden as people write it: in words, as an object of degrees, or in an engine's form."""
 
 from __future__ import annotations
 

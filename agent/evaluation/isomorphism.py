@@ -1,4 +1,4 @@
-"""Whether two plans have the same DAG: isomorphic, with every node's type and labels; ids and order do not count.
+"""Whether two plans have the same DAG: isomorphic, with each node's type and labels; ids and order do not count.
 
 Colour refinement comes first: graphs with different colours differ. Graphs with equal colours go to networkx (VF2++),
 each node labelled by its colour, up to a size at which that is quick; beyond it the colours decide.

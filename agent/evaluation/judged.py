@@ -1,4 +1,4 @@
-"""What the validator finds in a document, looked up once for all stages, rungs and cases that ask about the same one.
+"""The validator's findings in a document, computed once for all stages, rungs and cases that need them.
 
 Documents are the same only if their text is equal, character for character.
 """

@@ -1,4 +1,4 @@
-"""What tells one finished case from another: whether a result of an earlier run stands for one that is asked now.
+"""Keys of finished cases: whether an earlier result holds for a case that is asked now.
 
 It holds if the case, the epoch, the solver with its options, and this package are the same. Where files lie, or how
 fast the machine is, does not count.

@@ -1,4 +1,4 @@
-"""What a rung says of an answer, and the forms in which answers come: plain data that is kept and compared."""
+"""A rung's mark of an answer, and the forms of answers: plain data that is kept and compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to sound plans: one small change each, with the rungs that have to notice it and those that must not.
+"""Damage to sound plans: one small change each, with the rungs that must notice it and those that must not.
 
 A rung that a change does not touch must keep its mark: a ladder that loses too much is as wrong as one that loses too
 little. Each mutator changes its own copy and returns `None` if the plan has nothing to change.

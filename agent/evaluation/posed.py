@@ -1,4 +1,4 @@
-"""A case made concrete: its question, and the plans that count as right. Nothing is proposed here.
+"""A case made concrete: its question, and the right plans. Nothing is proposed here.
 
 A request in words decides the question, as for any user; a case about a base plan asks what that plan answers.
 """

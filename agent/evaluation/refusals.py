@@ -1,4 +1,4 @@
-"""What is wrong with a user's file, in words of the file: those of the library that checks it name types of Python."""
+"""Faults of a user's file, in the words of the file: the validating library's messages name Python types."""
 
 from __future__ import annotations
 

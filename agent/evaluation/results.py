@@ -1,4 +1,4 @@
-"""The results of an evaluation as data: what the JSON report holds, what a journal keeps, what two runs differ in.
+"""The results of an evaluation as data: for the JSON report, the journal, and the comparison of two runs.
 
 Nothing in a `CaseResult` depends on the clock: two runs of a deterministic solver are equal, byte for byte. Seconds
 are kept apart.

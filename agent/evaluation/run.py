@@ -1,4 +1,4 @@
-"""Runs a dataset: every case by a solver, in each epoch, over processes, going on where an earlier run ended.
+"""Runs a dataset: every case by a solver, in each epoch, over processes, resuming where an earlier run ended.
 
 Results come in the order of the dataset, then of epochs. A case that breaks, or that kills its process, costs itself
 alone: its result has a `fault`, counts as lost, and the next run tries it again.

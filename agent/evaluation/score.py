@@ -1,4 +1,4 @@
-"""A case asked, solved and marked on every rung: the unit of work of an evaluation."""
+"""A case posed, solved and marked on every rung: the unit of work of an evaluation."""
 
 from __future__ import annotations
 

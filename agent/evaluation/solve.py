@@ -1,4 +1,4 @@
-"""One case through the agent, whoever proposes: the built-in proposer, a script, a recording, an endpoint.
+"""One case through the agent, for any solver: the built-in proposer, a script, a recording, an endpoint.
 
 It judges what a user would get: the same question, the same loop, the same judge.
 """

@@ -1,4 +1,4 @@
-"""Who proposes in an evaluation. A solver gives a client for a case; the loop, the tools and the judge are shared."""
+"""Solvers: who proposes in an evaluation. A solver gives a client for a case; the loop, tools and judge are shared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How sure the figures of an evaluation are: shares with confidence intervals, repeats, and two runs compared in pairs.
+"""The confidence of an evaluation's figures: intervals of shares, repeats, and paired comparison of two runs.
 
 Cases of one family stand or fall together, so intervals are clustered by family: the standard error is the
 cluster-robust one of a mean, the interval Student's t with one degree of freedom less than there are families (Liang

@@ -1,4 +1,4 @@
-"""How a plan does against the built-in proposer's, the reference of a run: by the objective that was asked for.
+"""A plan compared with the built-in proposer's, the reference of a run, by the objective of the request.
 
 A language model is useful if its plan is better, or as good for a reason that no figure holds. A plan that is worse by
 more than the search's tie is valid, but no answer.

@@ -1,4 +1,4 @@
-"""What a run may spend, each kind apart: corrections, tool calls, tokens, money, time. Nothing is ever given back.
+"""What a run may spend, by kind: corrections, tool calls, tokens, money, time. Nothing is ever refunded.
 
 HTTP retries are the client's and have a budget there; here they cost only time. Tokens are charged before an answer is
 read, so that an unreadable one is paid for.
@@ -24,7 +24,7 @@ class Prices(Frozen):
     usd_per_million_cached_input: float | None = Field(default=None, ge=0)
 
     def cost_usd(self, usage: Usage) -> float:
-        """What an answer cost."""
+        """The cost of an answer."""
         cached_price = self.usd_per_million_cached_input
         cached = usage.cached_input_tokens if cached_price is not None else 0
         full = (usage.input_tokens - cached) * self.usd_per_million_input

@@ -1,4 +1,4 @@
-"""When the time of a run is over: by the clock, or in a replay where it was over in the recording.
+"""The end of a run's time: by the clock, or in a replay where the recording ended.
 
 The end is recorded as a step, in requests and calls instead of seconds, so that a replay, which takes other times,
 makes the same calls.

@@ -1,4 +1,4 @@
-"""What a model is given before it answers: instructions, knowledge, facts, and the request as quoted data.
+"""A model's first messages: instructions, knowledge, facts, and the request as quoted data.
 
 The first message depends only on the tool's version: a prefix that servers can cache. Knowledge for this request,
 facts and the request follow. Text from outside is marked as data and fenced with a boundary of random letters that its

@@ -1,4 +1,4 @@
-"""The declaration of a proposal that leaves its graph to the builder: what it says itself, and what it says wrongly.
+"""The declaration of a proposal that leaves its graph to the builder, wrong statements included.
 
 It judges nothing: what could not be built is declared all the same, so that the rules name it.
 """

@@ -1,4 +1,4 @@
-"""The desk of one run: the documents so far, each by a short handle, and the best valid plan among them.
+"""The desk of one run: its documents, each with a short handle, and the best valid plan among them.
 
 A model names documents by handle, so that a big one is sent once at most. Documents are kept as given; their number
 and size are bounded.

@@ -1,4 +1,4 @@
-"""What a model is told of its proposal: the validator's findings, what was repaired, and what is to be left alone.
+"""Feedback on a model's proposal: the validator's findings, the repairs, and what to leave alone.
 
 The level of detail is a switch, so that its worth can be measured: `none` asks for another proposal, `bit` says that
 this one was wrong, `codes` names the broken rules, `full` gives every finding with place, value, legal values and

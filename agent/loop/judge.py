@@ -1,4 +1,4 @@
-"""The judge: any proposal in, a judgement out. It is the only way from a model's words to a plan.
+"""The judge: turns any proposal into a judgement. It is the only way from a model's words to a plan.
 
 Read → pin the request → validate → repair → validate again → estimate. A plan stands only if validation accepts exactly
 that document and it answers the question.

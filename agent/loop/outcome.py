@@ -1,4 +1,4 @@
-"""How a run ended: a status of a closed list, the plan with who made it, and what it took."""
+"""How a run ended: a status of a closed list, the plan with its maker, and the cost."""
 
 from __future__ import annotations
 

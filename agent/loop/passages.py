@@ -1,4 +1,4 @@
-"""Knowledge for a request: the sections that it calls for, as text for a model, and those of broken rules."""
+"""Knowledge for a request: the sections that it needs, as text for a model, and those on broken rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where in a document findings are: which are told first, and what of the document is right already.
+"""The places of findings in a document: their order in feedback, and the parts that are right already.
 
 The document may be anything. Nothing is judged here: the validator found the faults.
 """

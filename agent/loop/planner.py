@@ -1,4 +1,4 @@
-"""`ModelPlanner`: a language model behind a client as a proposer whose plans the tools guard."""
+"""`ModelPlanner`: a language model behind a client as a proposer, with the tools as guards of its plans."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No progress is when the same thing comes again: the same proposal with the same faults, or the same calls.
+"""Lack of progress: the same proposal with the same faults, or the same calls, again.
 
 Meanings are compared: a proposal by the content hash of its document and the set of its broken rules, a call by its
 name and its arguments as sorted JSON.

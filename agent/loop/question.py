@@ -1,4 +1,4 @@
-"""What a run has to answer: the request made concrete, and the built-in proposer's answer to it.
+"""The question of a run: the request made concrete, and the built-in proposer's answer.
 
 Hardware, number formats and load are decided here, before any model is asked: a model proposes the split, never the
 request. If no plan exists, no model is asked at all.

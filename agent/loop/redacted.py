@@ -1,4 +1,4 @@
-"""What goes into a run and what comes out of it without the secrets that a client knows.
+"""Removes the secrets that a client knows from the input and the output of a run.
 
 Only a person's words are redacted, never the reading of them: model, hardware and load stay as they are.
 """

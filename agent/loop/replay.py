@@ -1,4 +1,4 @@
-"""A recorded run done again without a model: every judgement anew, the answers out of the recording.
+"""Repeats a recorded run without a model: every judgement anew, the answers from the recording.
 
 It shows that the recording is complete and that today's tools come to the same end, or where they differ.
 """

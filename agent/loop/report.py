@@ -1,4 +1,4 @@
-"""A run as the result that every front end shows: the plan, whose it is, what was judged, what it took."""
+"""A run as the result that every front end shows: the plan, its maker, the judgements, and the cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request asked of a model, as a hash: a replay that asks something else is seen by it."""
+"""A hash of a request to a model, by which a replay notices a different request."""
 
 from __future__ import annotations
 

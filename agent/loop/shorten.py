@@ -1,4 +1,4 @@
-"""Makes values that came from outside fit to be told to a model: short, printable, and JSON whatever they hold.
+"""Makes outside values fit for a model: short, printable, and valid JSON.
 
 Ids, names and values of a proposal are quoted in feedback. A name of ten thousand characters is cut, control characters
 and halves of surrogate pairs are replaced, numbers that JSON lacks become words. Nothing is judged.

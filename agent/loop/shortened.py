@@ -1,4 +1,4 @@
-"""What of a model's answer goes into the conversation: all of it but whole documents, which have handles.
+"""A model's answer as it stays in the conversation: without whole documents, which have handles.
 
 The conversation is sent with every request, so a document in it would be paid for each time. The full answer is judged
 before it is shortened, and stays in the transcript.

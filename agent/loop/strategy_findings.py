@@ -1,4 +1,4 @@
-"""What is wrong with a strategy, said of the strategy: all faults of its degrees at once, before there is a graph.
+"""Faults of a strategy: all faults of its degrees at once, before there is a graph.
 
 The rules themselves judge (`tools/rules/judge.py`), as in the search. If degrees have faults, findings of their graph
 would only repeat them for its nodes.

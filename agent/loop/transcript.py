@@ -1,4 +1,4 @@
-"""A run as one JSON file: what was asked, every step as it was done, how it ended. It can be replayed without a model.
+"""A run as one JSON file: the request, every step as it was done, the end. It can be replayed without a model.
 
 The file is rewritten after each step and complete at every moment. The client redacts text from outside; what the
 caller gives is redacted here once more.

@@ -1,4 +1,4 @@
-"""What the person would have to allow for a better plan: a search of a question near the one that was asked."""
+"""What the person would have to allow for a better plan: a search for a question near theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A raw answer → a checked `Reply`: nothing of what a server or a model wrote is believed unseen.
+"""A raw answer → a checked `Reply`: nothing of a server or a model is trusted unchecked.
 
 An answer is unreadable if it is no JSON, has no choice, message or finish reason, or was cut off by the server. A
 model's own mistakes (no text, arguments that are no JSON, an unknown tool) are answers: the loop handles them. Unknown

@@ -1,4 +1,4 @@
-"""What the loop asks of a language model, whoever answers: an endpoint, a script, a recording."""
+"""The loop's interface to a language model: an endpoint, a script, or a recording."""
 
 from __future__ import annotations
 

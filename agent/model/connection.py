@@ -1,4 +1,4 @@
-"""The `openai` SDK with everything of its own switched off: one request, raw bytes, under a deadline and a limit.
+"""The `openai` SDK with its own features switched off: one request, raw bytes, under a deadline and a limit.
 
 Retries, parsing and waiting are done elsewhere, each in one place. Redirects are not followed: they would carry
 headers, keys among them, to another host. Errors leave here as `FaultError`, without secrets.

@@ -1,4 +1,4 @@
-"""A point in time by which something must have ended, on a clock that nobody sets."""
+"""A point in time by which something must have ended, on the monotonic clock."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examines an endpoint: whether it answers, what it can do, and how the agent is best set to it.
+"""Examines an endpoint: whether it answers, what it supports, and the best settings for it.
 
 It changes nothing and plans nothing; it makes about seven small requests, at their usual cost.
 """

@@ -1,4 +1,4 @@
-"""A `ModelClient` that asks an OpenAI-compatible server, and the one place where requests are made again.
+"""A `ModelClient` for an OpenAI-compatible server, and the one place where requests are repeated.
 
 A request is repeated after transient faults (408, 409, 425, 429, 5xx, broken connections, timeouts, unreadable
 answers), with growing random pauses or as long as the server asks, never beyond the deadline. It is repeated at once,

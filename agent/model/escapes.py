@@ -1,4 +1,4 @@
-"""A text with its escapes undone, layer by layer, and the way back from a place in a layer to the text as written.
+"""A text with its escapes undone, layer by layer, and the mapping from a layer back to the original text.
 
 A layer undoes what one reader would undo: JSON's escapes, Python's, percent signs, HTML entities. Invisible characters
 are removed, and look-alike letters (full width, mathematical) are replaced by plain ones.

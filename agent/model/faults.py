@@ -1,4 +1,4 @@
-"""What went wrong with one HTTP request: which kind, whether asking again is worth it, and in whose words.
+"""The fault of one HTTP request: its kind, whether a retry is useful, and its message.
 
 The message is the server's, redacted and cut; a refused key is reported without it, since servers echo the key.
 """

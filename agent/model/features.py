@@ -1,4 +1,4 @@
-"""What a server turned out to refuse, and how it reads schemas: so every later request of the run is written.
+"""What a server refused, and how it reads schemas: later requests of the run are written accordingly.
 
 Servers do not announce what they refuse; they say it in error messages, each in its own words. The dialect of schemas
 is known for servers that sign their answers (`dialects/`).

@@ -1,4 +1,4 @@
-"""What goes to a language model and what comes back, as frozen models: no SDK type leaves the client."""
+"""What goes to and comes from a language model, as frozen models: no SDK type leaves the client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an endpoint can do, found out by asking: one small request each, and its answer checked by us.
+"""Probes of an endpoint's abilities: one small request each, with its answer checked here.
 
 A server's claims are not trusted: the probe of a schema asks for what the schema forbids.
 """

@@ -1,4 +1,4 @@
-"""Keeps secrets out of everything that can be seen: text of servers, exceptions, replies, log lines.
+"""Keeps secrets out of all that can be seen: server texts, exceptions, replies, log lines.
 
 A secret is found in every form that somebody may read: verbatim, in upper or lower case, in base64, and below any
 number of escapes (`escapes.py`). So a text may be redacted before or after it is decoded. A server's own encryption is

@@ -1,4 +1,4 @@
-"""When a failed request is made again, and how long after: the only retries there are."""
+"""When a failed request is repeated, and after what pause: the only retries there are."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether an answer has the schema that was asked for: servers exist that say yes and do not keep it."""
+"""Whether an answer keeps the requested schema: some servers accept one and ignore it."""
 
 from __future__ import annotations
 

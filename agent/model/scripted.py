@@ -1,4 +1,4 @@
-"""A model that says what was written down for it: for tests, demonstrations and evaluation without an endpoint.
+"""A model that answers from a script: for tests, demonstrations and evaluation without an endpoint.
 
 Its steps are used in order; a request after the last one is a fault, and `assert_complete` fails if steps are unused.
 It keeps every request.

@@ -1,4 +1,4 @@
-"""Where a language model answers and how it is to be asked: from a file, the environment and flags, later ones winning.
+"""Where a language model answers and how it is asked: from a file, the environment and flags, later ones winning.
 
 No printable field holds a secret: user and query of the URL are moved out of it, keys and header values are secrets. An
 unknown field, a value out of range, and a key in a file are refused by name.

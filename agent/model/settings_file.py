@@ -1,4 +1,4 @@
-"""The settings file: TOML with one table, `[endpoint]`. It refuses keys: a file is copied, shown and committed.
+"""The settings file: TOML with one table, `[endpoint]`. It refuses keys: files are copied, shown and committed.
 
     [endpoint]
     base_url = "http://localhost:8000/v1"

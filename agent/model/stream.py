@@ -1,4 +1,4 @@
-"""An answer that comes in pieces: server-sent events → the same object that an answer in one piece is.
+"""A streamed answer: server-sent events → the same object as an answer in one piece.
 
 The format (https://html.spec.whatwg.org/multipage/server-sent-events.html) is read as far as servers use it: lines of
 `data:`. A stream without a finish reason was cut off and is no answer.

@@ -1,4 +1,4 @@
-"""A request as an OpenAI-compatible server reads it: the one place where our messages become theirs.
+"""A request in the form of an OpenAI-compatible server: the one place where our messages become its.
 
 Whatever the conversation holds, the request is well formed: names and ids are legal, arguments are a JSON object, and
 each call is followed by exactly one result, in order. Servers refuse anything else, for ever.

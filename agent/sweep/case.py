@@ -1,4 +1,4 @@
-"""One case of a sweep: searched like a plan, told as one row.
+"""One case of a sweep: searched like a plan, reported as one row.
 
 The row of a case without a plan names the binding rule and why; that of a case that cannot be evaluated names what is
 missing. A fault of the program in one case is a row too: it must not take the others with it.

@@ -1,4 +1,4 @@
-"""Runs the cases of a sweep on a Ray cluster: rows as on this machine. A worker that dies costs its case alone."""
+"""Runs the cases of a sweep on a Ray cluster, with the same rows as locally. A dead worker costs its case alone."""
 
 from __future__ import annotations
 

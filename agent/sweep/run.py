@@ -1,4 +1,4 @@
-"""Runs a sweep to its end and gives its rows in the order of the file, whatever ran them and in whatever order."""
+"""Runs a sweep to its end and returns its rows in the order of the file, whatever ran them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of a sweep as a file: CSV, which needs nothing, or Parquet by the extra `sweep`.
+"""The table of a sweep as a file: CSV without dependencies, or Parquet with the extra `sweep`.
 
 The file's extension decides. Figures keep all digits, so that a table reads back unchanged.
 """

@@ -1,4 +1,4 @@
-"""The launch commands of a document in an engine, or why that engine cannot run it."""
+"""The launch commands of a document for an engine, or why that engine cannot run it."""
 
 from __future__ import annotations
 

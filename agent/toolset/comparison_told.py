@@ -1,4 +1,4 @@
-"""Two documents side by side: what differs in them, their figures, which is better and by what."""
+"""Two documents compared: their differences, their figures, and the better one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tools say of the documents on the desk: by handle, in counts and findings, never the document itself."""
+"""Tools' answers about documents of the desk: by handle, in counts and findings, never the document itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of a document in two languages: RFC 6902 operations, and edits that name nodes and edges by their ids.
+"""Edits of a document in two languages: RFC 6902 operations, and edits that name nodes and edges by id.
 
 Both are all or nothing, on a copy: a failed edit is named with the reason. Edits by id all refer to the document as it
 is, so that none shifts another's place; operations are applied one after another.

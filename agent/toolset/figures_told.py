@@ -1,4 +1,4 @@
-"""What a document costs and gives by the performance model: times, rates, memory, limits."""
+"""The performance model's figures of a document: times, rates, memory, cost, limits."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`inspect_dag`: what the tools say of a document on the desk: findings, figures, a comparison, launch commands."""
+"""`inspect_dag`: the tools' answers on a document of the desk: findings, figures, a comparison, launch commands."""
 
 from __future__ import annotations
 

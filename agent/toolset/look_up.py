@@ -1,5 +1,5 @@
-"""`look_up`: what ships with the package on a model, an accelerator, a rule, or splitting in general. It reads no file
-that a model names.
+"""`look_up`: what the package knows of a model, an accelerator, a rule, or splitting in general. It reads no file that
+a model names.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Passages of the knowledge base by question or section, each with where it stands.
+"""Passages of the knowledge base by question or section, each with its citation.
 
 The base ships with the package; nothing here reaches a network or a file that a model names.
 """

@@ -1,4 +1,4 @@
-"""`patch_dag`: a document changed in a few places, by its handle, into a new one; the old one stays as it is."""
+"""`patch_dag`: makes a new document of one by its handle and a few edits; the old one stays."""
 
 from __future__ import annotations
 

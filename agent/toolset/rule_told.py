@@ -1,4 +1,4 @@
-"""One hard rule: what it asks for, why, how to mend a fault, and a small example that breaks it."""
+"""One hard rule: its requirement, why, how to mend a violation, and a small example that breaks it."""
 
 from __future__ import annotations
 

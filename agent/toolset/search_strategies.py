@@ -1,4 +1,4 @@
-"""`search_strategies`: the ranked candidates for the question of the run, or for one near it.
+"""`search_strategies`: the ranked candidates for the run's question, or for one near it.
 
 Model, hardware and load are the question's. `keep` narrows the space, `apart` says where phases run, and `allow` is
 what the person would have to allow: its results are shown to the person, and cannot be submitted.

@@ -1,4 +1,4 @@
-"""The answer of a model that is offered no tools and holds to a schema: a strategy, and why."""
+"""The answer of a model without tools that keeps to a schema: a strategy, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A parallel strategy as a model states it in a call: degrees by phase; what is null is filled in by the tools."""
+"""A parallel strategy as a model states it in a call: degrees by phase; the tools fill in nulls."""
 
 from __future__ import annotations
 

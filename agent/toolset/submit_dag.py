@@ -1,4 +1,4 @@
-"""`submit_dag`: a proposal, as a strategy, by handle or as a whole document; judged at once, and the answer of the run.
+"""`submit_dag`: a proposal, as a strategy, by handle or as a whole document; judged at once, it answers the run.
 
 With `only_try` it is judged and kept, but the run goes on.
 """

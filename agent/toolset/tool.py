@@ -1,4 +1,4 @@
-"""What a tool is: a typed function on the desk of a run, offered to a model with a schema made of its arguments.
+"""The form of a tool: a typed function on the desk of a run, with a schema made from its arguments.
 
 A tool never raises to the loop: a failure is an answer of one of four kinds. `try_again`: the call was wrong and may be
 corrected. `infeasible`: the call was right and the answer is no. `bug`: the tool failed, through no fault of the

@@ -1,4 +1,4 @@
-"""The tools of a run, and how the calls of one answer are answered: each one, in order, whatever the others did.
+"""The tools of a run, and the answers to all calls of one model answer, in order.
 
 Every call id gets exactly one result, so that the next request is well formed for any list of calls.
 """

@@ -1,4 +1,4 @@
-"""Layers that a config lists one by one, each with KV heads and an FFN width of its own: models that a search pruned.
+"""Layers that a config lists one by one, each with its own KV heads and FFN width: models pruned by a search.
 
 Llama-Nemotron Super (arXiv 2411.19146; `DeciLMForCausalLM`). A layer may lack its attention or its FFN; a layer
 without both (Llama-Nemotron Ultra has 81) has no operator, so that no plan can place it.

@@ -1,5 +1,5 @@
-"""What single families write in a way of their own, as the plain fields that the reader knows: DBRX, Falcon, Gemma 4,
-Kimi Linear.
+"""Fields that single families write in their own way, as the plain fields that the reader knows: DBRX, Falcon,
+Gemma 4, Kimi Linear.
 """
 
 from __future__ import annotations

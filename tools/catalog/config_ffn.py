@@ -1,5 +1,5 @@
-"""The dense FFN and the mixture of experts of one layer from a config, and the vision encoder that engines load beside
-the decoder, onto every rank.
+"""The dense FFN and the mixture of experts of one layer from a config, and the vision encoder, which engines load onto
+every rank beside the decoder.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which operators each layer has, from the many ways in which configs say so.
+"""Which operators each layer has, from the many ways in which configs state it.
 
 A layer is a pair: its mixer (attention or recurrence) and its FFN, either of which may be absent. Nothing here knows
 shapes. Every list must cover exactly the layers that the model has.

@@ -1,4 +1,4 @@
-"""One model of the catalogue: its config, its counts, and the checkpoints that are made of it."""
+"""One model of the catalogue: its config, its counts, and the checkpoints that share its layers."""
 
 from __future__ import annotations
 

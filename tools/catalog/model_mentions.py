@@ -1,5 +1,5 @@
-"""Models named in running text: where a stretch that looks like one begins and ends, which entry or checkpoint it is,
-or why it is none.
+"""Models named in running text: where a stretch that looks like a name begins and ends, and which entry or checkpoint
+it is, or why it is unknown.
 
 Tokens come from `names.py`; what a stretch stands for is decided by `models.py`. Every pattern is bounded and free of
 nested repetition, so that hostile text is read in linear time.

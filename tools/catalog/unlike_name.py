@@ -1,4 +1,4 @@
-"""What a model's config has otherwise than the checkpoint of the catalogue that its name is of.
+"""How a model's config differs from the catalogue's checkpoint of the same name.
 
 The document's config counts, since it is what is planned for; but an engine given the name serves the checkpoint.
 """

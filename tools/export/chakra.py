@@ -1,5 +1,5 @@
-"""A plan as Chakra execution traces for ASTRA-sim (a folder for a prefill pass, one for a decode step), and what the
-simulator reads beside traces.
+"""A plan as Chakra execution traces for ASTRA-sim (a folder for a prefill pass, one for a decode step), with the other
+inputs of the simulator.
 
 Each rank's trace has the part of the plan's execution DAG on it, each kernel with its predicted duration. Times are not
 scaled: a microsecond of a trace is one, bandwidths and latencies are those of the hardware, and cycles nanoseconds.

@@ -1,4 +1,4 @@
-"""Docker Compose: one file for all nodes; each command is a service that sees exactly the GPUs of the plan.
+"""Docker Compose: one file for all nodes; each command is a service that sees exactly its GPUs in the plan.
 
 On several nodes the services of a node are a profile, and every node is given all addresses, in its environment or a
 file `.env`. Fields and variables: compose-spec/compose-spec, `05-services.md`, `deploy.md` (devices), `08-configs.md`

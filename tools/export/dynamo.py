@@ -1,4 +1,4 @@
-"""NVIDIA Dynamo 1.6.1: one DynamoGraphDeployment (nvidia.com/v1beta1) of a frontend and a component a kind of server.
+"""NVIDIA Dynamo 1.6.1: one DynamoGraphDeployment (nvidia.com/v1beta1) of a frontend and a component per kind of server.
 
 The workers take the engine's own flags, except those that let its processes find each other: Dynamo's operator adds
 these to each pod of a component on several nodes. Fields: ai-dynamo/dynamo, `deploy/operator/api/v1beta1`

@@ -1,4 +1,4 @@
-"""The flags that a plan keeps of the command that it was imported from, in the commands of an export."""
+"""The flags that a plan keeps from an imported command, in the commands of an export."""
 
 from __future__ import annotations
 

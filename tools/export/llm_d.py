@@ -1,4 +1,4 @@
-"""llm-d: the Kubernetes objects of vLLM with llm-d's labels, by which its router's InferencePool finds them.
+"""llm-d: the Kubernetes objects of vLLM with the labels that its router's InferencePool selects.
 
 Every server answers on the pool's one port; in front of a decode server runs llm-d's routing proxy, which has a prefill
 server fill the cache first. The pool itself comes with the router, from the chart and values of llm-d's guide.

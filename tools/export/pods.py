@@ -1,4 +1,4 @@
-"""Servers as pods: those that are alike form a group, a pod of which runs the command of its place among the nodes.
+"""Servers as pods: equal servers form a group; each pod runs the command of its place among the nodes.
 
 The pods of a LeaderWorkerSet get the address of their leader and their index, which are the nodes and their order in
 the launch script; its commands run in them. The scheduler chooses which nodes and GPUs a pod gets.

@@ -1,4 +1,4 @@
-"""What a person has to see to before an export runs as planned."""
+"""Remarks on an export: what a person has to take care of before it runs as planned."""
 
 from __future__ import annotations
 

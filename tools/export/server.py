@@ -1,5 +1,5 @@
-"""The servers of a plan: for each replica one group of an engine's processes, its degrees, its devices, and the figures
-that it is started with.
+"""The servers of a plan: for each replica one group of an engine's processes, with its degrees, devices, and start-up
+settings.
 
 A replica that serves both phases is one server with one set of degrees. Rule EN010 makes its phases agree, so that
 prefill determines all but the split of the cache in decode.

@@ -1,5 +1,4 @@
-"""What texts of an export are made of: comments, files, commands as a shell reads them, objects as YAML with keys in
-the order they were put.
+"""Building blocks of an export's text: comments, files, shell commands, and YAML with keys in insertion order.
 
 Names from a plan are untrusted: they are quoted, or in one-line comments. Arguments that contain a `$` are our own.
 """

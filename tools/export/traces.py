@@ -1,5 +1,5 @@
-"""The execution DAG of a phase as nodes of each rank's trace, what its communication takes, and the trace of a rank as
-bytes (Chakra's proto3).
+"""The execution DAG of a phase as nodes of each rank's trace, the duration of its communication, and the trace of a
+rank as bytes (Chakra's proto3).
 
 A node of the DAG is a node on each of its ranks. Edges join nodes of one rank; ranks are joined only by collectives and
 by pairs of send and receive. Nodes that take no time are left out; their successors wait for their predecessors.

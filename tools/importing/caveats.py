@@ -1,5 +1,5 @@
-"""What a person has to know of servers that no plan says: flags that differ, GPUs that do not fit, refusals, weights
-that a checkpoint has not.
+"""What a person has to know of servers beyond the plan: flags that differ, GPUs that do not fit, refusals, weights that
+a checkpoint lacks.
 
 vLLM and SGLang compare `--quantization` with the `quant_method` of the checkpoint's config and refuse one that differs
 (`ModelConfig._verify_quantization` of both), unless the method reads the files of another.

@@ -1,4 +1,4 @@
-"""Commands as a deployment of a model: servers of each phase, the strategy that they are, and their settings."""
+"""Commands as a deployment of a model: the servers of each phase, their strategy, and their settings."""
 
 from __future__ import annotations
 

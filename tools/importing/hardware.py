@@ -1,4 +1,4 @@
-"""The accelerator that a text names for its servers, by the catalogue's own reader of names."""
+"""The accelerator that a text names for its servers, read with the catalogue's names."""
 
 from __future__ import annotations
 

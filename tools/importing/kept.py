@@ -1,4 +1,4 @@
-"""Flags of commands that say what no plan says: a plan keeps them as they stand, for an export to the same engine."""
+"""Flags of commands that no plan states: a plan keeps them as written, for an export to the same engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a text to what it starts: the commands of one engine, with the model and what stands around them.
+"""From a text to what it starts: the commands of one engine, with the model and their surroundings.
 
 One line of an export (`request_line`) states what the plan was made for: no command tells its GPUs or its load.
 """

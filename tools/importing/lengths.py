@@ -1,4 +1,4 @@
-"""The longest request that servers take: beside the load, the model's positions, and what the KV cache holds."""
+"""The longest request that servers take, against the load, the model's positions, and the room of the KV cache."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether the processes of a server on several nodes come together: each rank is started once, and all name one master.
+"""Whether the processes of a server on several nodes meet: each rank is started once, and all name one master.
 
 vLLM: `config/parallel.py` (the default master is 127.0.0.1), `entrypoints/cli/serve.py` (`run_headless`: a further node
 of one group runs it in place of an API server); SGLang: `model_executor/model_runner.py`.

@@ -1,5 +1,5 @@
-"""Lines of a script in the forms that all shells have: without arrays, lists in brackets and settings of units, bodies
-in place of calls, loops counted.
+"""Lines of a script in the forms that all shells have: without arrays, bracketed lists and unit settings, with function
+bodies in place of calls, and loops counted.
 
 `ARGS=(--a 1)` and `"${ARGS[@]}"` become the words themselves, `CMD ["vllm", "serve"]` of an image a command, and
 `Environment=A=1` of a systemd unit or `ENV A=1` of an image an assignment.

@@ -1,4 +1,4 @@
-"""One program that a text starts, as all forms of text are read, and a text as its code and its files: fenced blocks,
+"""One program that a text starts, in the form that all readers share, and a text as its code and files: fenced blocks,
 parts below a file's name.
 """
 

@@ -1,4 +1,4 @@
-"""What a text gives a command beside its flags: how many GPUs, and which hardware it names for them."""
+"""What a text gives a command beside its flags: a number of GPUs, and the hardware that it names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a text that starts an engine has, for those who read many texts that do not."""
+"""Signs that a text starts an engine, for readers of many texts that do not."""
 
 from __future__ import annotations
 

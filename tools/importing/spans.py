@@ -1,4 +1,4 @@
-"""Where launch commands stand in running text, and what they start in the words that people plan with."""
+"""Spans of launch commands in running text, and what they start, in the words of requests."""
 
 from __future__ import annotations
 

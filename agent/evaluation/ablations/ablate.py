@@ -1,4 +1,4 @@
-"""Runs an ablation and sets its variants side by side, each against the first, case by case.
+"""Runs an ablation and reports its variants side by side, each compared with the first, case by case.
 
 If no proposal of a model stands, a user gets the built-in proposer's plan, which is a good one: by the rungs alone, a
 variant that failed more often can look better. So the share of plans that are the model's own is reported too.

@@ -1,4 +1,4 @@
-"""Ablation: to correct a proposal, or to ask anew for as many tokens, the validator picking the first that is valid.
+"""Ablation: correct a proposal, or sample anew for as many tokens and let the validator pick the first valid one.
 
 Fresh samples may spend in a case what a run with corrections spent there. A sample is a run without corrections whose
 conversation is independent of the others; the last one may exceed the allowance, as any last answer may.

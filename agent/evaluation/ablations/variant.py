@@ -1,4 +1,4 @@
-"""One way of running a solver, and an ablation as a list of them. The first is what the others are compared with."""
+"""A way of running a solver, and an ablation as a list of them; the first is what the others are compared with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of an evaluation as JUnit XML, which build servers read: a suite for each family, a test for each case.
+"""The report of an evaluation as JUnit XML for build servers: a suite for each family, a test for each case.
 
 An unsolved case is a failure, with the rungs' reasons; a case in which the harness broke is an error.
 """

@@ -1,4 +1,4 @@
-"""HTML as a value: what is put into it is escaped unless it is HTML already. Nothing is evaluated."""
+"""HTML as a value: all text put into it is escaped unless it is HTML already. Nothing is evaluated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of an evaluation as one HTML page that needs nothing else: no network, no other file, no script.
+"""The report of an evaluation as one self-contained HTML page: no network, no other file, no foreign script.
 
 Requests and proposals are untrusted: every text is escaped, pictures are images that cannot run anything, and the
 page's policy admits only its own script. What would make it too long is left out and named.

@@ -1,4 +1,4 @@
-"""The lower part of the page: a table of all cases with their marks, and below each what happened in it."""
+"""The lower part of the page: a table of all cases with their marks, and below each its details."""
 
 from __future__ import annotations
 

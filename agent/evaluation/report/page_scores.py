@@ -1,4 +1,4 @@
-"""The upper part of the page: what was run, the scores with their intervals, what was covered, what flipped."""
+"""The upper part of the page: what was run, the scores with their intervals, the coverage, and the changes."""
 
 from __future__ import annotations
 

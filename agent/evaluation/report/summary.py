@@ -1,4 +1,4 @@
-"""A run summed up: the score of every rung at every stage, who wrote what counts as right, what was spent."""
+"""The summary of a run: each rung's score at every stage, the authors of right answers, and the cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report of an evaluation as text: the score, then each rung at each stage, then what went wrong and where."""
+"""The report of an evaluation as text: the score, each rung at each stage, then failures by case."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rungs about the whole answer, from the lowest: each is one question about it, marked once."""
+"""Rungs about the whole answer, lowest first: each is one question about it, marked once."""
 
 from __future__ import annotations
 

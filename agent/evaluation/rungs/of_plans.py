@@ -1,4 +1,4 @@
-"""Rungs about a proposal at one moment, from the lowest: each is one question about it, marked at every stage."""
+"""Rungs about a proposal at one moment, lowest first: each is one question about it, marked at every stage."""
 
 from __future__ import annotations
 

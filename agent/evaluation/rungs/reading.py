@@ -1,4 +1,4 @@
-"""The mark of a reading: facts were read as meant, or what is unclear was asked about; nothing is silently wrong."""
+"""The mark of a reading: facts are read as meant, or unclear ones are asked about; none is silently wrong."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Who proposes in an evaluation, one file each: built-in, goldens, scripts, personas, endpoints, recordings."""
+"""The solvers, a file each: built-in, goldens, scripts, personas, endpoints, recordings."""

@@ -1,4 +1,4 @@
-"""The built-in proposer as a solver: its one plan, or the repair of what a case says was proposed."""
+"""The built-in proposer as a solver: its one plan, or the repair of a case's proposal."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two personas that know the right plan and slip: one that reads feedback, one that repeats itself whatever is said."""
+"""Two personas that know the right plan and slip: one reads feedback, one repeats itself."""
 
 from __future__ import annotations
 

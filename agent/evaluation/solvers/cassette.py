@@ -1,4 +1,4 @@
-"""A recorded run played again, without a network and without a key: the same agent, the same answers, the same scores.
+"""Replays a recorded run without network or key: the same agent, the same answers, the same scores.
 
 A run with a request that is not recorded, or without one that is, differs from the recorded run: that is an error with
 the case and the place in its name, not a failed endpoint that the built-in proposer would make good.

@@ -1,4 +1,4 @@
-"""What feedback told, as its reader sees it: nothing is known here but the words of the last messages."""
+"""Feedback as its reader sees it: only the words of the last messages are known."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The right answer as a solver: what the harness gives it less than full marks for is a fault of harness or dataset."""
+"""The right answer as a solver: less than full marks for it is a fault of the harness or the dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A language model at an endpoint as a solver: the endpoint of the settings, asked as any user's agent asks it.
+"""A language model at an endpoint as a solver: the configured endpoint, used as by any user's agent.
 
 The solver is sent to other processes as it is: it holds no client and no secret. Each case has its own client, so that
 what one case learnt of the server changes nothing in another.

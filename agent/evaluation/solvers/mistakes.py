@@ -1,4 +1,4 @@
-"""Mistakes that proposals of models have, made on purpose in a plan that is right: the material of two personas."""
+"""Typical mistakes of models, made on purpose in a right plan: the material of two personas."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers by name, as a command line names them. What speaks HTTP is imported when it is asked for."""
+"""Solvers by name, for the command line. Modules with HTTP are imported on use."""
 
 from __future__ import annotations
 

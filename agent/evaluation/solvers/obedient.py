@@ -1,4 +1,4 @@
-"""A persona that slips as models do, and then does to the letter what the feedback says: nothing else is known to it.
+"""A persona that slips as models do, and then follows feedback to the letter, without other knowledge.
 
 How fast it mends a slip shows the worth of the feedback. It takes an offered repair, or the reference if the hint says
 so; else it sets each field that a finding names to a value that the finding calls legal.

@@ -1,4 +1,4 @@
-"""A live run that is kept: every HTTP exchange of a case goes into a cassette, without secrets.
+"""A recorded live run: every HTTP exchange of a case goes into a cassette, without secrets.
 
 It is recorded at the SDK's HTTP layer, below retries and parsing, so that a replay repeats those.
 """

@@ -1,4 +1,4 @@
-"""Answers out of a file: what someone would say, case by case, without a model.
+"""Answers from a file, case by case, without a model.
 
 The file is `{"about": …, "replies": {case id or "*": [reply, …]}}`; a reply is a text, `{"tool": name, "arguments":
 {…}}`, or `{"tools": [such calls]}`. One reply may stand without its list, and a list without a case is of every case.

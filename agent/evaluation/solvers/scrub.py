@@ -1,4 +1,4 @@
-"""Takes secrets out of an exchange before it is kept, wherever a server may have put them.
+"""Removes secrets from an exchange before it is kept, wherever a server may have put them.
 
 A key can come back verbatim, escaped, or cut into the pieces of a stream. It is replaced; if a stream has to change,
 all of a text goes into its first piece, which reads the same.

@@ -1,4 +1,4 @@
-"""A client whose answers a function gives, and what those answers would have taken of a model.
+"""A client whose answers come from a function, with an estimate of their tokens.
 
 No language model: tokens are estimates of what the same words would cost, and are marked as such.
 """

@@ -1,4 +1,4 @@
-"""A persona that knows nothing but what it is told: it draws strategies at random, and learns from feedback alone.
+"""A persona without knowledge: it draws strategies at random, and learns from feedback alone.
 
 Each level of feedback tells it more or less, so that the value of a level can be measured without a model: it takes
 over degrees that a patch sets, keeps to values that findings call legal, avoids the value of a degree that a code is

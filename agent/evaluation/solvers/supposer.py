@@ -1,4 +1,4 @@
-"""A persona that reads vague requests: it supposes what is likely meant, says why, and makes some of it up.
+"""A persona that reads vague requests: it supposes what is likely meant, says why, and invents some facts.
 
 What it quotes and gives reasons for is sensible; it also states a limit, a price, a degree and a model without any
 basis in the words. Asked for a plan it takes the built-in proposer's.

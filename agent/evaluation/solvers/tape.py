@@ -1,4 +1,4 @@
-"""Recorded HTTP exchanges as files: a cassette for each case and epoch, and a header for the folder of them.
+"""Recorded HTTP exchanges as files: a cassette for each case and epoch, and a header for their folder.
 
 A request is matched by its whole body: every field must be equal, but for the order of keys, the random letters of
 fences, and secrets, which are not recorded. URLs and request headers are not kept. Files are untrusted: bounded, and

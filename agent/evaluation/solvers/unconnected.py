@@ -1,4 +1,4 @@
-"""A proposer made worse on purpose: it searches as the built-in one does, but believes that communication is free.
+"""A proposer made worse on purpose: it searches like the built-in one, but believes that communication is free.
 
 An evaluation that misses it would miss a real mistake of that kind.
 """

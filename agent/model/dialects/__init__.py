@@ -1,1 +1,1 @@
-"""How servers of one kind read the schemas that they are sent, a file a kind."""
+"""How servers read the schemas that they get, a file for each kind."""

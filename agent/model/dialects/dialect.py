@@ -1,4 +1,4 @@
-"""The noun: what a kind of server makes of a schema, and how a schema is written for it.
+"""What a kind of server makes of a schema, and how a schema is written for it.
 
 The tools check answers by the full schema, whatever a server makes of it; only the sent schema leaves out what the
 server cannot read.

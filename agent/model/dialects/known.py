@@ -1,4 +1,4 @@
-"""The dialects that are known, and whose an answer is."""
+"""The known dialects, and the one of an answer."""
 
 from __future__ import annotations
 

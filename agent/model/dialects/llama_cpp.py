@@ -1,4 +1,4 @@
-"""llama.cpp: a grammar is made of a schema (`common/json-schema-to-grammar.cpp`, build 8000 and after).
+"""llama.cpp: makes a grammar of a schema (`common/json-schema-to-grammar.cpp`, build 8000 and later).
 
 A pattern without a grammar leaves the answer unconstrained, with status 200 (its issue 19051); `not`, `if`, `contains`
 and the like are refused or ignored. Chat templates and the grammar read tools in full.

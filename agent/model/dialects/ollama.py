@@ -1,4 +1,4 @@
-"""Ollama: its own form of a tool (`api/types.go`), llama.cpp's grammar for answers, a context that prompts are cut to.
+"""Ollama: its own form of a tool (`api/types.go`), llama.cpp's grammar for answers, and a context that cuts prompts.
 
 A tool's property silently loses all keywords without a field there, `$ref` first of all. Strictness is ignored, calls
 arrive whole in a streamed answer, and a request cannot set the model's context.

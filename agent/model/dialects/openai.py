@@ -1,4 +1,4 @@
-"""The API as OpenAI, vLLM and SGLang read it: whole schemas, references and bounds included."""
+"""The API as OpenAI, vLLM and SGLang read it: full schemas, references and bounds included."""
 
 from __future__ import annotations
 

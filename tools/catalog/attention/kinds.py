@@ -1,4 +1,4 @@
-"""Every kind of attention; a new one is its file and its place here."""
+"""Every kind of attention; a new kind is a file of its own and an entry here."""
 
 from __future__ import annotations
 

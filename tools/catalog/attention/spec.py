@@ -1,5 +1,5 @@
-"""An attention operator with its norm, whatever its kind: tensors, cache, heads, the pairs that it sees, and what
-configs say of it.
+"""An attention operator with its norm, whatever its kind: tensors, cache, heads, attended pairs, and the names that
+configs use.
 
 Each kind is a subclass in a file of its own, registered in `kinds.py`. It overrides what differs from plain causal
 attention and states how configs name it and how it is read; no code outside this package asks for a kind.
