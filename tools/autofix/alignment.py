@@ -1,11 +1,10 @@
-"""Which node of an author's plan stands for which node of a reference plan, found from the root down.
+"""Matches the nodes of an author's plan to the nodes of a reference plan, from the root down.
 
-Inside a container the author's children are assigned to the reference's one to one, the best evidence first. Nodes of
-the reference that find none there are looked for among the author's nodes that hang elsewhere and stand for nothing
-yet: those must have evidence of their own.
+Inside a container the author's children are matched to the reference's one to one, the best evidence first. Reference
+nodes without a match there are looked for among the author's unmatched nodes elsewhere, which need stronger evidence.
 
 Evidence is every fact that two nodes state alike: index, layers, rank and role, the devices that they and their parts
-run on, what hangs below them and what their edges join. Any plan can be aligned with any; ids are never looked at.
+run on, the nodes below them and the ends of their edges. Any plan can be aligned with any; ids are never compared.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from msgspec import Struct
 from ..plan.view import COLLECTIVE_TYPES, NodeView, PlanView
 from ..rules.reading import is_cache_edge
 
-# More pairs than this in one container are not weighed one by one: they are paired in order.
+# With more pairs than this in one container, nodes are paired in order instead of by points.
 _MAX_PAIRS = 100_000
 # Points that a node must have to be taken from a place where the reference has none of its kind.
 _ENOUGH_ELSEWHERE = 5.0
-# Weighed always: what one of them says of itself is too little to tell it by.
+# Always matched by points: what these nodes state themselves is too little to identify them.
 _WEIGHED = frozenset({"ReplicaNode", "PhaseNode", "PipelineStageNode"})
-# Ranges compared with ranges; lists of more are no expert groups of anybody.
+# Pairs of expert ranges that are compared; real expert groups have fewer.
 _MAX_RANGE_PAIRS = 10_000
 _CONTAINERS = frozenset({"ReplicaNode", "PhaseNode", "PipelineStageNode", "LayerBlockNode"})
 
@@ -39,30 +38,30 @@ class Alignment(Struct, frozen=True):
 
 
 def align(author: PlanView, reference: PlanView) -> Alignment:
-    """The assignment of `author`'s nodes to `reference`'s. Of nodes with one id only the first takes part."""
+    """Match `author`'s nodes to `reference`'s. Of nodes that share an id only the first takes part."""
     pairing = _Pairing(author, reference)
     pairing.run()
-    author_of = {reference.nodes[there].id: pairing.own[here].id for there, here in pairing.author_of.items()}
-    return Alignment(reference, author_of, {here: there for there, here in author_of.items()})
+    author_of = {reference.nodes[at].id: pairing.nodes[author_at].id for at, author_at in pairing.author_of.items()}
+    return Alignment(reference, author_of, {author_id: name for name, author_id in author_of.items()})
 
 
 class _Pairing:
     def __init__(self, author: PlanView, reference: PlanView) -> None:
-        self.own = {node.position: node for node in author.nodes if author.by_id.get(node.id) is node}
+        self.nodes = {node.position: node for node in author.nodes if author.by_id.get(node.id) is node}
         self.facts, self.reference_facts = _Facts(author), _Facts(reference)
         self.reference = reference
-        # By position: ranks of the author's that are counted from another number, as they are meant.
+        # By position: ranks that the author counts from another number, counted as the reference does.
         self.ranks: dict[int, dict[str, int]] = {}
-        # By position: of the reference's node, the author's.
+        # The author's position by the reference's, and the other way round.
         self.author_of: dict[int, int] = {}
-        self.taken: dict[int, int] = {}
+        self.reference_of: dict[int, int] = {}
 
     def run(self) -> None:
         roots = [node for node in self.reference.nodes if node.parent is None]
-        self._assign([node for node in self.own.values() if node.parent_id is None], roots, 0.0)
+        self._assign([node for node in self.nodes.values() if node.parent_id is None], roots, 0.0)
         self._assign(self._free(), [node for node in roots if node.position not in self.author_of], 0.0)
         self._pair_below(roots)
-        # Only now is it known what stands for nothing where it hangs.
+        # Only now is it known which nodes have no match in their own place.
         for level in self._levels(roots):
             self._pair_below(self._find_elsewhere([child for parent in level for child in parent.children]))
 
@@ -74,17 +73,19 @@ class _Pairing:
             level = [child for node in level for child in node.children]
 
     def _free(self) -> list[NodeView]:
-        return [node for node in self.own.values() if node.position not in self.taken]
+        return [node for node in self.nodes.values() if node.position not in self.reference_of]
 
     def _pair_below(self, roots: Sequence[NodeView]) -> None:
         for parent in chain.from_iterable(self._levels(roots)):
-            here = self.author_of.get(parent.position)
-            mine = [] if here is None else self.own[here].children
-            free = [child for child in mine if child.position in self.own and child.position not in self.taken]
+            author_at = self.author_of.get(parent.position)
+            children = [] if author_at is None else self.nodes[author_at].children
+            free = [
+                child for child in children if child.position in self.nodes and child.position not in self.reference_of
+            ]
             self._assign(free, parent.children, 0.0)
 
     def _find_elsewhere(self, wanted: Sequence[NodeView]) -> list[NodeView]:
-        """Look for what a level of the reference lacks among the author's nodes that stand for nothing yet."""
+        """Match the unmatched nodes of `wanted` with the author's unmatched nodes; return those that found one."""
         missing = [node for node in wanted if node.position not in self.author_of]
         if missing:
             groups = {_group_of(node) for node in missing}
@@ -92,75 +93,81 @@ class _Pairing:
             self._assign(strays, missing, _ENOUGH_ELSEWHERE)
         return [node for node in missing if node.position in self.author_of]
 
-    def _assign(self, mine: Sequence[NodeView], theirs: Sequence[NodeView], least: float) -> None:
+    def _assign(self, nodes: Sequence[NodeView], references: Sequence[NodeView], min_points: float) -> None:
         groups: dict[str, tuple[list[NodeView], list[NodeView]]] = {}
-        for place, nodes in enumerate((theirs, mine)):
-            for node in nodes:
+        for place, side in enumerate((references, nodes)):
+            for node in side:
                 groups.setdefault(_group_of(node), ([], []))[place].append(node)
-        for targets, own in groups.values():
-            self._assign_group(own, targets, least)
+        for in_reference, in_author in groups.values():
+            self._assign_group(in_author, in_reference, min_points)
 
-    def _assign_group(self, mine: Sequence[NodeView], theirs: Sequence[NodeView], least: float) -> None:
-        if not mine or not theirs:
+    def _assign_group(self, nodes: Sequence[NodeView], references: Sequence[NodeView], min_points: float) -> None:
+        if not nodes or not references:
             return
-        if mine[0].type == "ShardNode" and not least:
-            self.ranks.update(_counted_alike(mine, theirs))
-        if mine[0].type not in _WEIGHED and not least:
-            mine, theirs = self._take_alike(mine, theirs)
-        if len(mine) * len(theirs) > _MAX_PAIRS:
-            if not least:
-                for one, other in zip(sorted(mine, key=_order), sorted(theirs, key=_order), strict=False):
-                    self._take(one, other)
+        if nodes[0].type == "ShardNode" and not min_points:
+            self.ranks.update(_counted_alike(nodes, references))
+        if nodes[0].type not in _WEIGHED and not min_points:
+            nodes, references = self._take_alike(nodes, references)
+        if len(nodes) * len(references) > _MAX_PAIRS:
+            if not min_points:
+                for node, reference in zip(sorted(nodes, key=_order), sorted(references, key=_order), strict=False):
+                    self._take(node, reference)
             return
         ranked = sorted(
-            (-self._points(one, other, elsewhere=least > 0), place, one.id, one.position, other.position)
-            for one in mine
-            for place, other in enumerate(theirs)
+            (
+                -self._points(node, reference, elsewhere=min_points > 0),
+                place,
+                node.id,
+                node.position,
+                reference.position,
+            )
+            for node in nodes
+            for place, reference in enumerate(references)
         )
-        for points, _, _, here, there in ranked:
-            if -points >= least and here not in self.taken and there not in self.author_of:
-                self._take(self.own[here], self.reference.nodes[there])
+        for points, _, _, author_at, reference_at in ranked:
+            if -points >= min_points and author_at not in self.reference_of and reference_at not in self.author_of:
+                self._take(self.nodes[author_at], self.reference.nodes[reference_at])
 
     def _take_alike(
-        self, mine: Sequence[NodeView], theirs: Sequence[NodeView]
+        self, nodes: Sequence[NodeView], references: Sequence[NodeView]
     ) -> tuple[Sequence[NodeView], Sequence[NodeView]]:
-        """Pair nodes that say the same where nobody else does; gives back the others."""
-        said_by = {node.position: _signature(node, self.ranks.get(node.position, node.rank)) for node in mine}
-        times = Counter(said_by.values())
-        here: dict[Hashable, NodeView] = {said_by[node.position]: node for node in mine}
-        there = Counter(_signature(other, other.rank) for other in theirs)
-        for other in theirs:
-            said = _signature(other, other.rank)
-            if times[said] == there[said] == 1:
-                self._take(here[said], other)
+        """Pair nodes whose signature is unique on both sides; return the others."""
+        signatures = {node.position: _signature(node, self.ranks.get(node.position, node.rank)) for node in nodes}
+        author_counts = Counter(signatures.values())
+        by_signature: dict[Hashable, NodeView] = {signatures[node.position]: node for node in nodes}
+        reference_counts = Counter(_signature(reference, reference.rank) for reference in references)
+        for reference in references:
+            signature = _signature(reference, reference.rank)
+            if author_counts[signature] == reference_counts[signature] == 1:
+                self._take(by_signature[signature], reference)
         return (
-            [node for node in mine if node.position not in self.taken],
-            [node for node in theirs if node.position not in self.author_of],
+            [node for node in nodes if node.position not in self.reference_of],
+            [node for node in references if node.position not in self.author_of],
         )
 
-    def _take(self, one: NodeView, other: NodeView) -> None:
-        self.author_of[other.position] = one.position
-        self.taken[one.position] = other.position
+    def _take(self, node: NodeView, reference: NodeView) -> None:
+        self.author_of[reference.position] = node.position
+        self.reference_of[node.position] = reference.position
 
-    def _points(self, one: NodeView, other: NodeView, *, elsewhere: bool) -> float:
-        points = _score(self.facts, one, self.reference_facts, other) + self._linked(one, other)
-        if one.type == "ShardNode":
-            points += 5 * _rank_points(self.ranks.get(one.position, one.rank), other.rank)
+    def _points(self, node: NodeView, reference: NodeView, *, elsewhere: bool) -> float:
+        points = _score(self.facts, node, self.reference_facts, reference) + self._linked(node, reference)
+        if node.type == "ShardNode":
+            points += 5 * _rank_points(self.ranks.get(node.position, node.rank), reference.rank)
         if elsewhere:
-            # A point for every scope around the reference's node that what is around the author's stands for.
-            around = {self.taken.get(node.position) for node in one.ancestors()}
-            points += sum(node.position in around for node in other.ancestors())
+            # A point for every ancestor of the reference's node that matches an ancestor of the author's.
+            around = {self.reference_of.get(scope.position) for scope in node.ancestors()}
+            points += sum(scope.position in around for scope in reference.ancestors())
         return points
 
-    def _linked(self, one: NodeView, other: NodeView) -> float:
-        """Points for edges that join both to nodes that stand for one another."""
-        if not one.edges_in and not one.edges_out:
+    def _linked(self, node: NodeView, reference: NodeView) -> float:
+        """Points for edges that join both nodes to ends that are matched."""
+        if not node.edges_in and not node.edges_out:
             return 0.0
-        mine = {self.taken.get(edge.source.position) for edge in one.edges_in if edge.source is not None}
-        mine |= {self.taken.get(edge.target.position) for edge in one.edges_out if edge.target is not None}
-        theirs = {edge.source.position for edge in other.edges_in if edge.source is not None}
-        theirs |= {edge.target.position for edge in other.edges_out if edge.target is not None}
-        return 3.0 * len(mine & theirs) / len(theirs) if theirs else 0.0
+        ends = {self.reference_of.get(edge.source.position) for edge in node.edges_in if edge.source is not None}
+        ends |= {self.reference_of.get(edge.target.position) for edge in node.edges_out if edge.target is not None}
+        reference_ends = {edge.source.position for edge in reference.edges_in if edge.source is not None}
+        reference_ends |= {edge.target.position for edge in reference.edges_out if edge.target is not None}
+        return 3.0 * len(ends & reference_ends) / len(reference_ends) if reference_ends else 0.0
 
 
 def _order(node: NodeView) -> tuple[int, tuple[int, int], tuple[tuple[str, int], ...], tuple[str, ...], str]:
@@ -170,9 +177,9 @@ def _order(node: NodeView) -> tuple[int, tuple[int, int], tuple[tuple[str, int],
 
 
 class _Facts:
-    """What is read of a plan for comparison, by position of the node: devices at and below it, and what hangs there.
+    """Facts of a plan's nodes by position: the parts directly below each, and the devices at and below it.
 
-    `cache_writers` and `cache_readers` are the phases out of which, and into which, a KV cache is handed.
+    `cache_writers` and `cache_readers` are the positions of phases that send, and receive, a KV cache.
     """
 
     def __init__(self, view: PlanView) -> None:
@@ -184,10 +191,10 @@ class _Facts:
         self.cache_writers: set[int] = set()
         self.cache_readers: set[int] = set()
         for _, source, target in filter(lambda link: is_cache_edge(link[0]), view.links):
-            for end, found in ((source, self.cache_writers), (target, self.cache_readers)):
+            for end, phases in ((source, self.cache_writers), (target, self.cache_readers)):
                 phase = end.ancestor("PhaseNode")
                 if phase is not None:
-                    found.add(phase.position)
+                    phases.add(phase.position)
 
 
 def _group_of(node: NodeView) -> str:
@@ -195,24 +202,24 @@ def _group_of(node: NodeView) -> str:
     return "collective" if node.type in COLLECTIVE_TYPES else node.type
 
 
-def _counted_alike(mine: Sequence[NodeView], theirs: Sequence[NodeView]) -> dict[int, dict[str, int]]:
-    """The ranks of `mine`, by position, counted from where `theirs` are where all differ by the same."""
+def _counted_alike(nodes: Sequence[NodeView], references: Sequence[NodeView]) -> dict[int, dict[str, int]]:
+    """Ranks of the author's nodes by position, counted as the reference's; empty unless all differ by one offset."""
     shifts: dict[str, int] = {}
-    for name in {name for node in (*mine, *theirs) for name in node.rank}:
-        own, wanted = (sorted(node.rank.get(name, 0) for node in nodes) for nodes in (mine, theirs))
-        apart = {one - other for one, other in zip(own, wanted, strict=False)}
-        if len(own) == len(wanted) and len(apart) == 1:
-            shifts[name] = apart.pop()
+    for name in {name for node in (*nodes, *references) for name in node.rank}:
+        ranks, wanted = (sorted(node.rank.get(name, 0) for node in side) for side in (nodes, references))
+        offsets = {rank - reference for rank, reference in zip(ranks, wanted, strict=False)}
+        if len(ranks) == len(wanted) and len(offsets) == 1:
+            shifts[name] = offsets.pop()
     if not any(shifts.values()):
         return {}
     return {
         node.position: {**node.rank, **{name: node.rank.get(name, 0) - shift for name, shift in shifts.items()}}
-        for node in mine
+        for node in nodes
     }
 
 
 def _signature(node: NodeView, rank: Mapping[str, int]) -> Hashable:
-    """All that a node of such a `rank` says of itself, and of a run of layers what is below it."""
+    """Everything that a node with this `rank` states itself; for a run of layers also its parts."""
     return (
         node.type,
         (node.layers, node.period, _parts_of(node)) if node.type == "LayerBlockNode" else None,
@@ -225,7 +232,7 @@ def _signature(node: NodeView, rank: Mapping[str, int]) -> Hashable:
 
 
 def _parts_of(node: NodeView) -> frozenset[Hashable]:
-    """What hangs directly below the node: group, offset and layers of each, those that are alike numbered."""
+    """Group, offset and layers of each child; equal children are numbered."""
     times: Counter[Hashable] = Counter()
     parts: list[Hashable] = []
     for child in node.children:
@@ -235,64 +242,64 @@ def _parts_of(node: NodeView) -> frozenset[Hashable]:
     return frozenset(parts)
 
 
-def _overlap(one: Set[Hashable], other: Set[Hashable]) -> float:
-    """Shared members as a part of all of them; two empty sets share nothing."""
-    return len(one & other) / len(one | other) if one and other else 0.0
+def _overlap(first: Set[Hashable], second: Set[Hashable]) -> float:
+    """The share of all members that both sets have, 0 to 1; two empty sets share nothing."""
+    return len(first & second) / len(first | second) if first and second else 0.0
 
 
 def _neighbours(node: NodeView) -> Set[Hashable]:
-    """The groups that its edges come from and lead to, with the way of each."""
-    found: set[Hashable] = {("in", _group_of(edge.source)) for edge in node.edges_in if edge.source is not None}
-    found.update(("out", _group_of(edge.target)) for edge in node.edges_out if edge.target is not None)
-    return found
+    """The groups that the node's edges come from and lead to, each with its direction."""
+    groups: set[Hashable] = {("in", _group_of(edge.source)) for edge in node.edges_in if edge.source is not None}
+    groups.update(("out", _group_of(edge.target)) for edge in node.edges_out if edge.target is not None)
+    return groups
 
 
-def _score(author: _Facts, one: NodeView, reference: _Facts, other: NodeView) -> float:
-    """Points for `one` of the author's plan standing for `other` of the reference's; both are of one group."""
-    points = 4 * _overlap(author.devices[one.position], reference.devices[other.position])
-    if one.type == "PhaseNode":
-        return points + _phase_points(author, one, reference, other)
-    if one.type in _CONTAINERS:
-        points += 2 * (one.index is not None and one.index == other.index)
-        points += 4 * _layer_overlap(one, other) + (one.period == other.period)
-        return points + 3 * _overlap(author.parts[one.position], reference.parts[other.position])
-    points += 2 * (one.type == other.type) + (one.offset == other.offset)
-    if one.type in COLLECTIVE_TYPES:
-        points += 2 * (one.role == other.role)
-    if one.type == "ExpertNode":
-        points += 3 * _expert_overlap(one, other)
-    return points + 3 * _overlap(_neighbours(one), _neighbours(other))
+def _score(facts: _Facts, node: NodeView, reference_facts: _Facts, reference: NodeView) -> float:
+    """Points for matching the author's `node` with `reference`; both are of one group."""
+    points = 4 * _overlap(facts.devices[node.position], reference_facts.devices[reference.position])
+    if node.type == "PhaseNode":
+        return points + _phase_points(facts, node, reference_facts, reference)
+    if node.type in _CONTAINERS:
+        points += 2 * (node.index is not None and node.index == reference.index)
+        points += 4 * _layer_overlap(node, reference) + (node.period == reference.period)
+        return points + 3 * _overlap(facts.parts[node.position], reference_facts.parts[reference.position])
+    points += 2 * (node.type == reference.type) + (node.offset == reference.offset)
+    if node.type in COLLECTIVE_TYPES:
+        points += 2 * (node.role == reference.role)
+    if node.type == "ExpertNode":
+        points += 3 * _expert_overlap(node, reference)
+    return points + 3 * _overlap(_neighbours(node), _neighbours(reference))
 
 
-def _phase_points(author: _Facts, one: NodeView, reference: _Facts, other: NodeView) -> float:
-    is_decode = other.raw.get("phase") == "decode"
-    points = 3.0 * (one.raw.get("phase") == other.raw.get("phase"))
-    states_steps = one.raw.get("tokens_per_step") is not None or one.raw.get("recurrence") is not None
+def _phase_points(facts: _Facts, node: NodeView, reference_facts: _Facts, reference: NodeView) -> float:
+    is_decode = reference.raw.get("phase") == "decode"
+    points = 3.0 * (node.raw.get("phase") == reference.raw.get("phase"))
+    states_steps = node.raw.get("tokens_per_step") is not None or node.raw.get("recurrence") is not None
     points += 2 * (states_steps == is_decode)
-    points += 2 * (one.position in author.cache_readers) * is_decode
-    points += 2 * (one.position in author.cache_writers) * (not is_decode)
-    return points + 2 * _overlap(author.parts[one.position], reference.parts[other.position])
+    points += 2 * (node.position in facts.cache_readers) * is_decode
+    points += 2 * (node.position in facts.cache_writers) * (not is_decode)
+    return points + 2 * _overlap(facts.parts[node.position], reference_facts.parts[reference.position])
 
 
-def _layer_overlap(one: NodeView, other: NodeView) -> float:
-    if one.layers is None or other.layers is None:
+def _layer_overlap(node: NodeView, reference: NodeView) -> float:
+    if node.layers is None or reference.layers is None:
         return 0.0
-    shared = min(one.layers[1], other.layers[1]) - max(one.layers[0], other.layers[0]) + 1
-    spanned = max(one.layers[1], other.layers[1]) - min(one.layers[0], other.layers[0]) + 1
+    shared = min(node.layers[1], reference.layers[1]) - max(node.layers[0], reference.layers[0]) + 1
+    spanned = max(node.layers[1], reference.layers[1]) - min(node.layers[0], reference.layers[0]) + 1
     return max(0, shared) / spanned if spanned > 0 else 0.0
 
 
-def _rank_points(one: Mapping[str, int], other: Mapping[str, int]) -> float:
-    names = {name for name, place in [*one.items(), *other.items()] if place}
+def _rank_points(rank: Mapping[str, int], reference: Mapping[str, int]) -> float:
+    names = {name for name, place in [*rank.items(), *reference.items()] if place}
     if not names:
         return 1.0
-    return sum(one.get(name, 0) == other.get(name, 0) for name in names) / len(names)
+    return sum(rank.get(name, 0) == reference.get(name, 0) for name in names) / len(names)
 
 
-def _expert_overlap(one: NodeView, other: NodeView) -> float:
-    mine, theirs = one.expert_ranges, other.expert_ranges
-    if not mine or not theirs or len(mine) * len(theirs) > _MAX_RANGE_PAIRS:
+def _expert_overlap(node: NodeView, reference: NodeView) -> float:
+    ranges, reference_ranges = node.expert_ranges, reference.expert_ranges
+    if not ranges or not reference_ranges or len(ranges) * len(reference_ranges) > _MAX_RANGE_PAIRS:
         return 0.0
-    shared = sum(max(0, min(a[1], b[1]) - max(a[0], b[0]) + 1) for a in mine for b in theirs)
-    sizes = sum(last - first + 1 for first, last in (*mine, *theirs))
+    shared = sum(max(0, min(a[1], b[1]) - max(a[0], b[0]) + 1) for a in ranges for b in reference_ranges)
+    sizes = sum(last - first + 1 for first, last in (*ranges, *reference_ranges))
     return shared / max(1, sizes - shared)

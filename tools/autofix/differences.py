@@ -1,9 +1,9 @@
-"""What sets a document apart from its target, as changes: each is true by itself, and all together make the target.
+"""The changes that turn a document into its target: each stands by itself, and all together make the target.
 
-What only looks different is no difference: devices in another order, a default left out or stated, experts one by one,
-an attention kind by another name, replicas and cuts left out that the graph shows; of the header a block that the
-format reads as the wanted one. The words of `reasoning` are the author's, and `performance` is a claim: rules judge
-both. `strictly`: what only looks different counts too. Linear in the document.
+Another way to write the same is no difference: devices in another order, a default left out or stated, experts listed
+singly, a synonym of an attention kind, replicas and cuts that only the graph shows, a header block that the format
+reads as the wanted one. The words of `reasoning` are the author's, and `performance` is a claim: rules judge both.
+With `strictly` these count as differences too. Linear in the size of the document.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ from ..rules.pipeline.ignored_layer_structure import kind_fits
 from .distance import replicas_of
 from .target import Fields, Target
 
-# What is not there.
+# Stands for a field that is absent.
 ABSENT: Any = object()
 _BLOCKS: Mapping[str, type[BaseModel]] = {
     "model": ModelBlock,
@@ -55,13 +55,13 @@ _BLOCKS: Mapping[str, type[BaseModel]] = {
 }
 _OPTIONAL = frozenset({"policy", "serving"})
 _DEFAULTS: Mapping[str, Any] = {"period": 1, "offset": 0}
-# Nodes whose devices are a set: no order among them means anything.
+# Nodes whose devices are a set: their order means nothing.
 _ON_ALL = COLLECTIVE_TYPES | {"EmbeddingNode", "LMHeadNode", "RouterNode", "KVCacheUpdateNode"}
 _CARRIES = frozenset(get_args(Carries))
 
 
 def differences(view: PlanView, target: Target, *, strictly: bool = False) -> list[Change]:
-    """The changes that make the document behind `view` say what `target` does."""
+    """The changes that make the document behind `view` state what `target` does."""
     return [
         *_header_differences(view.raw, _header(view, target, strictly=strictly)),
         *_junk(view),
@@ -71,45 +71,50 @@ def differences(view: PlanView, target: Target, *, strictly: bool = False) -> li
 
 
 def _header(view: PlanView, target: Target, *, strictly: bool) -> Fields:
-    """The target's header; where the author's strategy stays and no other relaxation is in force, with his own list."""
+    """The target's header; with the author's list of relaxations if their strategy stays and no other is in force."""
     header = target.header if strictly else {**target.header, "strategy": _as_stated(view, target)}
     policy, differing = header["policy"], _header_differences(view.raw, header)
     is_new = any(change.path[0] == "strategy" and change.path[-1] != "gpu_count" for change in differing)
     if is_new or not view.relaxations.issuperset(policy["relaxations"]):
         return header
-    own = [name for name in as_list(view.policy.get("relaxations")) if name in get_args(Relaxation)]
-    return {**header, "policy": {**policy, "relaxations": list(dict.fromkeys(own))}}
+    author_names = [name for name in as_list(view.policy.get("relaxations")) if name in get_args(Relaxation)]
+    return {**header, "policy": {**policy, "relaxations": list(dict.fromkeys(author_names))}}
 
 
 def _as_stated(view: PlanView, target: Target) -> Fields:
-    """The target's strategy with what the author states of its phases beyond need, less what his graph says for him.
+    """The target's strategy, with redundant fields that the author states, without those that only their graph shows.
 
-    Needless is what the format reads where nothing is stated, and the exchange of a sequence that is not split; a graph
-    says how many replicas serve a phase, and which layers its stages hold.
+    Redundant are fields with their default value, and the exchange of a sequence that is not split. The graph can show
+    how many replicas serve a phase, and which layers its stages hold.
     """
     strategy = Strategy.model_validate(target.header["strategy"])
     layers = 1 + max(node["layers"][1] for node in target.nodes.values() if node["type"] == "PipelineStageNode")
-    own = {name: as_mapping(view.strategy.get(name)) for name in PHASES}
-    counts, shown = {name: replicas_of(strategy, name) for name in PHASES}, Counter(one.phase for one in view.phases)
-    is_shown = {"replicas": counts == shown and all(block and block.get("replicas") is None for block in own.values())}
-    found = dict(target.header["strategy"])
+    stated = {name: as_mapping(view.strategy.get(name)) for name in PHASES}
+    counts, shown = (
+        {name: replicas_of(strategy, name) for name in PHASES},
+        Counter(branch.phase for branch in view.phases),
+    )
+    is_shown = {
+        "replicas": counts == shown and all(block and block.get("replicas") is None for block in stated.values())
+    }
+    merged = dict(target.header["strategy"])
     for name, degrees in (("prefill", strategy.prefill), ("decode", strategy.decode)):
-        cuts = {phase_degrees(view, one).cut for one in view.phases if one.phase == name}
-        is_shown["stage_layers"] = cuts == {degrees.stage_layers} and own[name].get("stage_layers", ABSENT) is ABSENT
+        cuts = {phase_degrees(view, branch).cut for branch in view.phases if branch.phase == name}
+        is_shown["stage_layers"] = cuts == {degrees.stage_layers} and stated[name].get("stage_layers", ABSENT) is ABSENT
         exchanges = get_args(Exchange) if degrees.sp == 1 else ("all_gather",)
         needless = dict[str, tuple[Any, ...]](dict.fromkeys(DEGREE_NAMES, (1,)))
         needless |= {"replicas": (counts[name],), "stage_layers": (even_cut(layers, degrees.pp),), "sp_kind": exchanges}
-        wanted = {field: value for field, value in found[name].items() if not (own[name] and is_shown.get(field))}
-        found[name] = wanted | {
+        wanted = {field: value for field, value in merged[name].items() if not (stated[name] and is_shown.get(field))}
+        merged[name] = wanted | {
             field: value
-            for field, value in own[name].items()
-            if field not in wanted and any(same(value, one) for one in needless.get(field, ()))
+            for field, value in stated[name].items()
+            if field not in wanted and any(same(value, default) for default in needless.get(field, ()))
         }
-    return found
+    return merged
 
 
 def _junk(view: PlanView) -> Iterator[Change]:
-    """What stands in the lists of nodes and edges and is neither, or is a copy of what stands before."""
+    """Removals of entries of `nodes` and `edges` that are no such object or repeat an earlier one."""
     for name, read in (("nodes", view.nodes), ("edges", view.edges)):
         items = view.raw.get(name)
         if not isinstance(items, list):
@@ -128,18 +133,18 @@ def _nodes(view: PlanView, target: Target, *, strictly: bool) -> Iterator[Change
             yield Change("remove", ("nodes", node.position), nodes=(node.id,))
             continue
         if wanted is None:
-            found = _shown_differences(node, target.nodes[node.parent_id or ""])
+            fields = _shown_differences(node, target.nodes[node.parent_id or ""])
         else:
-            # A node that the author does not have, an earlier fix has added.
-            found = _node_differences(node, wanted, strictly=strictly and node.id in target.own)
-        yield from _field_changes(("nodes", node.position), found, nodes=(node.id,))
+            # Nodes that the author does not have were added by an earlier fix.
+            fields = _node_differences(node, wanted, strictly=strictly and node.id in target.own)
+        yield from _field_changes(("nodes", node.position), fields, nodes=(node.id,))
     for name, wanted in target.nodes.items():
         if name not in view.by_id:
             yield Change("append", ("nodes",), dict(wanted), nodes=(name,))
 
 
 def _shown_differences(node: NodeView, parent: Fields) -> Iterator[tuple[str, Any]]:
-    """What of a LinearNode is not of the format; ranks are the integers along the dimensions of a shard's."""
+    """Fields of a LinearNode that break the format, with their value; its ranks are along a shard's dimensions."""
     yield from ((name, ABSENT) for name in node.raw if name not in LinearNode.model_fields)
     if "devices" in node.raw and not same(node.raw["devices"], list(dict.fromkeys(node.devices))):
         yield "devices", list(dict.fromkeys(node.devices))
@@ -150,10 +155,10 @@ def _shown_differences(node: NodeView, parent: Fields) -> Iterator[tuple[str, An
 
 
 def _field_changes(
-    path: tuple[str, int], found: Iterator[tuple[str, Any]], **about: tuple[Any, ...]
+    path: tuple[str, int], fields: Iterator[tuple[str, Any]], **about: tuple[Any, ...]
 ) -> Iterator[Change]:
-    """The changes of the fields `found` of a node or an edge; `about` as in `Change`."""
-    for name, value in found:
+    """The changes that give a node or an edge these fields; `about` as in `Change`."""
+    for name, value in fields:
         if value is ABSENT:
             yield Change("remove", (*path, name), **about)
         else:
@@ -161,38 +166,38 @@ def _field_changes(
 
 
 def _edges(view: PlanView, target: Target) -> Iterator[Change]:
-    kept = _kept(view, target)
+    joining = _joining_edges(view, target)
     for edge in view.edges:
         ends = (edge.source_id, edge.target_id)
-        if kept.get(ends) is not edge:
+        if joining.get(ends) is not edge:
             yield Change("remove", ("edges", edge.position), edges=(ends,))
             continue
         wanted = target.edges[ends]
         source, end = target.nodes[wanted["source"]], target.nodes[wanted["target"]]
         is_cache = source["type"] == "KVCacheUpdateNode" and end["type"] == "AttentionNode"
-        found = _edge_differences(edge.raw, wanted, is_cache=is_cache)
-        yield from _field_changes(("edges", edge.position), found, edges=(ends,))
+        fields = _edge_differences(edge.raw, wanted, is_cache=is_cache)
+        yield from _field_changes(("edges", edge.position), fields, edges=(ends,))
     for ends, wanted in target.edges.items():
-        if ends not in kept:
+        if ends not in joining:
             yield Change("append", ("edges",), dict(wanted), edges=(ends,))
 
 
-def _kept(view: PlanView, target: Target) -> Mapping[tuple[str, str], EdgeView]:
-    """For every two ends that should be joined the edge that does it: the first of the right type, else the first."""
-    kept: dict[tuple[str, str], EdgeView] = {}
+def _joining_edges(view: PlanView, target: Target) -> Mapping[tuple[str, str], EdgeView]:
+    """The edge that joins each pair of ends of the target: the first of the right type, else the first."""
+    joining: dict[tuple[str, str], EdgeView] = {}
     for edge in view.edges:
         ends = (edge.source_id, edge.target_id)
         wanted = target.edges.get(ends)
         if wanted is None:
             continue
-        first = kept.setdefault(ends, edge)
+        first = joining.setdefault(ends, edge)
         if first.type != wanted["type"] == edge.type:
-            kept[ends] = edge
-    return kept
+            joining[ends] = edge
+    return joining
 
 
 def _node_differences(node: NodeView, wanted: Fields, *, strictly: bool) -> Iterator[tuple[str, Any]]:
-    """Fields of `node` that do not say what `wanted` does, with what they should (`ABSENT`: nothing)."""
+    """Fields in which `node` differs from `wanted`, with the wanted value (`ABSENT`: remove the field)."""
     raw = node.raw
     for name, value in wanted.items():
         if name != "id" and not same(raw.get(name, ABSENT), value) and (strictly or not _agrees(node, name, value)):
@@ -205,24 +210,24 @@ def _node_differences(node: NodeView, wanted: Fields, *, strictly: bool) -> Iter
 
 
 def _means_nothing(name: str, value: Any, node: NodeView) -> bool:
-    """Whether a field that the reference leaves out says what it means where it is left out."""
+    """Whether a field that the reference leaves out has the value that it means when left out."""
     if name == "rank":
         return isinstance(value, dict) and not any(value.values())  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - raw JSON
     if name in _DEFAULTS:
         return same(value, _DEFAULTS[name])
-    # What decode states of its steps says nothing in prefill.
+    # Fields of decode steps mean nothing in prefill.
     return value is None and node.type == "PhaseNode"
 
 
 def _agrees(node: NodeView, name: str, value: Any) -> bool:
-    """Whether the field says in its own way what `value` does."""
+    """Whether the field is another way to write `value`."""
     raw = node.raw
     if name == "devices" and node.type in _ON_ALL:
         listed = raw.get("devices")
         return isinstance(listed, list) and len(listed) == len(node.devices) and sorted(node.devices) == sorted(value)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
     if name == "rank":
         stated = raw.get("rank", {})
-        # A first rank is a rank; along what is not split none has to be stated.
+        # Rank 0 may be stated or left out where the dimension is not split.
         return isinstance(stated, dict) and stated.keys() >= value.keys() and same(_non_zero(stated), _non_zero(value))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - raw JSON
     if name == "experts":
         return node.experts is not None and expert_runs(node.experts) == value
@@ -238,7 +243,7 @@ def _non_zero(rank: Mapping[str, Any]) -> dict[str, Any]:
 def _edge_differences(
     raw: Mapping[str, Any], wanted: Mapping[str, Any], *, is_cache: bool
 ) -> Iterator[tuple[str, Any]]:
-    """Fields of an edge that do not say what `wanted` does, less what an author may say otherwise."""
+    """Fields in which an edge differs from `wanted`, apart from those that an author may choose."""
     if raw.get("type") != wanted["type"]:
         yield "type", wanted["type"]
     carries = raw.get("carries")
@@ -255,7 +260,7 @@ def _edge_differences(
 
 
 def _header_differences(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Change]:
-    """The changes that make the header of `raw` say what `wanted` does."""
+    """The changes that make the header of `raw` state what `wanted` does."""
     for name in raw:
         if name not in Plan.model_fields:
             yield Change("remove", (name,))
@@ -273,19 +278,19 @@ def _header_differences(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> It
 
 
 def kept_blocks(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
-    """`wanted`, a header, with the blocks of `raw` that say the same, as they are written there."""
-    kept = dict(wanted)
+    """The header `wanted`, with blocks that mean the same written as in `raw`."""
+    header = dict(wanted)
     for name, model in _BLOCKS.items():
         stated = _read(model, raw.get(name))
         if stated is not None and stated == _read(model, wanted.get(name)):
-            kept[name] = raw[name]
-    return kept
+            header[name] = raw[name]
+    return header
 
 
 def _block_differences(
     path: tuple[str, ...], stated: Any, wanted: Mapping[str, Any] | None, model: type[BaseModel]
 ) -> Iterator[Change]:
-    """The changes that make the block at `path`, `stated` there, say what `wanted` does."""
+    """The changes that turn the block `stated` at `path` into `wanted`."""
     if wanted is None:
         if stated is not ABSENT and stated is not None:
             yield Change("remove", path)
@@ -299,18 +304,18 @@ def _block_differences(
     fields = dict[str, Any](stated)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
     yield from (Change("remove", (*path, name)) for name in fields if name not in model.model_fields)
     for name, field in model.model_fields.items():
-        value, own = wanted.get(name), fields.get(name, ABSENT)
+        value, current = wanted.get(name), fields.get(name, ABSENT)
         if path == ("strategy",) and name in PHASES:
-            yield from _block_differences((*path, name), own, value, PhaseStrategy)
+            yield from _block_differences((*path, name), current, value, PhaseStrategy)
         elif value is None:
-            if own is not ABSENT and own is not None:
+            if current is not ABSENT and current is not None:
                 yield Change("remove", (*path, name))
-        elif not same(own, value) and not (own is ABSENT and same(value, field.get_default())):
+        elif not same(current, value) and not (current is ABSENT and same(value, field.get_default())):
             yield Change("set", (*path, name), value)
 
 
 def _read(model: Any, value: Any) -> Any:
-    """`value` as the format reads it; `None` where it does not."""
+    """`value` as the format reads it; `None` if it is invalid."""
     try:
         return TypeAdapter(model).validate_python(value)
     except ValidationError:

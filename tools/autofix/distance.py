@@ -1,19 +1,18 @@
-"""How far one strategy is from another: what re-planning makes as small as the rules allow.
+"""How far one strategy is from another: the distance that re-planning makes as small as the rules allow.
 
-The distance is a sum of steps, each |log₂ of the ratio| of one number (a doubling or a halving is one step), or 1 for
-another label, times its weight. In each phase they are of every degree, of the devices that attention runs on, of
-replicas and GPUs; of whether an operator runs on all devices of its stage, and the FFN on as many as attention; of how
-sequence shards are exchanged, and of each boundary of a stage. Once they are of whether replicas serve one phase each
-(disaggregated), and of whether both phases have one layout (weights that are loaded once serve both).
+The distance is a weighted sum of steps: |log₂ of the ratio| of two numbers (a doubling or a halving is one step), or 1
+for another label. Compared in each phase: every degree, the devices of attention, replicas and GPUs; whether an
+operator runs on all devices of its stage, and the FFN on as many as attention; the exchange of sequence shards, and
+each boundary between stages. Compared once: whether each replica serves one phase (disaggregated), and whether both
+phases have one layout (weights that are loaded once serve both).
 
-The weights are nobody's measurement. The unit is a doubling of the replicas of one phase; every other weight is such
-that a comparison that engineers make comes out as they make it. `WEIGHTS` says which; tests/autofix/test_distance.py
-holds each to it.
+The weights are not measured. The unit is a doubling of the replicas of one phase; every other weight makes a comparison
+come out as engineers decide it. `WEIGHTS` says which; tests/autofix/test_distance.py checks each.
 
-Every term is the distance of two points on a line, of two labels, or of two sets, so that the whole is a metric on what
-strategies say: it is never negative, the same both ways, 0 only for what differs in nothing above, and no detour is
-shorter. Relaxations are no part of it: one that the policy does not name is never an option. Devices are no part of it
-either: which of the author's are kept follows from the widths.
+Every term is the distance of two points on a line, of two labels, or of two sets, so the sum is a metric: never
+negative, symmetric, 0 only for strategies that differ in nothing above, and no detour is shorter. Relaxations do not
+count: one that the policy does not name is never an option. Nor do devices: which of the author's are kept follows
+from the widths.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ WEIGHTS = {
     "replicas": 1.0,  # the unit
     # A little more than a replica: GPUs that narrower stages free take another replica before they are left idle.
     "gpus": 1.1,
-    # As much, since it is the same idleness inside a stage (for attention, and for the FFN): all of it is widened.
+    # As much, since devices idle inside a stage (for attention, or for the FFN) are idle all the same.
     "share": 1.1,
     # With `attention` and `tp_ffn` (dense) or `ep` (experts), which move together, a stage twice as wide counts 1.3:
     # more than a replica, so that of too few GPUs replicas are given up before the width of those that are left.
@@ -55,7 +54,7 @@ WEIGHTS = {
     "ep": 0.3,
     # A little more than a stage twice as wide: its width is given up before the number of stages.
     "pp": 1.35,
-    # They split an operator as `tp` does: one is changed for the other before a stage gets narrower.
+    # They split an operator as `tp` does: one replaces the other before a stage gets narrower.
     "sp": 0.6,
     "attention_dp": 0.6,
     "kv_sp": 0.6,
@@ -71,13 +70,12 @@ WEIGHTS = {
     # The cut is changed before the number of stages.
     "boundary": 0.1,
 }
-# One thing that is compared: its name, the weight of a step in it, and what it is (`None`: it is not there; an even cut
-# of the layers: no sizes).
+# One compared feature: its name, the key of its weight, and its value (`None`: absent; an even cut: no sizes).
 _Feature = tuple[str, str, int | str | Cut | None]
 
 
 class Move(Struct, frozen=True):
-    """One thing in which two strategies differ (`prefill.tp`, `decode.replicas`, …), and what it counts."""
+    """One feature in which two strategies differ (`prefill.tp`, `decode.replicas`, …), and its part of the distance."""
 
     what: str
     before: str
@@ -88,27 +86,27 @@ class Move(Struct, frozen=True):
         return f"{self.what} {self.before} → {self.after} ({self.cost:.2g})"
 
 
-def moves(one: Strategy, other: Strategy, *, has_ffn: bool = True) -> tuple[Move, ...]:
-    """Everything in which `other` differs from `one`, degrees of prefill first.
+def moves(before: Strategy, after: Strategy, *, has_ffn: bool = True) -> tuple[Move, ...]:
+    """Every feature in which `after` differs from `before`, degrees of prefill first.
 
     `has_ffn`: whether the model has a dense FFN or a shared expert.
     """
-    return tuple(_compared(_features(one, has_ffn=has_ffn), _features(other, has_ffn=has_ffn)))
+    return tuple(_compared(_features(before, has_ffn=has_ffn), _features(after, has_ffn=has_ffn)))
 
 
-def distance(one: Strategy, other: Strategy, *, has_ffn: bool = True) -> float:
-    """The distance of two strategies: 0 where they differ in nothing that counts."""
-    return sum(move.cost for move in moves(one, other, has_ffn=has_ffn))
+def distance(before: Strategy, after: Strategy, *, has_ffn: bool = True) -> float:
+    """The distance between two strategies; 0 if no compared feature differs."""
+    return sum(move.cost for move in moves(before, after, has_ffn=has_ffn))
 
 
-def phase_distance(one: PhaseStrategy, other: PhaseStrategy, phase: Phase, *, has_ffn: bool = True) -> float:
-    """The part of the distance that lies in the degrees of one phase."""
-    features = (_phase_features(degrees, phase, has_ffn=has_ffn) for degrees in (one, other))
+def phase_distance(before: PhaseStrategy, after: PhaseStrategy, phase: Phase, *, has_ffn: bool = True) -> float:
+    """The part of the distance that the degrees of one phase make up."""
+    features = (_phase_features(degrees, phase, has_ffn=has_ffn) for degrees in (before, after))
     return sum(move.cost for move in _compared(*features))
 
 
 def _features(strategy: Strategy, *, has_ffn: bool) -> Iterator[_Feature]:
-    """All that is compared of a strategy: the degrees of its phases, then replicas, GPUs and how the phases share."""
+    """The compared features of a strategy: degrees of each phase, then replicas, GPUs and how the phases share."""
     for phase in PHASES:
         yield from _phase_features(strategy.of(phase), phase, has_ffn=has_ffn)
     for phase in PHASES:
@@ -131,9 +129,9 @@ def _phase_features(degrees: PhaseStrategy, phase: Phase, *, has_ffn: bool) -> I
     yield f"{phase}.stage_layers", "boundary", degrees.stage_layers or ()
 
 
-def _compared(one: Iterable[_Feature], other: Iterable[_Feature]) -> Iterator[Move]:
-    """The features in which two strategies differ; what one of them has no value of (`None`) is not compared."""
-    for (what, weight, before), (_, _, after) in zip(one, other, strict=True):
+def _compared(first: Iterable[_Feature], second: Iterable[_Feature]) -> Iterator[Move]:
+    """The features in which two strategies differ; one that is `None` in either is not compared."""
+    for (what, weight, before), (_, _, after) in zip(first, second, strict=True):
         if before != after and before is not None and after is not None:
             cost = WEIGHTS[weight] * _difference(before, after)
             if cost:
@@ -141,7 +139,7 @@ def _compared(one: Iterable[_Feature], other: Iterable[_Feature]) -> Iterator[Mo
 
 
 def _difference(before: int | str | Cut, after: int | str | Cut) -> float:
-    """How far two values of a feature are from one another, in steps."""
+    """The steps between two values of a feature."""
     if isinstance(before, int) and isinstance(after, int):
         return _steps(before, after)
     if isinstance(before, tuple) and isinstance(after, tuple):
@@ -150,12 +148,12 @@ def _difference(before: int | str | Cut, after: int | str | Cut) -> float:
 
 
 def _steps(before: int, after: int) -> float:
-    """Doublings or halvings from one number to the other."""
+    """The number of doublings or halvings between two numbers."""
     return abs(log2(after / before))
 
 
 def _boundaries(cut: Cut) -> frozenset[int]:
-    """First layers of the stages after the first, where the cut is stated; an even cut counts as none."""
+    """First layer of each stage after the first of a stated cut; an even cut (no sizes) has none."""
     return frozenset([*accumulate(cut)][:-1])
 
 
@@ -168,10 +166,10 @@ def _shown(value: int | str | Cut) -> str:
 def pair_preference(
     author: Strategy, prefill: PhaseStrategy, decode: PhaseStrategy, degrees: float, *, is_apart: bool
 ) -> Callable[[int, int], tuple[float, int, int]]:
-    """`preference` by replicas of prefill and of decode, less its last part: no strategy has to be made.
+    """`preference` without its last part, as a function of prefill and decode replicas; no strategy has to be built.
 
-    `degrees` is the part of the distance that lies in the degrees of the two phases. `is_apart`: each has its replicas;
-    else the replicas are the same ones, and their number is given twice.
+    `degrees` is the part of the distance that the degrees of both phases make up. With `is_apart` each phase has its
+    own replicas; else both share them, and their number is passed twice.
     """
     widths = phase_width(prefill), phase_width(decode)
     stated = tuple((replicas_of(author, phase), _gpus(author, phase)) for phase in PHASES)
@@ -195,22 +193,22 @@ def pair_preference(
 
 
 def stages_distance(author: PhaseStrategy, stages: int) -> float:
-    """What so many stages count, beside all else in which the phases differ."""
+    """The part of the distance that the number of stages makes up."""
     return WEIGHTS["pp"] * _steps(author.pp, stages)
 
 
-def preference(author: Strategy, other: Strategy, *, has_ffn: bool = True) -> tuple[float, int, int, str]:
-    """Sort key: the nearest first, of equally near ones the simplest, then those on the fewest GPUs, then any order."""
+def preference(author: Strategy, strategy: Strategy, *, has_ffn: bool = True) -> tuple[float, int, int, str]:
+    """Sort key: nearest first, then simplest, then fewest GPUs; the last part only makes the order definite."""
     return (
-        round(distance(author, other, has_ffn=has_ffn), 9),
-        complexity(other),
-        gpu_count(other),
-        other.model_dump_json(),
+        round(distance(author, strategy, has_ffn=has_ffn), 9),
+        complexity(strategy),
+        gpu_count(strategy),
+        strategy.model_dump_json(),
     )
 
 
 def has_one_layout(prefill: PhaseStrategy, decode: PhaseStrategy) -> bool:
-    """Whether both phases can run on weights that are loaded once."""
+    """Whether both phases can share weights that are loaded once."""
     return layout_key(prefill) == layout_key(decode)
 
 

@@ -1,12 +1,11 @@
 """Legal strategies that fit into memory, nearest to an author's first: a best-first walk over pairs of phase options.
 
-The walk is exact: what it yields next is the nearest of all that are left, by `distance.preference`. It looks at no
-more than `MOST_LAYOUTS` layouts of `MOST_PAIRS` pairs; where these do not do it ends, and `is_complete` says that some
-were left out.
+The walk is exact: the next strategy is the nearest of all remaining ones, by `distance.preference`. It ends after
+`MOST_LAYOUTS` layouts or `MOST_PAIRS` pairs; `is_complete` is then false.
 
-Options are those of the search's space and, where they are legal, the author's own as they stand: stage widths that are
-neither part of a node nor whole nodes, sequence shards of a short prompt, attention groups of a dense model, cuts of
-the stages. No relaxation is used that the policy does not name, and constraints are kept.
+Options are those of the search's space and the author's own, if legal: stage widths that are neither part of a node nor
+whole nodes, sequence shards of a short prompt, attention groups of a dense model, cuts of the stages. No relaxation is
+used that the policy does not name, and constraints are kept.
 """
 
 from __future__ import annotations
@@ -36,24 +35,24 @@ from ..search.space import SpaceRequest, split_strategy, stage_degrees, stage_wi
 from .distance import pair_preference, phase_distance, stages_distance
 
 _NODE = 8
-# Layouts of a node whose memory is looked at, and pairs that are, before the walk ends; more than a node has.
+# Layouts (counted per node of devices) whose memory is checked, and pairs, before the walk ends.
 MOST_LAYOUTS = 4000
 MOST_PAIRS = 200_000
-# Strategies that take as long to put in order as the memory of one layout takes to look at.
+# Sorting this many strategies takes as long as checking the memory of one layout.
 _STRATEGIES_OF_A_LAYOUT = 25
-# Numbers of replicas that are all tried where they are alike; of more, those in steps and the author's.
+# Up to this many replicas that serve both phases every number is tried; above, numbers in steps and the author's.
 _ALL_ALIKE = 1024
 
 _Key = tuple[float, int, int, str]
-# Whether a number of replicas hold their requests.
+# Whether this many replicas hold their requests.
 _Holds = Callable[[int], bool]
-_Rest = Iterator[tuple[_Key, Strategy]]
-# Replicas for prefill and for decode; the same number where they are the same.
+_Keyed = Iterator[tuple[_Key, Strategy]]
+# Replicas for prefill and for decode; the same number twice if the replicas serve both.
 _Counts = list[tuple[int, int]]
 
 
 class Option(Struct, frozen=True):
-    """Legal degrees of one phase, and how far they are from the author's."""
+    """Legal degrees of one phase, and their distance from the author's."""
 
     degrees: PhaseStrategy
     cost: float
@@ -66,36 +65,36 @@ class Option(Struct, frozen=True):
 
 def phase_options(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> list[Option]:
     """Every option of `phase` that the devices have room for, nearest first; `replicas` is left open."""
-    found: dict[PhaseStrategy, Option] = {}
+    options: dict[PhaseStrategy, Option] = {}
     has_ffn = space.architecture.has_split_ffn
-    # What the author uses and a search leaves out unasked although no rule forbids it, is an option too.
+    # Also options: legal degrees that the author uses and a search leaves out unless asked.
     faults = space.judge.faults(StageDegrees.of(author, phase))
     accepting = replace(space, accepted=frozenset(rule.id for rule, fault in faults if fault.severity != "error"))
     for stage in _stages(accepting, author, phase):
-        # With the author's number of stages, so that any other one adds what it counts alone.
-        alike = stage.model_copy(update={"pp": author.pp})
-        cost = phase_distance(author, alike, phase, has_ffn=has_ffn)
+        # With the author's number of stages; the cost of another number is added separately.
+        with_author_pp = stage.model_copy(update={"pp": author.pp})
+        cost = phase_distance(author, with_author_pp, phase, has_ffn=has_ffn)
         for degrees in _with_stages(space, stage, author, phase):
             if degrees.stage_layers is None:
-                found.setdefault(degrees, Option(degrees, cost + stages_distance(author, degrees.pp)))
+                options.setdefault(degrees, Option(degrees, cost + stages_distance(author, degrees.pp)))
             else:
-                found.setdefault(degrees, Option(degrees, phase_distance(author, degrees, phase, has_ffn=has_ffn)))
-    return sorted(found.values(), key=lambda option: (option.cost, option.width, option.degrees.model_dump_json()))
+                options.setdefault(degrees, Option(degrees, phase_distance(author, degrees, phase, has_ffn=has_ffn)))
+    return sorted(options.values(), key=lambda option: (option.cost, option.width, option.degrees.model_dump_json()))
 
 
 def _stages(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterator[PhaseStrategy]:
     """Legal degrees of one stage: the author's, then those of the space."""
-    own = author.model_copy(update={"pp": 1, "replicas": None, "stage_layers": None})
-    width = stage_width(own)
+    author_stage = author.model_copy(update={"pp": 1, "replicas": None, "stage_layers": None})
+    width = stage_width(author_stage)
     if (
         width <= space.gpus
-        and space.judge.accepts(StageDegrees.of(own, phase))
-        and space.keeps_stage(phase, own, width)
+        and space.judge.accepts(StageDegrees.of(author_stage, phase))
+        and space.keeps_stage(phase, author_stage, width)
     ):
-        yield own
-    for stage in sorted({*stage_widths(space)} | {one for one in (width,) if one <= space.gpus}):
+        yield author_stage
+    for stage in sorted({*stage_widths(space)} | {fitting for fitting in (width,) if fitting <= space.gpus}):
         for degrees in stage_degrees(space, stage, phase):
-            # With the author's way to exchange sequence shards, where that is legal.
+            # With the author's exchange of sequence shards, if that is legal.
             is_split = degrees.sp > 1 and author.sp_kind is not None
             exchanged = degrees.model_copy(update={"sp_kind": author.sp_kind}) if is_split else degrees
             yield exchanged if space.judge.accepts(StageDegrees.of(exchanged, phase)) else degrees
@@ -104,7 +103,7 @@ def _stages(space: SpaceRequest, author: PhaseStrategy, phase: Phase) -> Iterato
 def _with_stages(
     space: SpaceRequest, stage: PhaseStrategy, author: PhaseStrategy, phase: Phase
 ) -> Iterator[PhaseStrategy]:
-    """The stage any number of times that layers, devices and constraints allow; the author's cut, and the even one."""
+    """`stage` with every legal number of stages, each with the even cut, and with the author's cut if it fits."""
     layers, width = space.architecture.num_layers, stage_width(stage)
     for pp in range(1, min(layers, space.gpus // width) + 1):
         if not space.keeps_pipeline(phase, width, pp):
@@ -116,7 +115,7 @@ def _with_stages(
 
 
 class _Frontier(Struct, frozen=True):
-    """The pairs of one option of prefill from one place on, in the list of the decode options that go with it."""
+    """One prefill option with a decode option, at `place` in the list of its decode partners; later ones follow."""
 
     prefill: int
     decode: int
@@ -125,7 +124,7 @@ class _Frontier(Struct, frozen=True):
 
 
 class Nearest:
-    """The strategies for `request` in the order of their distance from `author`."""
+    """Walks the strategies for `request` by their distance from `author`."""
 
     def __init__(self, request: SearchRequest, author: Strategy) -> None:
         self.request, self.author = request, author
@@ -135,11 +134,11 @@ class Nearest:
         least = model_bytes(self.setting) / request.usable_bytes_per_gpu
         phases: tuple[tuple[Phase, PhaseStrategy], ...] = (("prefill", author.prefill), ("decode", author.decode))
         options = {phase: phase_options(self.space, degrees, phase) for phase, degrees in phases}
-        # The phases of which the rules, or the number of devices, refuse all degrees.
+        # The phases without any option: rules or the number of devices refuse all degrees.
         self.refused: tuple[Phase, ...] = tuple(phase for phase, _ in phases if not options[phase])
-        # Options that could hold the weights, were they spread perfectly.
+        # Options that could hold the weights if these were spread evenly.
         self.prefill, self.decode = (
-            [option for option in found if option.width >= least] for found in options.values()
+            [option for option in of_phase if option.width >= least] for of_phase in options.values()
         )
         self._least: dict[tuple[Phase, int], int | None] = {}
         self._prefill_fits: dict[int, bool] = {}
@@ -147,10 +146,10 @@ class Nearest:
     def strategies(self) -> Iterator[Strategy]:
         """Every strategy that fits into memory, nearest first."""
         serial = count()
-        heap: list[tuple[_Key, int, _Frontier | Strategy, _Rest | None]] = []
+        heap: list[tuple[_Key, int, _Frontier | Strategy, _Keyed | None]] = []
 
-        def push(key: _Key, what: _Frontier | Strategy, rest: _Rest | None = None) -> None:
-            heapq.heappush(heap, (key, next(serial), what, rest))
+        def push(key: _Key, entry: _Frontier | Strategy, remaining: _Keyed | None = None) -> None:
+            heapq.heappush(heap, (key, next(serial), entry, remaining))
 
         pairs = 0
         for is_apart in (False, True):
@@ -158,65 +157,68 @@ class Nearest:
                 push(self._bound(first), first)
         while heap:
             checkpoint()
-            _, _, what, rest = heapq.heappop(heap)
-            if isinstance(what, Strategy):
-                yield what
+            _, _, entry, remaining = heapq.heappop(heap)
+            if isinstance(entry, Strategy):
+                yield entry
             else:
                 pairs += 1
-                for other in self._beyond(what):
-                    push(self._bound(other), other)
-                rest = self._of_pair(what)
-            following = next(rest, None) if rest is not None else None
+                for frontier in self._beyond(entry):
+                    push(self._bound(frontier), frontier)
+                remaining = self._of_pair(entry)
+            following = next(remaining, None) if remaining is not None else None
             if following is not None:
-                push(following[0], following[1], rest)
+                push(following[0], following[1], remaining)
             if self.looked_at > MOST_LAYOUTS or pairs > MOST_PAIRS:
                 self.is_complete = False
                 return
 
     def _partners(self, prefill: int, *, is_apart: bool) -> Sequence[int]:
-        """Decode options that may go with one of prefill, nearest first: with an engine those of the same layout."""
+        """Numbers of the decode options that may go with a prefill option, nearest first.
+
+        With an engine, replicas that serve both phases need the same layout in both.
+        """
         if is_apart or self.space.engine is None:
             return range(len(self.decode))
         return self._by_layout.get(layout_key(self.prefill[prefill].degrees), ())
 
     @cached_property
     def _by_layout(self) -> dict[tuple[object, ...], list[int]]:
-        found: dict[tuple[object, ...], list[int]] = {}
+        by_layout: dict[tuple[object, ...], list[int]] = {}
         for number, option in enumerate(self.decode):
-            found.setdefault(layout_key(option.degrees), []).append(number)
-        return found
+            by_layout.setdefault(layout_key(option.degrees), []).append(number)
+        return by_layout
 
     def _bound(self, frontier: _Frontier) -> _Key:
-        """No strategy of the pair, or of one beyond it, is nearer."""
+        """A lower bound on the key of every strategy of this pair and of later ones."""
         cost = self.prefill[frontier.prefill].cost + self.decode[frontier.decode].cost
         return round(cost, 9) - 1e-9, -1, 0, ""
 
     def _opened(self, prefill: int, *, is_apart: bool) -> Iterator[_Frontier]:
-        """The first pair of the next option of prefill, from `prefill` on, that alone fits and has a partner."""
+        """The first pair of the next prefill option, from number `prefill` on, that fits alone and has a partner."""
         for number in range(prefill, len(self.prefill)):
             partners = self._partners(number, is_apart=is_apart)
             if partners and self._prefill_fits_alone(number):
                 yield _Frontier(number, partners[0], 0, is_apart)
                 return
 
-    def _beyond(self, at: _Frontier) -> Iterator[_Frontier]:
-        """The next pair of the same option of prefill, and where this was its first one, that of the next option."""
-        partners = self._partners(at.prefill, is_apart=at.is_apart)
-        for rank in range(at.place + 1, len(partners)):
+    def _beyond(self, pair: _Frontier) -> Iterator[_Frontier]:
+        """The next pair of the same prefill option; after its first pair also the first of the next option."""
+        partners = self._partners(pair.prefill, is_apart=pair.is_apart)
+        for rank in range(pair.place + 1, len(partners)):
             if self._least_replicas("decode", partners[rank]) is not None:
-                yield _Frontier(at.prefill, partners[rank], rank, at.is_apart)
+                yield _Frontier(pair.prefill, partners[rank], rank, pair.is_apart)
                 break
-        if at.place == 0:
-            yield from self._opened(at.prefill + 1, is_apart=at.is_apart)
+        if pair.place == 0:
+            yield from self._opened(pair.prefill + 1, is_apart=pair.is_apart)
 
     def _prefill_fits_alone(self, number: int) -> bool:
-        """Whether devices hold prefill at least with one prompt and without the other phase."""
+        """Whether the devices hold prefill alone, with one prompt per replica."""
         if number not in self._prefill_fits:
             holds = self._side_holds("prefill", self.prefill[number].degrees)
             self._prefill_fits[number] = holds(self.request.workload.concurrency)
         return self._prefill_fits[number]
 
-    def _of_pair(self, pair: _Frontier) -> _Rest:
+    def _of_pair(self, pair: _Frontier) -> _Keyed:
         """The strategies of one pair that fit into memory, nearest first."""
         prefill, decode = self.prefill[pair.prefill], self.decode[pair.decode]
         if self._least_replicas("decode", pair.decode) is None:
@@ -225,22 +227,27 @@ class Nearest:
         self.looked_at += len(counts) // _STRATEGIES_OF_A_LAYOUT
         return self._in_order(prefill, decode, counts, is_apart=pair.is_apart)
 
-    def _in_order(self, prefill: Option, decode: Option, counts: _Counts, *, is_apart: bool) -> _Rest:
-        """The strategies with so many replicas for each phase, nearest first, each made when it is its turn."""
+    def _in_order(self, prefill: Option, decode: Option, counts: _Counts, *, is_apart: bool) -> _Keyed:
+        """The strategies with these counts of replicas, nearest first, each built when it is asked for."""
         degrees = prefill.degrees, decode.degrees
         key_of = pair_preference(self.author, *degrees, prefill.cost + decode.cost, is_apart=is_apart)
         keyed = sorted((key_of(*count), count) for count in counts)
-        for key, alike in groupby(keyed, key=itemgetter(0)):
-            made = (split_strategy(*degrees, *count) if is_apart else _alike(*degrees, count[0]) for _, count in alike)
-            written = sorted((strategy.model_dump_json(), strategy) for strategy in made)
+        for key, same_key in groupby(keyed, key=itemgetter(0)):
+            strategies = (
+                split_strategy(*degrees, *count) if is_apart else _colocated(*degrees, count[0])
+                for _, count in same_key
+            )
+            written = sorted((strategy.model_dump_json(), strategy) for strategy in strategies)
             yield from (((*key, text), strategy) for text, strategy in written)
 
     def _together(self, prefill: Option, decode: Option) -> _Counts:
-        """Numbers of replicas that serve both phases."""
+        """Counts of replicas that serve both phases."""
         width = max(prefill.width, decode.width)
         room = self.space.gpus // width
         fewest = (
-            _fewest(room, self._share_fits(self.layout(_alike(prefill.degrees, decode.degrees, 1)))) if room else None
+            _fewest(room, self._share_fits(self.layout(_colocated(prefill.degrees, decode.degrees, 1))))
+            if room
+            else None
         )
         if fewest is None:
             return []
@@ -249,7 +256,7 @@ class Nearest:
         return [(dp, dp) for dp in counts if self.space.allows(None, dp)]
 
     def _apart(self, pair: _Frontier) -> _Counts:
-        """Numbers of replicas of each phase."""
+        """Counts of replicas for each phase, where the phases are apart."""
         gpus, widths = self.space.gpus, (self.prefill[pair.prefill].width, self.decode[pair.decode].width)
         least = self._least_replicas("prefill", pair.prefill), self._least_replicas("decode", pair.decode)
         if least[0] is None or least[1] is None:
@@ -263,32 +270,32 @@ class Nearest:
         ]
 
     def _least_replicas(self, phase: Phase, number: int) -> int | None:
-        """The fewest replicas of one phase alone that hold their share; `None` where no number of them does."""
+        """The fewest replicas of one phase alone that hold their share; `None` if no number of them does."""
         if (phase, number) not in self._least:
-            option = (self.prefill if phase == "prefill" else self.decode)[number]
-            room = self.space.gpus // option.width
-            self._least[phase, number] = _fewest(room, self._side_holds(phase, option.degrees))
+            chosen = (self.prefill if phase == "prefill" else self.decode)[number]
+            room = self.space.gpus // chosen.width
+            self._least[phase, number] = _fewest(room, self._side_holds(phase, chosen.degrees))
         return self._least[phase, number]
 
     def _side_holds(self, phase: Phase, degrees: PhaseStrategy) -> _Holds:
-        """Whether a number of replicas of one phase hold their share of the requests."""
-        both = self.layout(_alike(degrees, degrees, 1))
+        """A test whether a number of replicas of one phase hold their share of the requests."""
+        both = self.layout(_colocated(degrees, degrees, 1))
         if both is None:
             return lambda _: False
         served = both.replicas[0]
         side = ReplicaLayout(0, served.prefill, None) if phase == "prefill" else ReplicaLayout(0, None, served.decode)
         return self._share_fits(replace(both, replicas=(side,), caches={}))
 
-    def _share_fits(self, one: LoadedLayout | None) -> _Holds:
-        """Whether a number of replicas like `one` hold their share on every device (rule ME001): one says it of all."""
-        if one is None:
+    def _share_fits(self, layout: LoadedLayout | None) -> _Holds:
+        """A test whether a number of replicas like that of `layout` fit into every device's memory (rule ME001)."""
+        if layout is None:
             return lambda _: False
-        self.looked_at += max(1, len(one.devices) // _NODE)
+        self.looked_at += max(1, len(layout.devices) // _NODE)
         concurrency = self.request.workload.concurrency
-        return lambda replicas: shortfall_bytes(one, -(-concurrency // replicas)) <= 0
+        return lambda replicas: shortfall_bytes(layout, -(-concurrency // replicas)) <= 0
 
     def layout(self, strategy: Strategy) -> LoadedLayout | None:
-        """The layout of `strategy` on devices of the inventory, `None` where it has too few."""
+        """The layout of `strategy` on devices of the inventory; `None` if these are too few."""
         if gpu_count(strategy) > self.request.facts.gpus:
             return None
         try:
@@ -297,12 +304,12 @@ class Nearest:
             return None
 
 
-def _alike(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
+def _colocated(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
     """`dp` replicas that serve both phases."""
     width = max(phase_width(prefill), phase_width(decode))
     return Strategy(dp=dp, gpu_count=dp * width, prefill=prefill, decode=decode)
 
 
 def _fewest(most: int, holds: _Holds) -> int | None:
-    """The least number up to `most` that holds, where every larger one does too; `None` where not even `most` does."""
+    """The least number up to `most` for which `holds`, which is monotone; `None` if not even `most` holds."""
     return 1 + bisect_left(range(1, most), True, key=holds) if most >= 1 and holds(most) else None
