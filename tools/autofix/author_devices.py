@@ -1,6 +1,6 @@
-"""Where an author runs things: the devices of his replicas, stage by stage.
+"""Reads the devices of an author's replicas, stage by stage.
 
-The devices of every stage are read by majority over its operators, so that one damaged operator moves nothing.
+The devices of a stage are those of most of its operators, so that one damaged operator changes nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .settled_cut import numbered_stages
 
 
 class ReplicaDevices(Struct, frozen=True):
-    """The stages of one replica by index, for each phase that it has a branch of."""
+    """The stages of one replica by phase and index; only phases that it has a branch of."""
 
     phases: Mapping[Phase, Mapping[int, StageLayout]]
 
@@ -30,17 +30,17 @@ class ReplicaDevices(Struct, frozen=True):
         return [phase for phase, stages in self.phases.items() if stages]
 
     def stage(self, phase: Phase, index: int) -> StageLayout | None:
-        """The devices of one stage, `None` where nothing of it is there."""
+        """The layout of one stage; `None` if the replica lacks it."""
         return self.phases.get(phase, {}).get(index)
 
     def of(self, phase: Phase) -> tuple[str, ...]:
-        """Every device of the phase in the order of its stages."""
+        """The devices of the phase in the order of its stages."""
         stages = self.phases.get(phase, {})
         return tuple(dict.fromkeys(device for index in sorted(stages) for device in stages[index].devices))
 
 
 def read_devices(view: PlanView) -> tuple[ReplicaDevices, ...]:
-    """The replicas below the root, in order; phases that hang below no replica count as one replica's."""
+    """The replicas below the root, in order; phases below no replica count as the first replica's."""
     branches: dict[int, dict[Phase, Mapping[int, StageLayout]]] = {}
     replicas = root_replicas(view) or list(view.replicas)
     order = {replica.position: place for place, replica in enumerate(replicas)}
@@ -54,8 +54,8 @@ def read_devices(view: PlanView) -> tuple[ReplicaDevices, ...]:
 
 
 def _stages(branch: PhaseView) -> dict[int, StageLayout]:
-    found = {number: _stage(number, stage) for number, stage in numbered_stages(branch)}
-    return {number: read for number, read in found.items() if read.devices}
+    by_number = {number: _stage(number, stage) for number, stage in numbered_stages(branch)}
+    return {number: layout for number, layout in by_number.items() if layout.devices}
 
 
 def _stage(number: int, stage: StageView) -> StageLayout:
@@ -73,9 +73,9 @@ def _stage(number: int, stage: StageView) -> StageLayout:
 
 
 def _order(stage: StageView, groups: Sequence[ExpertGroup]) -> list[str]:
-    """Devices of the stage as the author orders them; some may stand twice, and some not belong to it.
+    """Devices of the stage in the author's order, maybe with repetitions and devices of other stages.
 
-    Groups of several devices stand side by side; else the list that most nodes with all of the stage's devices have.
+    Expert groups of several devices come first, then the order that most nodes with all of the stage's devices have.
     """
     side_by_side = any(len(devices) > 1 for _, devices in groups)
     first = [device for _, devices in groups if side_by_side for device in devices]
@@ -83,11 +83,11 @@ def _order(stage: StageView, groups: Sequence[ExpertGroup]) -> list[str]:
 
 
 def gathered(wanted: Sequence[ReplicaDevices], node_size: int) -> tuple[ReplicaDevices, ...]:
-    """The author's devices without those that are not on the node that has most of their replica's.
+    """The author's devices on the node that has most of their replica; others are left out.
 
-    Of a replica that is larger than a node: of their stage's.
+    For a replica that is larger than a node: on the node that has most of their stage.
     """
-    found: list[ReplicaDevices] = []
+    replicas: list[ReplicaDevices] = []
     for replica in wanted:
         of_replica = list(dict.fromkeys(device for phase in replica.phases for device in replica.of(phase)))
         whole = of_replica if len(of_replica) <= node_size else None
@@ -95,21 +95,21 @@ def gathered(wanted: Sequence[ReplicaDevices], node_size: int) -> tuple[ReplicaD
             phase: {index: _on_one_node(stage, whole or stage.devices) for index, stage in stages.items()}
             for phase, stages in replica.phases.items()
         }
-        found.append(ReplicaDevices(phases))
-    return tuple(found)
+        replicas.append(ReplicaDevices(phases))
+    return tuple(replicas)
 
 
 def _on_one_node(stage: StageLayout, group: Sequence[str]) -> StageLayout:
-    """The stage without its devices on other nodes than the one that has most of `group`."""
+    """The stage with only its devices on the node that has most of `group`."""
     nodes = Counter(node for node, _ in places_of(group))
-    node = max(nodes, key=lambda one: (nodes[one], -one), default=0)
+    node = max(nodes, key=lambda number: (nodes[number], -number), default=0)
 
-    def kept(devices: Sequence[str]) -> tuple[str, ...]:
+    def on_node(devices: Sequence[str]) -> tuple[str, ...]:
         return tuple(device for device in devices if (parse_device(device) or (None,))[0] == node)
 
     return replace(
         stage,
-        devices=kept(stage.devices),
-        attention_devices=kept(stage.attention_devices),
-        ffn_devices=kept(stage.ffn_devices),
+        devices=on_node(stage.devices),
+        attention_devices=on_node(stage.attention_devices),
+        ffn_devices=on_node(stage.ffn_devices),
     )

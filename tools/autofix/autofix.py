@@ -1,12 +1,11 @@
-"""Auto-fix: any text or object is read, a validated plan that keeps what its author decided comes out, or what remains
-and why.
+"""Auto-fix: turns any text or object into a valid plan with its author's decisions, or says what remains and why.
 
-First what rules say of their own findings, then the difference to the plan that the author's own decisions make. Where
-that cannot do, the nearest legal strategy takes their place. It never raises whatever the document holds, and calls
-valid only what validation did.
+First come the fixes that rules propose for their findings, then the difference to the plan that follows from the
+author's decisions. If that is not enough, the nearest legal strategy replaces them. No document makes it raise, and
+only validation calls a plan valid.
 
-A text is a proposal in whatever form; a string that is no text of one is the path of a file. Where nothing of a plan
-is found it is said what was looked for. Nothing is mended here.
+A string with a line break or a bracket is a proposal in any form, any other string the path of a file. Where nothing of
+a plan is found, the answer says what was looked for. The changes themselves are made elsewhere.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ def autofix(
 
 
 def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chosen: Chosen = ALL_FIXES) -> FixResult:
-    """Mend a document that was read already; its view is of no use afterwards. The notes of the reading are told on."""
+    """Mend a document that was read already; its view is released. The result includes the notes of the reading."""
     read = reading.read
     repair = Repair(State.of(read), chosen)
     session = _Session(repair, request, reading.doubts)
@@ -80,47 +79,47 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
 
 
 def _warned(repair: Repair) -> Iterator[str]:
-    """Why what warnings of the named rules find stays as it is."""
-    found = {one.rule for one in repair.state.report.violations if one.severity == "warning"}
-    for name in sorted(found & (repair.chosen.rules or frozenset())):
+    """Lines that say why warnings of the named rules are not mended."""
+    warned = {violation.rule for violation in repair.state.report.violations if violation.severity == "warning"}
+    for name in sorted(warned & (repair.chosen.rules or frozenset())):
         yield f"{name} is a warning: a plan with it is valid, and only errors are mended; {find_rule(name).remedy}"
 
 
 def _withheld(repair: Repair, request: PlanDefaults | None) -> Withheld | None:
-    """What repair of all findings would still mend where only some fixes were asked for."""
-    left, raw, chosen = len(repair.state.errors), repair.state.read.raw, repair.chosen
+    """What a repair of all findings would still mend, if only some fixes were asked for."""
+    error_count, raw, chosen = len(repair.state.errors), repair.state.read.raw, repair.chosen
     by: tuple[Literal["safe_only", "rules"], ...] = (
         *(("safe_only",) if chosen.safe_only else ()),
         *(("rules",) if chosen.rules is not None else ()),
     )
-    if raw is None or not left or not by:
+    if raw is None or not error_count or not by:
         return None
-    further = Repair(State.of(read_sound(raw)), Chosen(keep_strategy=chosen.keep_strategy))
-    _Session(further, request, {}).run()
-    mended = left - len(further.state.errors)
-    further.state.view.release()
+    full_repair = Repair(State.of(read_sound(raw)), Chosen(keep_strategy=chosen.keep_strategy))
+    _Session(full_repair, request, {}).run()
+    mended = error_count - len(full_repair.state.errors)
+    full_repair.state.view.release()
     return Withheld(findings=mended, by=by) if mended > 0 else None
 
 
 class _Session(Struct):
-    """One run: which plan the repair makes for, and what is to be said of it."""
+    """One run of auto-fix: the targets of its repair, and what the result reports."""
 
     repair: Repair
     request: PlanDefaults | None
     doubts: Mapping[str, str]
     reasons: list[str] = field(default_factory=list[str])
-    # What the author left open and what it was taken for, as the first look at the document shows it.
+    # What the author left open and how it was completed, as read before any change.
     completed: tuple[str, ...] = ()
     replanned: Replanning | None = None
     infeasible: Infeasible | None = None
-    # The intent for which no plan was found: looking again would only take the time again.
+    # The intent for which no plan exists: it is not searched again.
     _refused: PlanIntent | None = None
 
     def run(self) -> None:
         """Repair until it is valid or a whole pass changes nothing."""
         if self.repair.state.read.raw is None:
             return
-        # What can only be read in one way is read so before anything is concluded from it.
+        # Mend what has only one reading before anything is concluded from it.
         self.repair.mend()
         while self.repair.errors:
             before = self.repair.rounds
@@ -128,14 +127,14 @@ class _Session(Struct):
             if self.repair.errors and not self.repair.chosen.safe_only:
                 self.repair.toward(self._nearest())
             if self.repair.rounds == before:
-                # What is left of figures alone could not be computed again.
+                # Wrong figures that remain could not be computed again.
                 self.repair.withdraw_figures()
             if self.repair.rounds == before:
                 return
         self.reasons, self.infeasible = [], None
 
     def _meant(self) -> Target | None:
-        """What the author's plan would be were it whole; `None` where that cannot be told."""
+        """The target that follows from the author's decisions; `None` if they do not make a plan."""
         view, intent = self._read()
         self.completed = self.completed or tuple(f"completed: {words}" for words in intent.completed)
         self.reasons = [self._lacking(what) for what in intent.missing]
@@ -148,34 +147,34 @@ class _Session(Struct):
             return None
 
     def _read(self) -> tuple[PlanView, PlanIntent]:
-        """The document as it stands, and what its author decided."""
+        """The current document, and what its author decided."""
         view = self.repair.state.view
         return view, read_intent(view, self.request, keep_strategy=self.repair.chosen.keep_strategy)
 
     def _lacking(self, what: str) -> str:
-        """Why nothing is known of `what`: it is not there, or is and was not understood."""
+        """A line that says why `what` is unknown: it is absent, or was not understood."""
         if what in self.doubts or " " in what:
             return f"given, but not understood: {what}" + (f": {self.doubts[what]}" if what in self.doubts else "")
         looked_for = ": no degrees (TP8, pp: 2), no stages and no shards were found" if what == "strategy" else ""
         return f"not stated, and nowhere to be read: {what}{looked_for}"
 
     def _nearest(self) -> Target | None:
-        """The nearest legal plan in the author's names; `None` where there is none."""
-        # Wanted only where local repair cannot do: it brings the whole search with it.
+        """The nearest legal plan in the author's names; `None` if there is none."""
+        # Imported only when local repair is not enough: it loads the whole search.
         from .replan import replan
 
         view, intent = self._read()
         if intent == self._refused:
             return None
-        found = replan(intent, view)
-        if isinstance(found, Infeasible):
-            self.replanned, self.infeasible, self._refused = None, found, intent
+        outcome = replan(intent, view)
+        if isinstance(outcome, Infeasible):
+            self.replanned, self.infeasible, self._refused = None, outcome, intent
             return None
-        self.replanned, self.infeasible = found.replanning if found.replanning.moves else None, None
-        return found.built.target
+        self.replanned, self.infeasible = outcome.replanning if outcome.replanning.moves else None, None
+        return outcome.built.target
 
 
-# Signs that no path of a file has, and proposals do.
+# Characters that occur in proposals and never in a file's path.
 SIGNS_OF_TEXT = ("\n", "{", "[")
 NOTHING_FOUND = (
     "no plan and no proposal was found: looked for JSON, YAML, tables, flags of engines "
@@ -183,16 +182,16 @@ NOTHING_FOUND = (
 )
 
 
-# Letters of what a proposal says for itself.
+# Characters of a proposal's rationale that are kept.
 MOST_RATIONALE = 4000
 
 
 class Reading(Struct, frozen=True):
-    """A document as read, and what the foreign reader says of how it was read.
+    """A document as read, and the foreign reader's notes on it.
 
-    `doubts`: what of a plan was given in words that were not understood, and what is said of them. `assumed`: phases
-    whose `tp_ffn` nobody stated; the reader took it for what TP means for the model that the proposal names.
-    `rationale`: what a proposal that is an object says for itself.
+    `doubts`: remarks on fields of a plan that were given in words and not understood. `assumed`: phases whose `tp_ffn`
+    nobody stated; the reader took what TP means for the proposal's model. `rationale`: the text that a proposal in the
+    form of an object gives for itself.
     """
 
     read: ReadDocument
@@ -222,24 +221,24 @@ def read_text_anyhow(text: str) -> Reading:
 
 
 def _ours(read: ReadDocument) -> Reading:
-    """A document of our format; what JSON cannot carry was replaced in reading, which mends it and has to be noted."""
+    """A document of our format; values that JSON cannot carry were replaced in reading, and are noted."""
     if read.raw is None or not (read.mended or read.unexpanded):
         return Reading(read)
     replaced = (f"replaced: {fault.message} ({fault.path or '/'})" for fault in read.mended)
-    # What cannot be written out is not in the document any more: it is noted, and no fault of what is left.
+    # Compact parts that cannot be written out were dropped: they are noted, and are no fault of the rest.
     written_once = (f"not written out: {fault.message} ({fault.path or '/'})" for fault in read.unexpanded)
     again = replace(read_sound(read.raw), unexpanded=read.unexpanded)
     return Reading(again, (*replaced, *written_once))
 
 
 def _foreign(source: str | Mapping[str, Any], plainly: ReadDocument) -> Reading:
-    """`source` by the foreign reader; as it was read `plainly` where that finds nothing of a plan."""
+    """`source` by the foreign reader; as it was read `plainly` if that finds nothing of a plan."""
     proposal = read_proposal(source)
     notes = tuple(f"{note.kind.replace('_', ' ')}: {note.what} ({note.where})" for note in proposal.notes)
     if proposal.document is None:
         faults = tuple(SchemaFault("", f"{NOTHING_FOUND} ({fault.message})") for fault in plainly.faults)
         return Reading(replace(plainly, faults=faults) if plainly.raw is None else plainly, notes)
     doubts = {note.field: f"{note.what} ({note.where})" for note in proposal.notes if note.field is not None}
-    said = None if plainly.raw is None else plainly.raw.get("rationale")
-    rationale = said[:MOST_RATIONALE] if isinstance(said, str) else None
+    stated = None if plainly.raw is None else plainly.raw.get("rationale")
+    rationale = stated[:MOST_RATIONALE] if isinstance(stated, str) else None
     return Reading(read_sound(proposal.document), notes, doubts, proposal.assumed, rationale)

@@ -1,6 +1,6 @@
-"""Changes compiled to an RFC 6902 JSON Patch against the document as it stands, and patches applied.
+"""Compiles changes to an RFC 6902 JSON Patch against a document, and applies patches.
 
-Every operation that replaces or removes is preceded by a `test` of what it takes to be there, and every change of a
+Every operation that replaces or removes is preceded by a `test` of the value that it expects, and every change of a
 node by a test of its id: a patch made for one document does not apply to another. The input is never changed.
 """
 
@@ -21,31 +21,31 @@ Patch = tuple[Operation, ...]
 
 
 def compile_patch(document: Mapping[str, Any], changes: Iterable[Change]) -> Patch:
-    """The patch that makes `changes`: first what is set, then what is removed from the end on, then what is added.
+    """The patch that makes `changes`: first what is set, then what is removed (last places first), then what is added.
 
-    Of changes of one place the first counts; what lies inside of something that is removed is left out.
+    Only the first change of a place counts; changes inside something that is removed are left out.
     """
     once: dict[object, Change] = {}
     for place, change in enumerate(changes):
         once.setdefault(place if change.action == "append" else change.path, change)
     gone = {change.path for change in once.values() if change.action == "remove"}
-    kept = [
+    remaining = [
         change
         for change in once.values()
         if not any(change.path[:depth] in gone for depth in range(1, len(change.path)))
     ]
     guarded: set[int] = set()
     patch: list[Operation] = []
-    for change in checked([change for change in kept if change.action == "set"]):
+    for change in checked([change for change in remaining if change.action == "set"]):
         patch += _set(document, change, guarded)
-    for change in checked(sorted((change for change in kept if change.action == "remove"), key=_from_the_end)):
+    for change in checked(sorted((change for change in remaining if change.action == "remove"), key=_from_the_end)):
         patch += _remove(document, change)
-    appended = [change for change in kept if change.action == "append"]
+    appended = [change for change in remaining if change.action == "append"]
     for path in dict.fromkeys(change.path for change in appended):
-        # A list that the document does not have, and that is not set here, is begun.
-        if not _is_list(document, path) and path not in {change.path for change in kept if change.action == "set"}:
+        # Begin a list that the document lacks and that no change sets.
+        if not _is_list(document, path) and path not in {change.path for change in remaining if change.action == "set"}:
             patch.append({"op": "add", "path": pointer(path), "value": []})
-    patch += ({"op": "add", "path": f"{pointer(one.path)}/-", "value": one.value} for one in appended)
+    patch += ({"op": "add", "path": f"{pointer(change.path)}/-", "value": change.value} for change in appended)
     return tuple(patch)
 
 
@@ -57,12 +57,12 @@ def _is_list(document: Mapping[str, Any], path: tuple[Step, ...]) -> bool:
 
 
 def _from_the_end(change: Change) -> tuple[Any, ...]:
-    """Sort key: later places of a list before earlier ones."""
+    """Sort key: later places of a list first."""
     return tuple([(0, -step, "") if isinstance(step, int) else (1, 0, step) for step in change.path])
 
 
 def _set(document: Mapping[str, Any], change: Change, guarded: set[int]) -> list[Operation]:
-    """What sets a member, after a test that the node around it is the one that is meant, where none was made yet."""
+    """Operations that set a member, after a test of the id of the node around it unless it is in `guarded`."""
     at, path = pointer(change.path), change.path
     guard: list[Operation] = []
     if len(path) > 2 and path[0] == "nodes" and isinstance(path[1], int) and path[1] not in guarded:
@@ -86,13 +86,13 @@ def _remove(document: Mapping[str, Any], change: Change) -> list[Operation]:
 
 
 def _test(at: str, old: Any) -> list[Operation]:
-    """A test that `old` stands at a place; none for what is not equal to itself, as NaN."""
+    """A test that `old` stands at a place; none if it is not equal to itself, as NaN."""
     old = copied(old)
     return [{"op": "test", "path": at, "value": old}] if same(old, old) else []
 
 
 def apply_patch(document: Mapping[str, Any], patch: Sequence[Operation]) -> dict[str, Any]:
-    """`document` after `patch`; the input is not changed, and what the patch leaves alone is shared with it.
+    """`document` after `patch`; the input is not changed, and parts that the patch leaves alone are shared.
 
     Raises jsonpatch.JsonPatchException: the patch was not made for this document.
     """
@@ -102,19 +102,19 @@ def apply_patch(document: Mapping[str, Any], patch: Sequence[Operation]) -> dict
 
 
 class Patched:
-    """A document to which patches of this module are applied one after another; the first one is never changed.
+    """A document to which patches of this module are applied in turn; the original is never changed.
 
-    What no patch changes is shared with the first document: a list or object is copied when a change is made in it.
+    A list or object is copied when it is first changed; all others are shared with the original.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
-        # Kept, so that nothing that is copied can come to have the identity of what is shared.
+        # Kept alive, so that no copy can get the id of a shared object.
         self._first = document
         self.document: dict[str, Any] = dict(document)
-        self._own = {id(self.document)}
+        self._copied_ids = {id(self.document)}
 
     def apply(self, patch: Sequence[Operation]) -> None:
-        """Make the changes of `patch`; the document may be half changed where it does not fit.
+        """Make the changes of `patch`; the document may be half changed if it does not fit.
 
         Raises jsonpatch.JsonPatchException: the patch was not made for this document.
         """
@@ -129,7 +129,7 @@ class Patched:
         steps = parts_of(operation["path"])
         inside: Any = self.document
         for step in steps[:-1]:
-            inside = inside[_key(inside, step)] if action == "test" else self._owned(inside, _key(inside, step))
+            inside = inside[_key(inside, step)] if action == "test" else self._copied_member(inside, _key(inside, step))
         last = steps[-1]
         if action == "add" and isinstance(inside, list):
             inside.insert(len(inside) if last == "-" else int(last), copied(operation["value"]))  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType] - raw JSON
@@ -138,21 +138,21 @@ class Patched:
         if action == "add":
             inside[key] = copied(operation["value"])
             return
-        found = inside[key]
+        current = inside[key]
         if action == "remove":
             del inside[key]
         elif action == "replace":
             inside[key] = copied(operation["value"])
-        elif not same(found, operation["value"]):
+        elif not same(current, operation["value"]):
             raise jsonpatch.JsonPatchTestFailed(f"what is at {operation['path']!r} is not what the patch was made for")
 
-    def _owned(self, inside: Any, key: Step) -> Any:
-        """What is at `key`, where it may be changed: a copy of one level, made once."""
-        found = inside[key]
-        if isinstance(found, list | dict) and id(found) not in self._own:  # pyright: ignore[reportUnknownArgumentType] - raw JSON
-            found = inside[key] = found.copy()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - raw JSON
-            self._own.add(id(found))  # pyright: ignore[reportUnknownArgumentType] - raw JSON
-        return found  # pyright: ignore[reportUnknownVariableType] - raw JSON
+    def _copied_member(self, inside: Any, key: Step) -> Any:
+        """The member at `key`, safe to change: a list or object is replaced by a shallow copy, made once."""
+        member = inside[key]
+        if isinstance(member, list | dict) and id(member) not in self._copied_ids:  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+            member = inside[key] = member.copy()  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType] - raw JSON
+            self._copied_ids.add(id(member))  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+        return member  # pyright: ignore[reportUnknownVariableType] - raw JSON
 
 
 def _key(inside: Any, step: str) -> Step:
@@ -160,7 +160,7 @@ def _key(inside: Any, step: str) -> Step:
 
 
 def copied(value: Any) -> Any:
-    """A copy of a JSON value, so that a patch and the documents that come of it share nothing."""
+    """A deep copy of a JSON value, so that a patch and the patched documents share nothing."""
     if isinstance(value, dict):
         return {key: copied(member) for key, member in value.items()}  # pyright: ignore[reportUnknownVariableType] - raw JSON
     return [copied(member) for member in value] if isinstance(value, list) else value  # pyright: ignore[reportUnknownVariableType] - raw JSON

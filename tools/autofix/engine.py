@@ -1,7 +1,7 @@
-"""The engine: what rules say of their own findings, then the whole difference between a document and its target.
+"""The repair engine: fixes that rules propose, then the whole difference between a document and its target.
 
-A step is kept only if validation finds less afterwards, what comes first in a report before what may follow from it, so
-that repair ends. Rules and targets say what to change; nothing here knows any rule.
+A step is kept only if validation finds less afterwards, with errors that cause others weighing more, so repair ends.
+Rules and targets say what to change; nothing here knows any rule.
 """
 
 from __future__ import annotations
@@ -27,23 +27,23 @@ from .fix import Fix, attributed, joined
 from .result import AppliedFix
 from .target import Target
 
-# Families of rules by what must be right before the next can be judged; then all others, then what rests on estimates.
+# Tiers of rules: each can only be judged once those before it hold. Then all others, then those on estimates.
 _TIERS = {"ST": 0, "CO": 1, "DP": 1, "PP": 1}
 _OTHERS, _ESTIMATED = 2, 3
-# Documents that are validated in search of the fewest fixes that do, and the nodes and edges of all of them.
+# Documents that are validated to find the fewest fixes that are needed, and the nodes and edges of all of them.
 MOST_TRIALS = 80
 MOST_READ = 400_000
 
 
 class State(Struct, frozen=True):
-    """A document with what validation says of it."""
+    """A document and its validation report."""
 
     read: ReadDocument
     report: ValidationReport
 
     @classmethod
     def of(cls, read: ReadDocument) -> State:
-        """A document that was read, validated."""
+        """Validate a document that was read."""
         return cls(read, validate_read(read))
 
     @property
@@ -58,15 +58,15 @@ class State(Struct, frozen=True):
 
     @property
     def errors(self) -> list[Violation]:
-        """The findings that make the plan invalid, in an order that is not that of the document."""
-        found = [violation for violation in self.report.violations if violation.severity == "error"]
-        return sorted(found, key=lambda one: (rule_order(one.rule), one.nodes, one.edges, one.message))
+        """The errors of the report, sorted so that the document's order does not matter."""
+        errors = [violation for violation in self.report.violations if violation.severity == "error"]
+        return sorted(errors, key=lambda error: (rule_order(error.rule), error.nodes, error.edges, error.message))
 
 
 class Chosen(Struct, frozen=True):
-    """Which fixes may be made: `safe_only` none that changes what was decided, `rules` those of named rules alone.
+    """Which fixes may be made: `safe_only` none that changes a decision, `rules` only those of the named rules.
 
-    `keep_strategy`: where the strategy block and the graph differ, the graph is rebuilt by the block.
+    `keep_strategy`: if the strategy block and the graph differ, the graph is rebuilt from the block.
     """
 
     safe_only: bool = False
@@ -84,7 +84,7 @@ ALL_FIXES = Chosen()
 
 
 class Repair(Struct):
-    """One repair of one document: its state, and the fixes that led to it in so many rounds."""
+    """The repair of one document: its state, the fixes that led to it, and the number of rounds."""
 
     state: State
     chosen: Chosen
@@ -93,101 +93,103 @@ class Repair(Struct):
 
     @property
     def errors(self) -> list[Violation]:
-        """The findings that are to be mended and still there."""
+        """The remaining errors of the rules that were chosen."""
         rules = self.chosen.rules
-        return [one for one in self.state.errors if rules is None or one.rule in rules]
+        return [error for error in self.state.errors if rules is None or error.rule in rules]
 
     def mend(self) -> None:
-        """Do what rules themselves say of their findings, one rule after another."""
+        """Make the changes that rules propose for their findings, rule by rule."""
         for rule in all_rules():
             if rule.mend is None:
                 continue
             mends: dict[object, Change] = {}
-            for found in [error for error in self.errors if error.rule == rule.id]:
-                for change in rule.mend(self.state.view, found):
+            for violation in [error for error in self.errors if error.rule == rule.id]:
+                for change in rule.mend(self.state.view, violation):
                     mends.setdefault(id(change) if change.action == "append" else change.path, change)
-            self._make(joined(Fix(rule.id, (change,)) for change in mends.values()))
+            self._apply(joined(Fix(rule.id, (change,)) for change in mends.values()))
 
     def toward(self, target: Target | None) -> None:
-        """Make of the document what `target` means and, where that does not do, what it needs of the target's writing.
+        """Change the document to mean what `target` means and, if errors remain, to be written as it is where needed.
 
-        Where only some fixes are wanted, no more is made than what they need.
+        With chosen rules, only the fixes that these need are made.
         """
         for strictly in (False, True):
             if target is None or not self.errors:
                 return
-            found = differences(self.state.view, target, strictly=strictly)
-            fixes = attributed(self.state.view, target, found, self.state.errors)
-            self._make(fixes, no_more_than_needed=strictly or self.chosen.rules is not None)
+            changes = differences(self.state.view, target, strictly=strictly)
+            fixes = attributed(self.state.view, target, changes, self.state.errors)
+            self._apply(fixes, no_more_than_needed=strictly or self.chosen.rules is not None)
             self.mend()
 
     def withdraw_figures(self) -> None:
-        """Take the stated figures away if nothing else is wrong: a plan without figures is judged by its graph."""
+        """Remove the stated figures if nothing else is wrong; a plan need not claim any."""
         if self.errors and all(error.path.startswith("/performance") for error in self.errors):
-            self._make([Fix(self.errors[0].rule, (Change("remove", ("performance",)),))])
+            self._apply([Fix(self.errors[0].rule, (Change("remove", ("performance",)),))])
 
-    def _make(self, fixes: Sequence[Fix], *, no_more_than_needed: bool = False) -> None:
-        """Make those of `fixes` that may be made, if that helps."""
+    def _apply(self, fixes: Sequence[Fix], *, no_more_than_needed: bool = False) -> None:
+        """Make the fixes that are allowed, if fewer errors remain with them."""
         checkpoint()
-        may = [fix for fix in fixes if not (self.chosen.safe_only and fix.safety == "strategy")]
-        if not may:
+        allowed = [fix for fix in fixes if not (self.chosen.safe_only and fix.safety == "strategy")]
+        if not allowed:
             return
-        after = self._after(may)
+        after = self._after(allowed)
         if no_more_than_needed or (self.chosen.safe_only and not after.report.valid):
-            may, after = self._narrowed(sorted(may, key=lambda fix: fix.rule in (self.chosen.rules or ())), after)
-        if self._left(after)[0] >= self._left(self.state)[0]:
+            allowed, after = self._narrowed(
+                sorted(allowed, key=lambda fix: fix.rule in (self.chosen.rules or ())), after
+            )
+        if self._remaining(after)[0] >= self._remaining(self.state)[0]:
             after.view.release()
             return
-        self.applied += patches(self.state.document, self._by_rule(may))
+        self.applied += patches(self.state.document, self._by_rule(allowed))
         self.state.view.release()
         self.state = after
         self.rounds += 1
 
     def _after(self, fixes: Iterable[Fix]) -> State:
-        """The document with all of `fixes` made, which is read and validated."""
+        """The document with all of `fixes` made, read and validated."""
         changes = [change for fix in self._by_rule(fixes) for change in fix.changes]
         patched = Patched(self.state.document)
         patched.apply(compile_patch(patched.document, changes))
         return State.of(read_sound(patched.document))
 
     def _by_rule(self, fixes: Iterable[Fix]) -> list[Fix]:
-        """`fixes` by rule and kind; what is near to findings of others is changed for those that are to be mended."""
+        """`fixes` merged by rule and safety; with chosen rules, those of other rules count for the first error."""
         rules = self.chosen.rules
         return joined(
             fix if rules is None or fix.rule in rules else replace(fix, rule=self.errors[0].rule) for fix in fixes
         )
 
     def _narrowed(self, fixes: list[Fix], after: State) -> tuple[list[Fix], State]:
-        """`fixes`, which lead to `after`, without those that are not needed for it, found by halving."""
+        """`fixes`, which lead to `after`, without those that are not needed, by halving; and the state they lead to."""
         size = len(after.view.nodes) + len(after.view.edges) + 1
         waiting, trials = _halves(fixes), min(MOST_TRIALS, MOST_READ // size)
         while waiting and trials > 0:
             chunk = waiting.pop()
             left_out = {id(fix) for fix in chunk}
             fewer = [fix for fix in fixes if id(fix) not in left_out]
-            tried, trials = self._after(fewer), trials - 1
-            if self._left(tried) <= self._left(after):
-                fixes, tried, after = fewer, after, tried
+            trial, trials = self._after(fewer), trials - 1
+            if self._remaining(trial) <= self._remaining(after):
+                fixes, trial, after = fewer, after, trial
             else:
                 waiting += _halves(chunk)
-            tried.view.release()
+            trial.view.release()
         return fixes, after
 
-    def _left(self, after: State) -> tuple[tuple[int, ...], int]:
-        """How much is found in each tier of rules, the smaller the better, and how much that was not asked for is gone.
+    def _remaining(self, after: State) -> tuple[tuple[int, ...], int]:
+        """Errors in each tier of rules, and how many errors of rules that were not chosen are gone: less is better.
 
-        Where rules are named, what is mended of others counts as if it were still there.
+        With chosen rules, mended errors of others count as if they were still there.
         """
-        before, found = (Counter(error.rule for error in state.errors) for state in (self.state, after))
+        before, counts = (Counter(error.rule for error in state.errors) for state in (self.state, after))
         mended = 0
         if self.chosen.rules is not None:
             others = Counter({rule: count for rule, count in before.items() if rule not in self.chosen.rules})
-            mended = (others - found).total()
-            found |= others
-        left = [0] * (_ESTIMATED + 1)
-        for rule, count in found.items():
-            left[_ESTIMATED if find_rule(rule).rests_on_estimate else _TIERS.get(rule[:2], _OTHERS)] += count
-        return tuple(left), mended
+            mended = (others - counts).total()
+            counts |= others
+        by_tier = [0] * (_ESTIMATED + 1)
+        for rule, count in counts.items():
+            by_tier[_ESTIMATED if find_rule(rule).rests_on_estimate else _TIERS.get(rule[:2], _OTHERS)] += count
+        return tuple(by_tier), mended
 
 
 def _begins(change: Change) -> bool:
@@ -196,9 +198,9 @@ def _begins(change: Change) -> bool:
 
 
 def patches(document: dict[str, Any], fixes: Iterable[Fix]) -> Iterator[AppliedFix]:
-    """`fixes`, all told of `document`, as patches of which each begins where the one before ends."""
+    """`fixes`, whose paths are all those of `document`, as patches to be applied one after the other."""
     patched, gone = Patched(document), dict[Any, list[int]]()
-    # A list that one of them begins anew is begun before another adds to it.
+    # A fix that begins a list comes before others that add to it.
     for fix in sorted(fixes, key=lambda fix: not any(_begins(change) for change in fix.changes)):
         patch = compile_patch(patched.document, [_moved(change, gone) for change in fix.changes])
         patched.apply(patch)
@@ -214,7 +216,7 @@ def _halves(fixes: list[Fix]) -> list[list[Fix]]:
 
 
 def _moved(change: Change, gone: dict[Any, list[int]]) -> Change:
-    """`change` of an element where it is now that those of places in `gone` are not there any more."""
+    """`change` with the place of its element after those at the places `gone` were removed."""
     if len(change.path) < 2 or not isinstance(change.path[1], int):
         return change
     collection, place, *inside = change.path

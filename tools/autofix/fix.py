@@ -1,7 +1,7 @@
-"""A fix: changes under the rule whose finding they mend, and what they mean for the author's decisions.
+"""Fixes: changes under the rule whose finding they mend, and what they mean for the author's decisions.
 
-A change is told under the finding nearest to its place, from the element outwards: what it names (nodes, edges, fields
-of the header), then the operator, block, stage, phase and replica around it. Nothing here judges.
+A change is attributed to the finding nearest to its place, from the element outwards: what it names (nodes, edges,
+header fields), then the operator, block, stage, phase and replica around it. Nothing here judges.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..rules.findings import Change, Step, steps_of
 from .target import Target
 
 Safety = Literal["safe", "strategy", "display"]
-# Blocks that say what was asked and decided; `gpu_count` is counted off the graph.
+# Blocks that hold the request and the author's decisions, apart from `gpu_count`, which follows from the graph.
 _DECIDED = frozenset({"model", "hardware", "workload", "precision", "policy", "serving", "strategy"})
 _SHOWN = frozenset({"reasoning", "construction", "performance"})
 _IN_WORDS = {
@@ -34,7 +34,7 @@ _LONGEST = 60
 
 
 class Fix(Struct, frozen=True):
-    """What mends findings of a rule; `idles`: a device of the author's has no part in an operator any more."""
+    """Changes that mend findings of a rule; `idles`: they leave a device of the author's without work."""
 
     rule: str
     changes: tuple[Change, ...]
@@ -42,7 +42,7 @@ class Fix(Struct, frozen=True):
 
     @property
     def safety(self) -> Safety:
-        """`safe` keeps the meaning, `strategy` changes what the author decided, `display` what is only shown."""
+        """`safe` keeps the meaning, `strategy` changes an author's decision, `display` what is only shown."""
         if self.idles or any(_is_decision(change) for change in self.changes):
             return "strategy"
         if all(change.path[0] in _SHOWN for change in self.changes):
@@ -51,19 +51,24 @@ class Fix(Struct, frozen=True):
 
     @property
     def description(self) -> str:
-        """What the fix does, in one line: fields of the header by name, nodes and edges by number and some by name."""
+        """What the fix does, in one line: header fields by name; nodes and edges by count, some by name."""
         changes = self.changes
         added = {change.path[0] for change in changes if change.action == "append"}
-        header = [one for one in changes if one.path[0] not in ("nodes", "edges") or _is_list(one)]
-        header = [one for one in header if one.path[0] not in added]  # "adds 54 nodes" says that there is a list
+        header = [change for change in changes if change.path[0] not in ("nodes", "edges") or _is_list(change)]
+        # "adds 54 nodes" says that there is a list.
+        header = [change for change in header if change.path[0] not in added]
         parts = [_header_words(change) for change in header[:_MAX_NAMED]]
         if len(header) > _MAX_NAMED:
             parts.append(f"sets {len(header) - _MAX_NAMED} more fields")
         for verb, action, depth in (("adds", "append", 1), ("drops", "remove", 2)):
             for kind in ("nodes", "edges"):
-                found = [one for one in changes if (one.action, one.path[0], len(one.path)) == (action, kind, depth)]
-                names = ", ".join(map(_name, found[:_MAX_NAMED])) + (", …" if len(found) > _MAX_NAMED else "")
-                parts += [f"{verb} {len(found)} {kind if len(found) > 1 else kind[:-1]} ({names})"] if found else []
+                named = [
+                    change
+                    for change in changes
+                    if (change.action, change.path[0], len(change.path)) == (action, kind, depth)
+                ]
+                names = ", ".join(map(_name, named[:_MAX_NAMED])) + (", …" if len(named) > _MAX_NAMED else "")
+                parts += [f"{verb} {len(named)} {kind if len(named) > 1 else kind[:-1]} ({names})"] if named else []
         fields = Counter(
             (str(change.path[0]), str(change.path[2]))
             for change in changes
@@ -80,7 +85,7 @@ def _is_list(change: Change) -> bool:
 
 
 def joined(fixes: Iterable[Fix]) -> list[Fix]:
-    """`fixes` with those of one rule and one kind as one."""
+    """`fixes`, merged by rule and safety."""
     alike: dict[tuple[str, Safety], list[Fix]] = {}
     for fix in fixes:
         alike.setdefault((fix.rule, fix.safety), []).append(fix)
@@ -116,51 +121,51 @@ _Place = str | tuple[Step, ...]
 
 
 def attributed(view: PlanView, target: Target, changes: Sequence[Change], errors: Sequence[Violation]) -> list[Fix]:
-    """`changes` as fixes, each of what hangs together at one place; what is near to none of `errors` is the first's."""
+    """`changes` grouped into fixes by place, each under its nearest error; the first error's if none is near."""
     scopes, idling = _Scopes(view, target), set(_idling(view, target))
     nearest: dict[_Place, tuple[int, int]] = {}
     for number, error in enumerate(errors):
         steps = steps_of(error.path, view.raw) or ()
         for distance, place in enumerate(scopes.outwards(steps, error.nodes, error.edges)):
             nearest[place] = min(nearest.get(place, (distance, number)), (distance, number))
-    # Nodes that come, go or are hung elsewhere.
+    # Nodes that are added, removed or moved.
     moved = {
         name
         for change in changes
         if change.path[0] == "nodes" and (len(change.path) < 3 or change.path[2] == "parent")
         for name in change.nodes
     }
-    found: dict[tuple[str, str, object], list[Fix]] = {}
+    by_part: dict[tuple[str, str, object], list[Fix]] = {}
     for change in changes:
         places = list(scopes.outwards(change.path, change.nodes, change.edges))
         number = next((nearest[place][1] for place in places if place in nearest), 0)
         ends = [*change.nodes, *chain.from_iterable(change.edges)]
         fix = Fix(errors[number].rule, (change,), change.action == "remove" and not idling.isdisjoint(ends))
-        # A node that comes or goes does so with its parts and edges.
-        own = ends[0] if ends else change.path
-        part = next((place for place in reversed(places) if place in moved), own)
-        found.setdefault((fix.rule, fix.safety, part), []).append(fix)
-    return [one for together in found.values() for one in joined(together)]
+        # A node is added or removed together with its parts and edges.
+        element = ends[0] if ends else change.path
+        part = next((place for place in reversed(places) if place in moved), element)
+        by_part.setdefault((fix.rule, fix.safety, part), []).append(fix)
+    return [fix for of_part in by_part.values() for fix in joined(of_part)]
 
 
 def _idling(view: PlanView, target: Target) -> Iterator[str]:
-    """The ids of shards and expert groups that `target` lacks, and whose device it has in no other part.
+    """Ids of shards and expert groups that `target` lacks and whose devices have no other part of the operator.
 
-    That is a part of the same operator; where it has no such operator, of each operator of the stage.
+    If the target lacks the operator, every operator of the stage counts instead.
     """
-    held: dict[str, set[str]] = {}
+    devices_of: dict[str, set[str]] = {}
     for node in target.nodes.values():
         if node["type"] in _PARTS:
-            held.setdefault(node["parent"], set()).update(node["devices"])
+            devices_of.setdefault(node["parent"], set()).update(node["devices"])
     of_stage: dict[str | None, list[set[str]]] = {}
-    for name, devices in held.items():
+    for name, devices in devices_of.items():
         if target.nodes[name]["type"] in OPERATOR_TYPES:
             of_stage.setdefault(_stage_of(target, name), []).append(devices)
     for node in view.of_type(*_PARTS):
         if node.id not in target.nodes:
             stage = node.ancestor("PipelineStageNode")
-            own = held.get(node.parent_id or "")
-            parts = [own] if own is not None else of_stage.get(None if stage is None else stage.id, [])
+            of_operator = devices_of.get(node.parent_id or "")
+            parts = [of_operator] if of_operator is not None else of_stage.get(None if stage is None else stage.id, [])
             if not all(devices.issuperset(node.devices) for devices in parts):
                 yield node.id
 
@@ -173,7 +178,7 @@ def _stage_of(target: Target, name: str | None) -> str | None:
 
 
 class _Scopes:
-    """What lies around a place, in the document and in its target."""
+    """Finds what is around a place, in the document and in its target."""
 
     def __init__(self, view: PlanView, target: Target) -> None:
         self._view, self._target = view, target
@@ -182,9 +187,9 @@ class _Scopes:
     def outwards(
         self, path: Sequence[Step], nodes: Iterable[str], edges: Sequence[tuple[str, str]]
     ) -> Iterator[_Place]:
-        """The places of something that is told by these, the nearest first, each once."""
+        """Every place at and around a path, nodes and edges, nearest first, each once."""
         path = tuple(path)
-        # The lists of nodes and edges are around all of them, and so around nothing.
+        # The lists of nodes and edges contain everything, so they are no scope.
         is_element = path[:1] in (("nodes",), ("edges",))
         yield from (path[:length] for length in range(len(path), 1 if is_element else 0, -1))
         yield from edges

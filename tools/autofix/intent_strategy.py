@@ -1,6 +1,6 @@
-"""The strategy that an author decided on: the degrees of both phases, and replicas.
+"""Reads the strategy that an author decided on: the degrees of both phases, and replicas.
 
-What nobody says is completed as serving engines would, and noted. Whether it is legal is not asked here.
+What is not stated is completed as serving engines would, and noted. Legality is not checked here.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from .settled_cut import settled_cut
 
 _PAIRS: tuple[tuple[Phase, Phase], ...] = (("prefill", "decode"), ("decode", "prefill"))
 _MOST = int(DEGREE.most)
-# Beyond this no width of a model is split.
+# No model is split over more devices than this.
 _MOST_TRIED = 4096
 
 
 class Notes(Struct):
-    """What of an intent was taken from elsewhere than strategy and graph, in words, and what is nowhere to be read."""
+    """What was completed because strategy and graph leave it open, in words, and what is missing."""
 
     completed: list[str] = field(default_factory=list[str])
     missing: list[str] = field(default_factory=list[str])
 
     def complete(self, what: str, value: object, source: str) -> None:
-        """Remember that `what` was left open, and what it was taken for."""
+        """Note that `what` was left open, and the value and source that complete it."""
         self.completed.append(f"{what} is {f'{value}'[:200]} ({source})")
 
     def lack(self, what: str) -> None:
-        """Remember that `what` is nowhere to be read."""
+        """Note that `what` is stated nowhere."""
         self.missing.append(what)
 
 
@@ -56,9 +56,9 @@ def read_strategy(
     *,
     keep_strategy: bool = False,
 ) -> Strategy | None:
-    """Both phases with the number of replicas; `None` where neither strategy nor graph says a degree.
+    """The degrees of both phases and the replicas; `None` if neither strategy nor graph states a degree.
 
-    `keep_strategy`: what the strategy block states holds whatever the graph shows.
+    `keep_strategy`: the strategy block wins over the graph.
     """
     phases = _phases(view, architecture, notes, keep_strategy=keep_strategy)
     if not phases:
@@ -66,20 +66,20 @@ def read_strategy(
     counts = _sides(view, phases, devices, keep_strategy=keep_strategy)
     if counts is not None:
         sides = {phase: phases[phase].model_copy(update={"replicas": counts[phase]}) for phase in PHASES}
-        found = Strategy(dp=sum(counts.values()), gpu_count=1, prefill=sides["prefill"], decode=sides["decode"])
+        strategy = Strategy(dp=sum(counts.values()), gpu_count=1, prefill=sides["prefill"], decode=sides["decode"])
         words = f"{counts['prefill']} prefill and {counts['decode']} decode replicas"
         notes.complete("strategy", words, "replicas apart")
     else:
-        found = Strategy(dp=1, gpu_count=1, prefill=phases["prefill"], decode=phases["decode"])
-        found = found.model_copy(update={"dp": _dp(view, gpu_count(found), keep_strategy=keep_strategy)})
-    return found.model_copy(update={"gpu_count": gpu_count(found)})
+        strategy = Strategy(dp=1, gpu_count=1, prefill=phases["prefill"], decode=phases["decode"])
+        strategy = strategy.model_copy(update={"dp": _dp(view, gpu_count(strategy), keep_strategy=keep_strategy)})
+    return strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
 
 
 def _phases(
     view: PlanView, architecture: Architecture, notes: Notes, *, keep_strategy: bool
 ) -> dict[Phase, PhaseStrategy]:
-    """The degrees of both phases; a phase of which nothing is said takes the other's."""
-    found: dict[Phase, PhaseStrategy] = {}
+    """The degrees of both phases; a phase without any takes the other's."""
+    by_phase: dict[Phase, PhaseStrategy] = {}
     claims = {phase: claims_of(view, phase, keep_strategy=keep_strategy) for phase in PHASES}
     conditions = replace(conditions_of(view) or Conditions(architecture), architecture=architecture)
     for phase, other in _PAIRS:
@@ -87,18 +87,18 @@ def _phases(
             read = _read(claims[phase], claims[other], conditions, notes)
             devices = read.ep * (read.tp_expert or 1)
             if "tp_in_expert" not in view.relaxations and read.ep < devices <= architecture.num_experts:
-                # Experts that may not be split are whole on as many devices (rule TP006).
+                # Experts that may not be split are placed whole on as many devices (rule TP006).
                 read = read.model_copy(update={"ep": devices, "tp_expert": None})
-            found[phase] = read
-    if not found:
-        given = view.raw.get("strategy")
-        notes.lack(f"strategy ({shown(given)}: no degree of a phase in it)" if given else "strategy")
-        return found
+            by_phase[phase] = read
+    if not by_phase:
+        stated = view.raw.get("strategy")
+        notes.lack(f"strategy ({shown(stated)}: no degree of a phase in it)" if stated else "strategy")
+        return by_phase
     for phase, other in _PAIRS:
-        if phase not in found:
-            found[phase] = _taken_over(found[other], phase, architecture)
+        if phase not in by_phase:
+            by_phase[phase] = _taken_over(by_phase[other], phase, architecture)
             notes.complete(f"strategy.{phase}", "as the other phase", f"nothing is said of {phase}")
-    return found
+    return by_phase
 
 
 def _taken_over(degrees: PhaseStrategy, phase: Phase, architecture: Architecture) -> PhaseStrategy:
@@ -109,41 +109,41 @@ def _taken_over(degrees: PhaseStrategy, phase: Phase, architecture: Architecture
     return degrees.model_copy(update={"sp": 1, "kv_sp": None, "sp_kind": None, **tensor})
 
 
-def _read(own: PhaseClaims, other: PhaseClaims, conditions: Conditions, notes: Notes) -> PhaseStrategy:
+def _read(claims: PhaseClaims, other: PhaseClaims, conditions: Conditions, notes: Notes) -> PhaseStrategy:
     architecture = conditions.architecture
     degrees: dict[str, Any] = {}
     for name in DEGREE_NAMES:
-        value = own.settled(name, other) if splits(architecture, name) else 1
+        value = claims.settled(name, other) if splits(architecture, name) else 1
         if value is not None and (value > 1 or name not in RELAXATION_OF):
             degrees[name] = value
-    cut = settled_cut(own, other, architecture.num_layers)
-    shown_pp = max((len(branch.phase.stages) for branch in own.branches), default=1)
-    degrees["pp"] = len(cut) if cut is not None else own.declared("pp") or shown_pp
+    cut = settled_cut(claims, other, architecture.num_layers)
+    shown_pp = max((len(branch.phase.stages) for branch in claims.branches), default=1)
+    degrees["pp"] = len(cut) if cut is not None else claims.declared("pp") or shown_pp
     if cut is not None:
         degrees["stage_layers"] = own_cut(cut)
     if degrees.get("sp", 1) > 1:
-        degrees["sp_kind"] = own.exchange
-    return _completed(own, degrees, conditions, notes)
+        degrees["sp_kind"] = claims.exchange
+    return _completed(claims, degrees, conditions, notes)
 
 
-def _completed(own: PhaseClaims, degrees: dict[str, Any], conditions: Conditions, notes: Notes) -> PhaseStrategy:
-    """Degrees that nobody says: TP of the FFN is attention's as far as that divides, EP the stage's, the others 1.
+def _completed(claims: PhaseClaims, degrees: dict[str, Any], conditions: Conditions, notes: Notes) -> PhaseStrategy:
+    """The degrees with what nobody states: the FFN has attention's TP as far as that divides, EP the stage's width.
 
-    Products of stated degrees end where the format's do: beyond that they are as illegal as before.
+    Products of stated degrees are cut off at the format's bound, where they are illegal anyway.
     """
     architecture = conditions.architecture
     attention = PhaseStrategy.model_validate({name: degrees[name] for name in degrees if name not in ("ep", "tp_ffn")})
     if "tp_ffn" not in degrees and architecture.has_split_ffn:
         along = attention.tp * attention.sp * (attention.kv_sp or 1)
         parts = (tp for tp in range(1, min(along, _MOST_TRIED) + 1) if along % tp == 0)
-        legal = DegreeJudge(conditions).legal("tp_ffn", parts, StageDegrees(phase=own.phase))
-        # Beside a degree of attention that is not legal either, the same was meant.
+        legal = DegreeJudge(conditions).legal("tp_ffn", parts, StageDegrees(phase=claims.phase))
+        # If attention's degree is illegal too, the same was meant for both.
         degrees["tp_ffn"] = max(legal) if divides(architecture, "tp", attention.tp) else min(along, _MOST)
-        notes.complete(f"strategy.{own.phase}.tp_ffn", degrees["tp_ffn"], "not said: as attention")
+        notes.complete(f"strategy.{claims.phase}.tp_ffn", degrees["tp_ffn"], "not said: as attention")
     if "ep" not in degrees and architecture.is_moe:
         width = max(attention_width(attention), degrees.get("tp_ffn", 1))
         degrees["ep"] = min(max(1, width // (attention.tp_expert or 1)), _MOST)
-        notes.complete(f"strategy.{own.phase}.ep", degrees["ep"], "not said: all devices of a stage")
+        notes.complete(f"strategy.{claims.phase}.ep", degrees["ep"], "not said: all devices of a stage")
     return PhaseStrategy.model_validate(degrees)
 
 
@@ -154,10 +154,10 @@ def _sides(
     *,
     keep_strategy: bool,
 ) -> dict[Phase, int] | None:
-    """Replicas of each kind where prefill and decode are apart; `None` where replicas serve both.
+    """Replicas of each phase if prefill and decode are apart; `None` if replicas serve both.
 
-    More than the graph has are believed where the declared `dp` and GPU count agree with them, those of a kind of which
-    it has none where both kinds are declared or `dp` is not another number.
+    More than the graph shows are accepted if the declared `dp` and GPU count agree with them; for a phase that it does
+    not show, if both phases' replicas are declared or `dp` does not contradict them.
     """
     declared: dict[Phase, int] = {}
     for phase in PHASES:
@@ -166,17 +166,17 @@ def _sides(
             declared[phase] = count
     if keep_strategy and len(declared) == len(PHASES):
         return declared
-    # A phase of which no stage is left shows nothing.
+    # A phase without any stage shows no replicas.
     shown: dict[Phase, int] = {phase: sum(replica.staged == [phase] for replica in devices) for phase in PHASES}
     stated = as_int(view.strategy.get("dp")) or 0
     if declared == shown and stated in (0, sum(declared.values())):
         return declared
-    believed = list(_agreeing_counts(view, phases, shown, declared))
+    agreeing = list(_agreeing_counts(view, phases, shown, declared))
     # Both phases hang below one replica; a phase that lost its replica shows nothing.
     served = {(branch.replica.position, branch.phase) for branch in view.phases if branch.replica is not None}
     serves_both = len(served) > len({position for position, _ in served})
-    if len(believed) == 1 and not serves_both:
-        return believed[0]
+    if len(agreeing) == 1 and not serves_both:
+        return agreeing[0]
     if any(len(replica.phases) == 2 for replica in devices):
         return None
     counts: dict[Phase, int] = {phase: shown[phase] or declared.get(phase, 0) for phase in PHASES}
@@ -189,9 +189,9 @@ def _sides(
 def _agreeing_counts(
     view: PlanView, phases: Mapping[Phase, PhaseStrategy], shown: Mapping[Phase, int], declared: Mapping[Phase, int]
 ) -> Iterator[dict[Phase, int]]:
-    """Replicas of each kind, no fewer than are shown, that agree with the declared `dp` and GPU count.
+    """Replicas of each phase, no fewer than are shown, that agree with the declared `dp` and GPU count.
 
-    Where none are declared, some must be shown, and the GPU count not be that of replicas that serve both phases.
+    If none are declared, some must be shown, and the GPU count must not fit replicas that serve both phases.
     """
     dp, gpus = as_int(view.strategy.get("dp")) or 0, as_int(view.strategy.get("gpu_count"))
     widths = [phase_width(phases[phase]) for phase in PHASES]
@@ -205,7 +205,7 @@ def _agreeing_counts(
 
 
 def _dp(view: PlanView, width: int, *, keep_strategy: bool) -> int:
-    """Replicas: those of the graph, or the declared ones where there are fewer and the GPU count agrees with these."""
+    """The graph's replicas, or the declared ones if the graph shows fewer and the GPU count agrees."""
     declared, shown = as_int(view.strategy.get("dp")), len(root_replicas(view))
     if declared is not None and DEGREE.hold(declared):
         if declared == len(view.replicas) or keep_strategy:

@@ -1,8 +1,8 @@
-"""The nearest legal plan to what an author decided, built and checked; or what stood in the way of all strategies.
+"""The nearest legal plan to what an author decided, built and checked; or why every strategy failed.
 
-Strategies that fit into memory are taken in the order of their distance (`distance.py`); the first whose plan holds the
+Strategies that fit into memory are tried in the order of their distance (`distance.py`); the first whose plan holds the
 workload's limits and passes every rule is the answer. Stage cuts, device order, expert placement and ids stay the
-author's wherever the new degrees leave room for them. The workload, the model and the hardware are never changed.
+author's wherever the new degrees allow. The workload, the model and the hardware are never changed.
 """
 
 from __future__ import annotations
@@ -39,25 +39,25 @@ from .result import Replanning
 from .target import Target, reference_for, target_of
 
 _NODE = 8
-# Requests whose simulation takes as long as laying a strategy out on a node.
+# Simulating this many requests takes as long as laying a strategy out on a node.
 _REQUESTS = 500
-# The run of a stated rate is made anew, and longer, as long as its requests take longer than the last one's.
+# Runs at a stated rate are repeated, longer each time, until their latency stops growing: at most this often.
 _OPEN_RUNS = 3
-# GPUs of a cluster that are looked at where no more were decided on.
+# GPUs of a cluster that are considered unless the author decided on more.
 MOST_GPUS = 256
-# Strategies of a node whose times are worked out, and plans that are built and checked, before the search of the whole
-# space is asked instead.
+# Strategies that are timed (counted per node of devices), and plans that are built and checked, before the search of
+# the whole space takes over.
 MOST_TIMED = 160
 MOST_BUILT = 24
-# Nodes and edges of the plans that are built and checked, of a request and of what is offered in its place together:
-# one plan of more is built all the same.
+# Nodes and edges of all plans that are built and checked, for a request and its offers together; the first plan is
+# built whatever its size.
 MOST_ELEMENTS = 150_000
-# Of the search's leaders, those that are built and checked.
+# Leading strategies of a search that are built and checked.
 MOST_LEADERS = 8
 
 
 class BuiltPlan(Struct, frozen=True):
-    """The plan of a strategy with all that can stay the author's: as a target, as a document, and its report."""
+    """The plan of a strategy that keeps what it can of the author's: as a target, as a document, and its report."""
 
     target: Target
     document: dict[str, Any]
@@ -65,14 +65,14 @@ class BuiltPlan(Struct, frozen=True):
 
 
 class Replanned(Struct, frozen=True):
-    """The nearest legal plan, validated, and how far it is from what was decided."""
+    """The nearest legal plan, validated, and its distance from the author's strategy."""
 
     built: BuiltPlan
     replanning: Replanning
 
 
 class Missed(Struct, frozen=True):
-    """The strategy that comes closest to the limits: which it misses, in words, and by which share at most."""
+    """The strategy that comes closest to the limits: those that it misses, in words, and the largest excess share."""
 
     strategy: Strategy
     missed: tuple[str, ...]
@@ -80,7 +80,7 @@ class Missed(Struct, frozen=True):
 
 
 class Work(Struct):
-    """What was built and checked for one request and what is offered in its place."""
+    """Counts what was built and checked for a request and its offers."""
 
     elements: int = 0
     searches: int = 0
@@ -93,14 +93,14 @@ class Work(Struct):
 
     @property
     def is_done(self) -> bool:
-        """Whether another plan as large as the last one would be more than is built."""
+        """Whether another plan as large as the last one would exceed `MOST_ELEMENTS`."""
         return self.elements + self._last > MOST_ELEMENTS
 
 
 def search_request(intent: PlanIntent) -> SearchRequest:
-    """The search of the whole space for what `intent` asks.
+    """The request for a search of the whole space for what `intent` asks.
 
-    Raises InputError: something that no plan can do without is missing, or the accelerator is not known.
+    Raises InputError: something that every plan needs is missing, or the accelerator is not known.
     """
     architecture, hardware = intent.architecture, _bounded(intent)
     if architecture is None or hardware is None or intent.workload is None or intent.precision is None:
@@ -118,7 +118,7 @@ def search_request(intent: PlanIntent) -> SearchRequest:
 
 
 def _bounded(intent: PlanIntent) -> HardwareBlock | None:
-    """The hardware, or so much of a larger cluster as is looked at: what was decided, and no less than `MOST_GPUS`."""
+    """The hardware; of a larger cluster only as much as was decided on, and at least `MOST_GPUS`."""
     hardware = intent.hardware
     if hardware is None or hardware.nodes * hardware.gpus_per_node <= MOST_GPUS:
         return hardware
@@ -129,11 +129,11 @@ def _bounded(intent: PlanIntent) -> HardwareBlock | None:
 
 
 class Attempt:
-    """Tries strategies one by one, and remembers what stood in the way: limits, or the rules that refused plans.
+    """Tries strategies in order, and remembers why they failed: limits, or the rules that refused plans.
 
-    `work` is what was done before. `is_whole`: every legal strategy was looked at, or the whole space of the search.
+    `work` counts what was done before. `is_whole`: every legal strategy, or the whole space of the search, was tried.
 
-    Raises InputError: something that no plan can do without is missing or not known.
+    Raises InputError: something that every plan needs is missing or not known.
     """
 
     def __init__(self, intent: PlanIntent, view: PlanView, work: Work) -> None:
@@ -141,57 +141,57 @@ class Attempt:
         self.intent, self.view, self.work = intent, view, work
         self.walk = Nearest(search_request(intent), intent.strategy)
         self.is_whole = True
-        # How many plans each rule refused, and the first message of each.
+        # How many plans each rule refused, and its first message.
         self.refused: Counter[str] = Counter()
         self.reasons: dict[str, str] = {}
         self.nearest_miss: Missed | None = None
         self._timed = self._built = 0
 
-    def found(self) -> Replanned | None:
-        """The nearest legal plan, `None` where there is none.
+    def nearest_plan(self) -> Replanned | None:
+        """The nearest legal plan; `None` if there is none.
 
-        Raises InputError: a fact is missing without which no time can be worked out.
+        Raises InputError: a fact that every time depends on is missing.
         """
         for strategy in checked(self.walk.strategies(), 1):
-            found = self._judged(strategy)
-            if found is not None:
-                return found
+            replanned = self._tried(strategy)
+            if replanned is not None:
+                return replanned
             if self._is_spent:
                 break
         self.is_whole = self.walk.is_complete and not self._is_spent
         if self.is_whole and self.intent.policy.constraints and not self.refused and self.nearest_miss is None:
             self._ask_which_constraint_binds()
-        return None if self.is_whole else self._found_by_search()
+        return None if self.is_whole else self._nearest_by_search()
 
     def _ask_which_constraint_binds(self) -> None:
-        """Have the rules refuse the nearest strategy that would fit into memory without constraints."""
+        """Try the nearest strategy that fits into memory without constraints, so that a rule names the binding one."""
         policy = self.intent.policy.model_copy(update={"constraints": None})
         for strategy in islice(Nearest(replace(self.walk.request, policy=policy), self.walk.author).strategies(), 1):
-            self._judged(strategy)
+            self._tried(strategy)
 
-    def _found_by_search(self) -> Replanned | None:
-        """The nearest of the leading strategies of a search, where too many were to be tried one by one."""
+    def _nearest_by_search(self) -> Replanned | None:
+        """The nearest legal plan among the leading strategies of a search."""
         part = searchable(self.walk.request)
         self.work.searches += 1
-        whole, self.is_whole = search(part), part is self.walk.request
-        leaders = [one.strategy for one in whole.candidates if one.feasible]
+        result, self.is_whole = search(part), part is self.walk.request
+        leaders = [candidate.strategy for candidate in result.candidates if candidate.feasible]
         author, has_ffn = self.walk.author, part.architecture.has_split_ffn
         leaders.sort(key=lambda strategy: preference(author, strategy, has_ffn=has_ffn))
         for strategy in leaders[:MOST_LEADERS]:
             if self.work.is_done:
                 break
-            found = self._judged(strategy, is_nearest=False)
-            if found is not None:
-                return found
-        for one in whole.candidates:
-            if one.why_not and one.ttft_ms is not None and one.tpot_ms is not None:
-                figures = one.ttft_ms, one.tpot_ms, one.output_tokens_per_s or 0.0
-                self._note(Missed(one.strategy, one.why_not, float(excess_shares(part.workload, *figures))))
+            replanned = self._tried(strategy, is_nearest=False)
+            if replanned is not None:
+                return replanned
+        for candidate in result.candidates:
+            if candidate.why_not and candidate.ttft_ms is not None and candidate.tpot_ms is not None:
+                figures = candidate.ttft_ms, candidate.tpot_ms, candidate.output_tokens_per_s or 0.0
+                self._note(Missed(candidate.strategy, candidate.why_not, float(excess_shares(part.workload, *figures))))
         return None
 
     @cached_property
     def reached(self) -> dict[str, float]:
-        """The figures of the strategy that comes closest to the limits, by the limit's field of the workload."""
+        """Figures of the strategy that comes closest to the limits, by the limit's field of the workload."""
         miss = None if self.work.is_done else self.nearest_miss
         built = None if miss is None else _built_plan(self.intent, self.view, miss.strategy)
         return {
@@ -202,10 +202,10 @@ class Attempt:
 
     @property
     def _is_spent(self) -> bool:
-        """Whether as many were tried as are worth trying one by one."""
+        """Whether the budget for trying single strategies is used up."""
         return self._timed >= MOST_TIMED or self._built >= MOST_BUILT or self.work.is_done
 
-    def _judged(self, strategy: Strategy, *, is_nearest: bool = True) -> Replanned | None:
+    def _tried(self, strategy: Strategy, *, is_nearest: bool = True) -> Replanned | None:
         """The plan of `strategy`, if it holds the limits and passes every rule."""
         if not self._holds_limits(strategy):
             return None
@@ -234,7 +234,7 @@ class Attempt:
         )
 
     def _holds_limits(self, strategy: Strategy) -> bool:
-        """Whether the run of the load holds the workload's limits."""
+        """Whether the simulated load holds the workload's limits."""
         workload = self.walk.request.workload
         layout = self.walk.layout(strategy)
         if layout is None or not stated_limits(workload):
@@ -254,16 +254,16 @@ class Attempt:
 
 
 def _built_plan(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPlan | None:
-    """The plan of `strategy` for the author of `view`; `None` where it cannot be built.
+    """The plan of `strategy` for the author of `view`; `None` if it cannot be built.
 
-    Where it is not legal on his devices, on those of fewer nodes: a device is moved before a degree is changed.
+    If it is illegal on the author's devices, those of fewer nodes are tried: a device moves before a degree changes.
     """
-    found = _built_on(intent, view, strategy)
-    if intent.hardware is None or (found is not None and found.report.valid):
-        return found
+    built = _built_on(intent, view, strategy)
+    if intent.hardware is None or (built is not None and built.report.valid):
+        return built
     fewer = gathered(intent.devices, intent.hardware.gpus_per_node)
-    other = None if fewer == intent.devices else _built_on(replace(intent, devices=fewer), view, strategy)
-    return other if other is not None and other.report.valid else found
+    on_fewer_nodes = None if fewer == intent.devices else _built_on(replace(intent, devices=fewer), view, strategy)
+    return on_fewer_nodes if on_fewer_nodes is not None and on_fewer_nodes.report.valid else built
 
 
 def _built_on(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPlan | None:
@@ -272,7 +272,7 @@ def _built_on(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPl
         return None
     experts, copies = intent.architecture.num_experts, intent.redundant_experts
     if copies:
-        # As many more as make all expert groups of the new degrees alike (rule EN003).
+        # Plus as many as make all expert groups of the new degrees equal (rule EN003).
         copies += evening_copies(experts + copies, lcm(strategy.prefill.ep, strategy.decode.ep))
     request = intent.request_for(strategy, copies if experts else 0)
     if request is None:
@@ -281,12 +281,12 @@ def _built_on(intent: PlanIntent, view: PlanView, strategy: Strategy) -> BuiltPl
         reference = reference_for(view, request, intent.architecture)
     except InputError:
         return None
-    found = _checked(view, target_of(view, reference))
-    if found.report.valid:
-        return found
-    # What the author decided inside operators may not go with the new degrees: the builder's way does.
-    other = _checked(view, target_of(view, reference, as_built=True))
-    return other if other.report.valid else found
+    built = _checked(view, target_of(view, reference))
+    if built.report.valid:
+        return built
+    # The author's decisions inside operators may not fit the new degrees; the builder's do.
+    rebuilt = _checked(view, target_of(view, reference, as_built=True))
+    return rebuilt if rebuilt.report.valid else built
 
 
 def _checked(view: PlanView, target: Target) -> BuiltPlan:

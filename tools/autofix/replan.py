@@ -1,8 +1,8 @@
-"""The nearest legal plan where mending the graph cannot do; or why there is none, and which plans come closest.
+"""The nearest legal plan if mending the graph is not enough; or why there is none, and which plans come closest.
 
-Where none exists, the hard rule that binds is named and by how much, and the least hardware that would do. A closest
-plan changes what was asked in one way (`offers.py`), keeps all else, and was checked by every rule. No proposal is
-changed here: each is an offer.
+If none exists, the answer names the hard rule that binds, by how much, and the least hardware that would do. A closest
+plan changes one thing of the request (`offers.py`), keeps all else, and was checked by every rule. It is an offer:
+nothing of the proposal is changed here.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from .nearest_plan import Attempt, Missed, Replanned, Work, search_request
 from .offers import MOST_SEARCHED_GPUS, Offer, Offers
 from .result import Closest, Infeasible, Needs
 
-# Searches of the whole space, of a request and of what is offered in its place together.
+# Searches of the whole space, for a request and its offers together.
 MOST_SEARCHES = 3
-# More of the same hardware is looked for up to this many times what there is, where a limit of time binds.
+# If limits bind, clusters of up to this many times the GPUs are searched.
 _LIMIT_REACH = 4
 
 _Find = Callable[[PlanIntent], dict[str, Any] | None]
-"""The nearest legal plan of a changed request, as a document; `None` where there is none."""
+"""Returns the nearest legal plan of a changed request as a document; `None` if there is none."""
 
 
 def replan(intent: PlanIntent, view: PlanView) -> Replanned | Infeasible:
@@ -51,10 +51,10 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | Infeasible:
         if work.is_done or work.searches >= MOST_SEARCHES:
             return None
         try:
-            found = Attempt(changed, view, work).found()
+            replanned = Attempt(changed, view, work).nearest_plan()
         except InputError:
             return None
-        return None if found is None else found.built.document
+        return None if replanned is None else replanned.built.document
 
     beyond = beyond_positions(request.workload, request.architecture.max_position_embeddings)
     if beyond is not None:
@@ -62,30 +62,30 @@ def replan(intent: PlanIntent, view: PlanView) -> Replanned | Infeasible:
         return Infeasible(rule="ME001", reason=f"no strategy mends the request: {beyond[1]}", closest=closest)
     try:
         attempt = Attempt(intent, view, work)
-        return attempt.found() or _why_none(offers, attempt, find)
+        return attempt.nearest_plan() or _why_none(offers, attempt, find)
     except InputError as error:
         closest = _closest([offers.no_limits()], find)
         return Infeasible(rule="PE010", reason=f"the limits cannot be checked: {error}", closest=closest)
 
 
 def _why_none(offers: Offers, attempt: Attempt, find: _Find) -> Infeasible:
-    """The statement for a request whose strategies all failed."""
+    """Why all strategies of a request failed."""
     if attempt.nearest_miss is not None:
-        found = _limits_bind(offers, attempt.nearest_miss, attempt.reached, find)
+        infeasible = _limits_bind(offers, attempt.nearest_miss, attempt.reached, find)
     elif attempt.refused:
         rule, _ = attempt.refused.most_common(1)[0]
         reason = f"every strategy that fits is refused: {rule} {attempt.reasons[rule]}"
-        found = Infeasible(rule=rule, reason=reason, closest=_closest(offers.where_memory_binds(), find))
+        infeasible = Infeasible(rule=rule, reason=reason, closest=_closest(offers.where_memory_binds(), find))
     else:
-        found = _rules_bind(offers, attempt.walk, find) or _memory_binds(offers, find)
+        infeasible = _rules_bind(offers, attempt.walk, find) or _memory_binds(offers, find)
     if attempt.is_whole:
-        return found
-    reason = f"of the strategies that were looked at, not all of so many, none will do: {found.reason}"
-    return found.model_copy(update={"reason": reason})
+        return infeasible
+    reason = f"of the strategies that were looked at, not all of so many, none will do: {infeasible.reason}"
+    return infeasible.model_copy(update={"reason": reason})
 
 
 def _rules_bind(offers: Offers, walk: Nearest, find: _Find) -> Infeasible | None:
-    """The statement where the rules refuse all degrees of a phase: by what they say of the author's."""
+    """Why the rules refuse all degrees of a phase, in their words on the author's; `None` if they do not."""
     for phase in walk.refused:
         for rule, fault in walk.space.judge.faults(StageDegrees.of(walk.author.of(phase), phase)):
             if fault.severity == "error":
@@ -95,7 +95,7 @@ def _rules_bind(offers: Offers, walk: Nearest, find: _Find) -> Infeasible | None
 
 
 def _closest(groups: Iterable[Iterable[Offer]], find: _Find) -> tuple[Closest, ...]:
-    """Of each of `groups` of offers the first for which a plan was found and checked."""
+    """From each group of offers the first one for which a checked plan exists."""
     closest: list[Closest] = []
     for group in groups:
         for change, intent in group:
@@ -114,7 +114,7 @@ def _limits_bind(offers: Offers, miss: Missed, reached: Mapping[str, float], fin
     missed = "; ".join(miss.missed).replace("PE010: ", "")
     needs = _needs(request, sized, at_most)
     if sized is not None and sized.result is None and sized.unknown is not None:
-        # That something fits into memory says nothing of a limit of time.
+        # A cluster that holds the model may still miss a latency limit.
         name = request.facts.accelerator.id
         needs = Needs(accelerator=name, note=f"how many {name} would do is not known: {sized.unknown}")
     return Infeasible(
@@ -130,7 +130,7 @@ def _memory_binds(offers: Offers, find: _Find) -> Infeasible:
     need, usable = model_bytes(base_setting(request)), request.usable_bytes
     lacking = None
     if request.facts.gpus <= MOST_SEARCHED_GPUS:
-        lacking = next((one.shortfall_bytes for one in search(request).candidates), None)
+        lacking = next((candidate.shortfall_bytes for candidate in search(request).candidates), None)
     sized = _sized(request, MAX_GPUS)
     reason = (
         f"{workload.concurrency:,} requests of {workload.input_tokens + workload.output_tokens:,} tokens and "
