@@ -1,9 +1,9 @@
-"""What an author decided, read from whatever a proposal holds: the request of a plan as it would be were it whole.
+"""Reads what an author decided from whatever a proposal holds: the request for the plan that they meant.
 
-Degrees, cuts, replicas, the devices of each stage in their order and the experts of each device are read from the
-declared strategy and from the graph, damaged parts outvoted by sound ones. What the header leaves out is taken from the
-defaults that came with the document, else from the model catalogue or from what the graph shows. What is left open is
-completed and noted. It judges nothing: an intent may be illegal, or lack what nobody can guess (`missing`).
+Degrees, cuts, replicas, the ordered devices of each stage and the experts of each device are read from the declared
+strategy and from the graph, where sound parts outvote damaged ones. What the header leaves out is taken from the
+defaults that came with the document, else from the model catalogue or the graph. What is still open is completed and
+noted. Nothing is judged: an intent may be illegal, or lack what cannot be guessed (`missing`).
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ _Block = TypeVar("_Block", bound=BaseModel)
 
 
 class PlanDefaults(Struct, frozen=True):
-    """What was asked for: taken for what a document leaves out, and for nothing else.
+    """What a user asked for; used only for what a document leaves out.
 
-    `assumed`: why a field (`workload.input_tokens`) has the value that it has, where nobody asked for one.
+    `assumed`: why a field (`workload.input_tokens`) has its value although nobody asked for it.
     """
 
     model: ModelBlock | None = None
@@ -59,9 +59,9 @@ class PlanDefaults(Struct, frozen=True):
 
 
 class PlanIntent(Struct, frozen=True, dict=True):
-    """What was decided. `missing` names what is neither said nor can be completed: with any of it nothing is built.
+    """What an author decided. `missing` names what is neither stated nor can be completed: without it nothing is built.
 
-    `devices` are the author's by replica; `completed` says in words what was left open and what it was taken for.
+    `devices` are the author's by replica; `completed` says in words what was left open and how it was completed.
     """
 
     model: ModelBlock | None
@@ -79,11 +79,11 @@ class PlanIntent(Struct, frozen=True, dict=True):
 
     @cached_property
     def request(self) -> BuildRequest | None:
-        """What the builder needs, or `None` where something is missing or the strategy has no layout."""
+        """The builder's request; `None` if something is missing or the strategy has no layout."""
         return None if self.strategy is None else self.request_for(self.strategy, self.redundant_experts)
 
     def request_for(self, strategy: Strategy, redundant_experts: int) -> BuildRequest | None:
-        """What the builder needs for `strategy` on the author's devices; `None` where it has no layout on them."""
+        """The builder's request for `strategy` on the author's devices; `None` if it has no layout on them."""
         if self.architecture is None or self.hardware is None or self.model is None:
             return None
         layers = self.architecture.num_layers
@@ -108,9 +108,9 @@ class PlanIntent(Struct, frozen=True, dict=True):
 
 
 def read_intent(view: PlanView, defaults: PlanDefaults | None = None, *, keep_strategy: bool = False) -> PlanIntent:
-    """The intent of the document behind `view`; `defaults` stand in for what the document leaves out. Never raises.
+    """The intent of the document behind `view`; `defaults` fill in what the document leaves out. Never raises.
 
-    `keep_strategy`: what the strategy block states holds whatever the graph shows.
+    `keep_strategy`: the strategy block wins over the graph.
     """
     notes = Notes()
     header = _HeaderReader(view, defaults or PlanDefaults(), notes)
@@ -137,7 +137,7 @@ def read_intent(view: PlanView, defaults: PlanDefaults | None = None, *, keep_st
 
 
 def _redundant(view: PlanView, architecture: Architecture | None) -> int:
-    """Copies of experts that most MoE operators hold beyond one of each, where the policy allows any."""
+    """Expert copies that most MoE operators hold beyond one of each; 0 unless the policy allows them."""
     if architecture is None or "redundant_experts" not in view.relaxations:
         return 0
     groups = [operator.children_of_type("ExpertNode") for operator in view.of_type("MoENode")]
@@ -148,14 +148,14 @@ def _redundant(view: PlanView, architecture: Architecture | None) -> int:
 
 
 class _HeaderReader(Struct, frozen=True):
-    """Reads the header of the document behind `view`; `asked` stands in for what it leaves out."""
+    """Reads the header of the document behind `view`; `asked` fills in what it leaves out."""
 
     view: PlanView
     asked: PlanDefaults
     notes: Notes
 
     def model(self) -> tuple[ModelBlock, Architecture] | None:
-        """The model with its architecture; what its config lacks is the catalogue's, where that knows the name."""
+        """The model with its architecture; the catalogue completes its config if it knows the name."""
         name, config = as_str(self.view.model.get("name")), dict(as_mapping(self.view.model.get("config")))
         if name is None and not config:
             if self.asked.model is None:
@@ -173,7 +173,7 @@ class _HeaderReader(Struct, frozen=True):
         return ModelBlock(name=(name or "")[:500] or "unnamed model", config=whole[0]), whole[1]
 
     def _readable(self, name: str | None, config: dict[str, Any]) -> tuple[dict[str, Any], Architecture] | str:
-        """A config that can be read: the stated one, else completed from the catalogue; or why there is none."""
+        """A readable config and its architecture: as stated, else completed from the catalogue; or the error."""
         error = "the document states none"
         if config:
             try:
@@ -193,7 +193,7 @@ class _HeaderReader(Struct, frozen=True):
         return merged, architecture
 
     def hardware(self, gpus: int) -> HardwareBlock | None:
-        """The hardware; where its size is not stated, what the graph names, else what `gpus` devices need."""
+        """The hardware; without a stated size one for the devices that the graph names and for `gpus` devices."""
         raw = self._merged("hardware")
         accelerator = raw.get("accelerator")
         if accelerator is None:
@@ -219,7 +219,7 @@ class _HeaderReader(Struct, frozen=True):
         return self._block(WorkloadBlock, self._merged("workload"), "workload")
 
     def precision(self, architecture: Architecture, hardware: HardwareBlock | None) -> PrecisionBlock | None:
-        """The number formats; the checkpoint's own for weights, and 16 bits else, where nothing is said."""
+        """The number formats; by default the checkpoint's for weights, and 16 bits for all else."""
         raw = self._merged("precision")
         part = None if hardware is None else hardware.accelerator
         part = find_accelerator(part) if isinstance(part, str) else part
@@ -235,16 +235,16 @@ class _HeaderReader(Struct, frozen=True):
         return self._block(PrecisionBlock, raw, "precision")
 
     def policy(self) -> PolicyBlock:
-        """The policy, with the relaxations that exist; none is ever added."""
+        """The policy with its known relaxations; none is added."""
         known = [name for name in get_args(Relaxation) if name in self.view.relaxations]
         return read_block(PolicyBlock, {**self.view.policy, "relaxations": known}, "policy")
 
     def serving(self) -> ServingBlock | None:
-        """How an engine is to run the plan, where that is said."""
+        """How an engine is to run the plan; `None` if not stated."""
         return read_block(ServingBlock, self.view.serving, "serving") if self.view.serving else None
 
     def _merged(self, where: Literal["hardware", "workload", "precision"]) -> dict[str, Any]:
-        """The document's fields of a block, and those asked for where it has none."""
+        """The document's fields of a block, completed by those of the request."""
         raw: Mapping[str, Any] = getattr(self.view, where)
         default: BaseModel | None = getattr(self.asked, where)
         stated = {name: value for name, value in raw.items() if value is not None}
@@ -257,18 +257,20 @@ class _HeaderReader(Struct, frozen=True):
         return {**asked, **stated}
 
     def _block(self, model: type[_Block], raw: Mapping[str, Any], where: str) -> _Block | None:
-        """`raw` as a block; what is stated and cannot be read is lacking, whether or not a block may do without it."""
+        """`raw` as a block; `None` if invalid, with every stated field that cannot be read noted as missing."""
         try:
             return model.model_validate({name: raw[name] for name in raw if name in model.model_fields})
         except ValidationError as error:
-            for name, problem in {f"{one['loc'][0]}": one["msg"] for one in error.errors() if one["loc"]}.items():
-                given = raw.get(name)
-                self.notes.lack(f"{where}.{name}" + (f" ({shown(given)}: {problem})" if given is not None else ""))
+            for name, problem in {
+                f"{detail['loc'][0]}": detail["msg"] for detail in error.errors() if detail["loc"]
+            }.items():
+                stated = raw.get(name)
+                self.notes.lack(f"{where}.{name}" + (f" ({shown(stated)}: {problem})" if stated is not None else ""))
             return None
 
 
 def _size(view: PlanView, stated_per_node: int | None, usual: int, gpus: int) -> tuple[int, int]:
-    """Nodes and GPUs in each: what holds every device that the graph names and `gpus` in all."""
+    """Nodes, and GPUs in each, that hold every device that the graph names and `gpus` in total."""
     places = places_of(view.devices)
     named_nodes = 1 + max((node for node, _ in places), default=0)
     named_gpus = 1 + max((gpu for _, gpu in places), default=0)

@@ -1,8 +1,8 @@
-"""What would have a plan in place of a request that has none: less of one thing, all else as it was asked.
+"""Offers for a request that has no plan: requests that ask less in one respect and keep all else.
 
-Each offer is a group of requests, the closest first: fewer requests in flight, shorter ones, narrower number formats,
-more GPUs, limits lifted. Only the search and bounds on memory are asked here; whoever takes an offer up builds the plan
-and has it checked by every rule.
+Each group of offers starts with the closest: fewer requests in flight, shorter ones, narrower number formats, more
+GPUs, limits lifted. Only the search and bounds on memory are consulted here; the caller builds the plan and has it
+checked by every rule.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ from .intent import PlanIntent
 
 # Clusters of more GPUs are not searched as a whole.
 MOST_SEARCHED_GPUS = 64
-# Layouts of a stage in a space that is searched again for an offer; of a wider one, on fewer GPUs.
+# A space with more layouts of a stage is searched for offers on fewer GPUs.
 _MOST_SHAPES = 600
 _NO_LIMITS = dict.fromkeys(LIMIT_FIELDS)
 _NARROWER: tuple[DType, ...] = ("fp8", "int4")
-# A figure is halved and halved again: the closest that does is found to a sixteenth of what was asked.
+# A figure is bisected this often: the closest that works is found to a sixteenth of the one that was asked.
 _STEPS = 4
 
 Offer = tuple[str, PlanIntent]
-"""What was changed, in words, and the request that this makes."""
+"""What was changed, in words, and the changed request."""
 
 
 def searchable(request: SearchRequest) -> SearchRequest:
-    """`request` on so much of its hardware as is searched as a whole."""
+    """`request` on at most `MOST_SEARCHED_GPUS` of its GPUs."""
     hardware = request.hardware
     if request.facts.gpus <= MOST_SEARCHED_GPUS:
         return request
@@ -51,7 +51,7 @@ def searchable(request: SearchRequest) -> SearchRequest:
 
 
 def _sampled(request: SearchRequest) -> SearchRequest:
-    """`request` on so much of its hardware as is searched again and again: less where relaxations widen the space."""
+    """`request` on a part of its hardware that can be searched repeatedly: less if relaxations widen the space."""
     part = searchable(request)
     while part.facts.gpus > 1 and next(islice(colocated_kinds(part.space), _MOST_SHAPES, None), None) is not None:
         nodes, per_node = part.hardware.nodes, part.hardware.gpus_per_node
@@ -78,16 +78,16 @@ def _holds(request: SearchRequest) -> bool:
     return holds_limits(part, base_setting(part))
 
 
-def _most_that(does: Callable[[int], bool], asked: int) -> int:
-    """The largest figure below `asked` that `does`, to a sixteenth of it; 0 where not even that share does."""
+def _most_that(is_met: Callable[[int], bool], asked: int) -> int:
+    """The largest figure below `asked` that `is_met`, to a sixteenth of `asked`; 0 if not even a sixteenth is met."""
     low, high = max(1, asked >> _STEPS), asked
-    if low == asked or not does(low):
+    if low == asked or not is_met(low):
         return 0
     for _ in range(_STEPS):
         middle = (low + high) // 2
         if middle in (low, high):
             break
-        low, high = (middle, high) if does(middle) else (low, middle)
+        low, high = (middle, high) if is_met(middle) else (low, middle)
     return low
 
 
@@ -103,7 +103,7 @@ class Offers(Struct, frozen=True):
         return self.request.workload
 
     def where_memory_binds(self) -> Iterator[Iterable[Offer]]:
-        """Offers where memory binds, or where rules refuse every strategy that fits."""
+        """Offers if memory binds, or if rules refuse every strategy that fits."""
         most = self._most_requests()
         if most is not None and most < self.workload.concurrency:
             yield self._fewer_by_memory(most)
@@ -112,7 +112,7 @@ class Offers(Struct, frozen=True):
         yield self._narrower()
 
     def where_limits_bind(self, best: Strategy, reached: Mapping[str, float]) -> Iterator[Iterable[Offer]]:
-        """Offers where limits bind; `reached` are the figures of the `best` strategy, by the limit's field."""
+        """Offers if limits bind; `reached` are the figures of the `best` strategy, by the limit's field."""
         yield self._lifted(best, reached)
         if any(name.endswith("_max") for name in reached):
             yield self._fewer_by_limits(self.workload.concurrency)
@@ -132,7 +132,7 @@ class Offers(Struct, frozen=True):
         yield self._changed(words, **_length(tokens), output_tokens=output, output_tokens_range=None)
 
     def more_gpus(self, sized: Sized | None) -> Iterator[Offer]:
-        """The smallest larger cluster that does."""
+        """The smallest larger cluster that is enough."""
         if sized is None or self.intent.hardware is None:
             return
         hardware, stated = sized.request.hardware, self.intent.hardware
@@ -160,9 +160,9 @@ class Offers(Struct, frozen=True):
         return words, replace(self.intent, workload=self.workload.model_copy(update=update))
 
     def _most_requests(self) -> int | None:
-        """The most requests in flight that fit, or `None` where not even one does.
+        """The most requests in flight that fit; `None` if not even one does.
 
-        On a cluster that is too large to be searched as a whole: that fit into a part of it.
+        On a cluster too large to be searched as a whole, into a part of it.
         """
         asked = _asking(_sampled(self.request), objective="throughput", **_NO_LIMITS)
         part = replace(asked, concurrency_open=True)
@@ -174,7 +174,7 @@ class Offers(Struct, frozen=True):
         return self._changed(words, concurrency=most)
 
     def _fewer_by_memory(self, most: int) -> Iterator[Offer]:
-        """The `most` requests that fit; where limits are stated that these miss, so many as hold them."""
+        """The `most` requests that fit; with stated limits also as many as hold these."""
         yield self._fewer(most)
         if stated_limits(self.workload):
             yield from self._fewer_by_limits(most)
@@ -184,14 +184,14 @@ class Offers(Struct, frozen=True):
         if most:
             yield self._fewer(most)
 
-    def _shorter(self, request: SearchRequest, does: Callable[[SearchRequest], bool]) -> Iterator[Offer]:
-        """As many requests with the longest prompt, of `request`, that `does`."""
-        tokens = _most_that(lambda tokens: does(_asking(request, **_length(tokens))), self.workload.input_tokens)
+    def _shorter(self, request: SearchRequest, is_met: Callable[[SearchRequest], bool]) -> Iterator[Offer]:
+        """As many requests, with the longest prompt for which `is_met` holds."""
+        tokens = _most_that(lambda tokens: is_met(_asking(request, **_length(tokens))), self.workload.input_tokens)
         if tokens:
             yield self._changed(self._length_words(tokens), **_length(tokens))
 
     def _one_shorter(self, request: SearchRequest) -> Iterator[Offer]:
-        """One request with the longest prompt, halved from the stated one, that fits; nothing where none does."""
+        """One request with the longest prompt that fits, halved from the stated one; nothing if none fits."""
         asked = self.workload.input_tokens
         for tokens in (asked >> halvings for halvings in range(1, asked.bit_length())):
             if _fits(_asking(request, **_length(tokens), concurrency=1)):
@@ -211,12 +211,12 @@ class Offers(Struct, frozen=True):
             return precision is not None and _holds(replace(self.request, precision=precision))
 
         offers = list(self._narrower())
-        # What the narrowest formats do not hold no others do.
+        # If the narrowest formats miss the limits, all others do.
         if offers and holds(offers[-1]):
             yield from filter(holds, offers)
 
     def _narrower(self) -> Iterator[Offer]:
-        """A KV cache of 8 bits, then weights of fewer bits too: what weighs no more than there is memory."""
+        """An 8-bit KV cache, then narrower weights too; only formats whose weights fit into memory."""
         precision = self.request.precision
         cache: DType = "fp8" if precision.kv_cache in WIDE else precision.kv_cache
         of_cache = "" if cache == precision.kv_cache else " and the KV cache in fp8"
@@ -230,7 +230,7 @@ class Offers(Struct, frozen=True):
                 yield words, replace(self.intent, precision=changed)
 
     def _lifted(self, best: Strategy, reached: Mapping[str, float]) -> Iterator[Offer]:
-        """The same request with the limits lifted to what the best strategy reaches, as the rule computes it."""
+        """The same request with limits lifted to the best strategy's figures, as the rule computes them."""
         update: dict[str, float] = {}
         for name, figure in reached.items():
             if name.endswith("_max"):

@@ -1,5 +1,5 @@
-"""What auto-fix answers: the document as read, the fixes in order, the plan that they give, what remains; and the
-certificate of it, to be replayed.
+"""The result of auto-fix: the document as read, the fixes in order, the plan that they give, what remains; and a
+certificate of it that can be replayed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .edits import Patched
 from .fix import Safety
 from .settled_cut import stage_sizes
 
-# What a field that is left out says; `None` where it says nothing.
+# The value of a field that is left out; `None` if it has none.
 _LEFT_OUT: Mapping[str, object] = {
     **dict.fromkeys(("pp", *DEGREE_NAMES), 1),
     "sp_kind": "all_gather",
@@ -171,9 +171,9 @@ def strategy_changes(
         old, new = as_mapping(before.get(phase)), as_mapping(after.get(phase))
         for name in PhaseStrategy.model_fields:
             fields.append((f"{phase} {name}", old.get(name), new.get(name), _LEFT_OUT.get(name)))
-    for what, stated, found, left_out in fields:
+    for what, stated, planned, left_out in fields:
         if stated is not None or not only_decided:
-            yield from _change(what, stated, found, left_out=left_out)
+            yield from _change(what, stated, planned, left_out=left_out)
 
 
 def load_changes(
@@ -196,18 +196,18 @@ def load_changes(
 
 
 def _same(before: object, after: object) -> bool:
-    """Whether two values say the same, a number as text being that number."""
+    """Whether two values mean the same; a number as text equals that number."""
     is_plain = isinstance(before, str | int | float) and isinstance(after, str | int | float)
-    return _said(before, None) == _said(after, None) if is_plain else before == after
+    return _normalised(before, None) == _normalised(after, None) if is_plain else before == after
 
 
 def _change(what: str, before: object, after: object, *, left_out: object) -> Iterator[str]:
-    if _said(before, left_out) != _said(after, left_out):
+    if _normalised(before, left_out) != _normalised(after, left_out):
         yield f"{what} {_shown(before)} -> {_shown(after if after is not None else left_out)}"
 
 
-def _said(value: object, left_out: object) -> object:
-    """What a value says, in whatever form: a number as text is that number, an even cut says no cut."""
+def _normalised(value: object, left_out: object) -> object:
+    """A value in comparable form: a number as text becomes that number, an even cut becomes `None`."""
     if value is None:
         return left_out
     if isinstance(value, str):
@@ -225,7 +225,7 @@ def _sizes(value: object) -> tuple[int, ...] | None:
 
 
 def _shown(value: object) -> str:
-    """`value` for people, whatever a document holds there."""
+    """`value` as text for people, whatever its type."""
     if value is None:
         return "not stated"
     if isinstance(value, str):
@@ -258,7 +258,7 @@ def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
             }
         )  # fmt: skip
         digest = after
-    found: dict[str, Any] = {
+    content: dict[str, Any] = {
         "format": FORMAT,
         "version": "1",
         "shardwright": version("shardwright"),
@@ -270,4 +270,4 @@ def certificate(proposal: str, result: FixResult) -> dict[str, Any]:
         "plan_sha256": digest,
         "report": json.loads(validate(patched.document).model_dump_json()),
     }
-    return {**found, "certificate_sha256": certificate_sha256(found)}
+    return {**content, "certificate_sha256": certificate_sha256(content)}

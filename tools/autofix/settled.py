@@ -1,10 +1,9 @@
-"""Which degrees a phase is meant to have, where what was declared and the graph differ.
+"""Settles the degrees that a phase is meant to have if the declaration and the graph differ.
 
-The graph is believed where it is whole. A declared degree stands against it where more of the graph agrees with it
-(devices of collectives and cache writes, other operators, the other phase), where fewer shards than it says are only
-what is left of an operator, or where the graph only calls ranks otherwise, and by a name that is illegal there. Where
-no operator is whole, the parts beside the shards, the declaration and the other phase are votes. Whether any of it is
-legal is not asked here.
+The graph wins where it is whole. A declared degree wins if more of the graph agrees with it (devices of collectives and
+cache writes, other operators, the other phase), if a smaller number of shards is what remains of a damaged operator, or
+if the graph only gives ranks another name that is illegal there. If no operator is whole, the parts beside the shards,
+the declaration and the other phase vote. Legality is not checked here.
 """
 
 from __future__ import annotations
@@ -39,10 +38,9 @@ _WITNESSES = frozenset({"KVCacheUpdateNode", "RouterNode", "AllReduceNode", "Red
 
 
 class PhaseClaims(Struct, frozen=True):
-    """All that says something of one phase: its block of the strategy, and its branches in the graph.
+    """The sources for the degrees of one phase: its block of the strategy, and its branches in the graph.
 
-    `keep_strategy`: what is declared holds whatever the graph shows. `barred`: names of ranks that no shard of the
-    phase may have.
+    `keep_strategy`: the declaration wins over the graph. `barred`: rank names that no shard of the phase may have.
     """
 
     phase: Phase
@@ -53,21 +51,21 @@ class PhaseClaims(Struct, frozen=True):
 
     @property
     def are_none(self) -> bool:
-        """Whether nothing is said of this phase."""
+        """Whether neither the strategy nor the graph states this phase."""
         return not any(self.declared(name) for name in ("pp", *DEGREE_NAMES)) and not self.branches
 
     def declared(self, name: str) -> int | None:
-        """The degree that the block states; no degree is negative, so that a sign before one is a dash."""
+        """The degree that the block states; a minus sign is read as a dash, since no degree is negative."""
         value = as_int(self.block.get(name))
         return abs(value) if value is not None and 1 <= abs(value) <= _MOST else None
 
     def readings(self, name: str) -> list[Reading]:
-        """Every operator that shows a value for the degree, but those whose ranks alone are called otherwise."""
+        """The readings of every operator that shows the degree, except those with mislabelled ranks."""
         shown = (reading for branch in self.branches for reading in branch.readings.get(name, ()))
         return [reading for reading in shown if not self._is_mislabelled(reading.operator)]
 
     def _is_mislabelled(self, operator: NodeView) -> bool:
-        """Whether ranks have names that are barred here, and as many shards as are declared without these."""
+        """Whether rank names are barred here, but the number of shards is the declared one."""
         shards = operator.children_of_type("ShardNode")
         if self.barred.isdisjoint(name for shard in shards for name in shard.rank):
             return False
@@ -76,25 +74,25 @@ class PhaseClaims(Struct, frozen=True):
         return len(shards) == prod(declared.values()) > 1 and all(declared.get(rank, 1) == 1 for rank in self.barred)
 
     def settled(self, name: str, other: PhaseClaims) -> int | None:
-        """The degree that was meant, `other` being the other phase; `None` where nothing says one."""
+        """The degree that was meant, with `other` the other phase; `None` if nothing states one."""
         declared = self.declared(name)
         shown = usual_value(self.readings(name), declared)
         if declared is not None and self.keep_strategy:
             return declared
         if shown is None:
-            return self._borne_out(name, declared, other)
+            return self._voted(name, declared, other)
         if declared is None or declared == shown:
             return shown
         return declared if self._outweighs(name, declared, shown, other) else shown
 
-    def _borne_out(self, name: str, declared: int | None, other: PhaseClaims) -> int | None:
-        """The degree where no operator is whole: another than the `declared` one where more parts are as wide."""
+    def _voted(self, name: str, declared: int | None, other: PhaseClaims) -> int | None:
+        """The degree by vote if no operator is whole: parts with its width, the declaration and the other phase."""
         beside = next((names for names in MULTIPLIED if name == names[0]), None)
         if beside is None:
             return declared
         others = prod(self.declared(degree) or 1 for degree in beside[1:])
         votes = Counter[int]()
-        for reading in (one for branch in self.branches for one in branch.remains.get(name, ())):
+        for reading in (partial for branch in self.branches for partial in branch.remains.get(name, ())):
             votes.update(len(set(part.devices)) for part in reading.operator.children if part.type in _WITNESSES)
         values = Counter({width // others: count for width, count in votes.items() if width and not width % others})
         if declared is not None:
@@ -105,7 +103,7 @@ class PhaseClaims(Struct, frozen=True):
         return max(values, key=lambda value: (values[value], value == declared, -value), default=None)
 
     def _outweighs(self, name: str, declared: int, shown: int, other: PhaseClaims) -> bool:
-        """Whether more of the graph speaks for the `declared` degree than for the one that most operators show."""
+        """Whether more of the graph supports the `declared` degree than the `shown` one of most operators."""
         readings, contradictions = self.readings(name), 0
         votes = sum(reading.value == declared for reading in readings)
         if other.declared(name) == declared:
@@ -115,12 +113,12 @@ class PhaseClaims(Struct, frozen=True):
                 contradicts = shown > declared or _has_all_shards(reading.operator)
                 votes += _witnesses(reading.operator, declared, shown) - contradicts
                 contradictions += contradicts
-        # Shards that are lost speak for no smaller degree.
+        # Lost shards do not support a smaller degree.
         return votes > 0 or not contradictions
 
     @property
     def exchange(self) -> Exchange | None:
-        """How sequence shards are exchanged: as most operators with SP show, else as declared."""
+        """The exchange of sequence shards: as most operators with SP show, else as declared."""
         stated = self.block.get("sp_kind")
         declared: Exchange | None = stated if stated in ("ulysses", "all_gather") else None
         shown = usual_exchange(self.readings("sp"))
@@ -130,8 +128,8 @@ class PhaseClaims(Struct, frozen=True):
 
 
 def claims_of(view: PlanView, phase: Phase, *, keep_strategy: bool = False) -> PhaseClaims:
-    """All that the document behind `view` says of one phase."""
-    branches = [phase_degrees(view, found) for found in view.phases if found.phase == phase and found.stages]
+    """The claims of the document behind `view` on one phase."""
+    branches = [phase_degrees(view, branch) for branch in view.phases if branch.phase == phase and branch.stages]
     barred = {
         rank
         for rank, degree in ATTENTION_DEGREES.items()
@@ -142,9 +140,9 @@ def claims_of(view: PlanView, phase: Phase, *, keep_strategy: bool = False) -> P
 
 
 def _has_all_shards(operator: NodeView) -> bool:
-    """Whether a collective, cache write or router of `operator` has just the devices of its shards.
+    """Whether a collective, cache write or router of `operator` has exactly the devices of its shards.
 
-    A lone shard of an FFN needs none of them: it has all beside an operator that has all on the same device.
+    A lone shard of an FFN needs none of them, if an operator beside it has all its shards on the same device.
     """
     devices = _part_devices(operator)
     if not devices:
@@ -166,7 +164,7 @@ def _part_devices(operator: NodeView) -> frozenset[str]:
 
 
 def _witnesses(operator: NodeView, declared: int, shown: int) -> int:
-    """Parts of `operator` that are as wide as the declared degree says, less those as wide as the shown one."""
+    """The number of parts of `operator` with the declared width, less those with the shown width."""
     width = len(_part_devices(operator))
     if not width or width % shown:
         return 0

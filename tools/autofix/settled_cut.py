@@ -1,9 +1,9 @@
-"""Which layers the stages of a phase are meant to have, where what was declared and the graph differ.
+"""Settles the layers that the stages of a phase are meant to have if the declaration and the graph differ.
 
-Layers are as most branches have them, else as was stated; where nothing is stated, the other phase's branches in the
-same replicas count too. Stages that cover the model but for the number of their first layer are counted from that one.
-Where no branch covers the model, the cut is the even one, unless most remains of the graph suggest another. Whether any
-of it is legal is not asked here.
+Layers are as most branches have them, else as stated; if nothing is stated, the other phase's branches in the same
+replicas count too. Stages that cover the model except for an offset of all layers are counted from their first layer.
+If no branch covers the model, the cut is the even one, unless most remains of the graph suggest another. Legality is
+not checked here.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ Cut = tuple[int, ...]
 
 
 def settled_cut(claims: PhaseClaims, other: PhaseClaims, total: int) -> Cut | None:
-    """Layers of each stage, `other` being the other phase; `None` where nothing says a cut of all `total` layers.
+    """Layers of each stage, with `other` the other phase; `None` if nothing gives a cut of all `total` layers.
 
-    Of two cuts that equally many branches have, the declaration, then the phase itself, then the even cut decides.
+    Between cuts of equally many branches the declaration decides, then the phase itself, then the even cut.
     """
     cuts, others = _whole_cuts(claims, total), _whole_cuts(other, total)
     stated = stage_sizes(claims.block.get("stage_layers"))
@@ -49,14 +49,14 @@ def settled_cut(claims: PhaseClaims, other: PhaseClaims, total: int) -> Cut | No
 
 
 def stage_sizes(value: object) -> Cut | None:
-    """Layers of each stage as a document lists them; `None` where that is no list of positive integers."""
+    """Layers of each stage as a document lists them; `None` if that is no list of positive integers."""
     sizes = [as_int(size) for size in as_list(value)]
     whole = [size for size in sizes if size is not None and size >= 1]
     return tuple(whole) if whole and len(whole) == len(sizes) else None
 
 
 def numbered_stages(branch: PhaseView) -> list[tuple[int, StageView]]:
-    """The stages of a branch by number: by their layers where these are whole, else as they are numbered."""
+    """The stages of a branch, numbered by their layers if these run on, else by their indices or places."""
     by_layers = sorted(branch.stages, key=lambda stage: stage.layers or (-1, -1))
     if _run_on(by_layers):
         return list(enumerate(by_layers))
@@ -66,7 +66,7 @@ def numbered_stages(branch: PhaseView) -> list[tuple[int, StageView]]:
 
 
 def _run_on(stages: Sequence[StageView]) -> Cut | None:
-    """Layers of each of `stages` where each begins behind the one before, wherever the first does."""
+    """Layers of each stage if each begins right after the one before; `None` otherwise."""
     spans = [stage.layers for stage in stages if stage.layers is not None]
     runs_on = all(after[0] == before[1] + 1 for before, after in pairwise(spans))
     if not spans or len(spans) < len(stages) or not runs_on:
@@ -75,15 +75,18 @@ def _run_on(stages: Sequence[StageView]) -> Cut | None:
 
 
 def _whole_cuts(claims: PhaseClaims, total: int) -> Counter[Cut]:
-    """The cuts of the whole model that branches show, with the number of branches of each; not where blocks differ."""
-    cuts = ((_run_on([stage for _, stage in numbered_stages(one.phase)]), _of_blocks(one)) for one in claims.branches)
+    """The cuts of the whole model that branches show, with their counts; only where the blocks agree."""
+    cuts = (
+        (_run_on([stage for _, stage in numbered_stages(branch.phase)]), _of_blocks(branch))
+        for branch in claims.branches
+    )
     return Counter(
         cut for cut, of_blocks in cuts if cut and sum(cut) == total and min(cut) >= 1 and of_blocks in (None, cut)
     )
 
 
 def _of_blocks(branch: PhaseDegrees) -> Cut | None:
-    """The cut that the blocks of a branch show; `None` where layers are missing or stand twice between two stages."""
+    """The cut that the blocks of a branch show; `None` if layers between two stages are missing or overlap."""
     spans = [_span(stage) for _, stage in numbered_stages(branch.phase)]
     whole = [span for span in spans if span is not None]
     begins = [0, *(last + 1 for _, last in whole)]
@@ -93,13 +96,13 @@ def _of_blocks(branch: PhaseDegrees) -> Cut | None:
 
 
 def _of_one_replica(claims: PhaseClaims, other: PhaseClaims) -> bool:
-    """Whether replicas serve both phases, so that both have equally many branches unless some are lost."""
-    served, also = ({id(one.phase.replica) for one in both.branches} for both in (claims, other))
-    return not served.isdisjoint(also)
+    """Whether replicas serve both phases."""
+    replicas, others = ({id(branch.phase.replica) for branch in either.branches} for either in (claims, other))
+    return not replicas.isdisjoint(others)
 
 
 def _suggested(claims: PhaseClaims, others: Counter[Cut], total: int) -> Cut | None:
-    """The cut that most remains of the graph suggest, else the even one of as many stages as the usual cut has."""
+    """The cut that most remains of the graph suggest, else the even cut with as many stages as the most frequent."""
     declared_pp = claims.declared("pp")
     votes = Counter(cut for branch in claims.branches for cut in _shared_out(claims.branches, branch, total))
     votes = votes or Counter(cut for branch in claims.branches for cut in _pieced(branch, total))
@@ -112,8 +115,8 @@ def _suggested(claims: PhaseClaims, others: Counter[Cut], total: int) -> Cut | N
 
 
 def _shared_out(branches: Sequence[PhaseDegrees], branch: PhaseDegrees, total: int) -> Iterator[Cut]:
-    """The cut of a branch stretched over the model, where the branches share the layers out (rule DP003)."""
-    spans = [[stage.layers for _, stage in numbered_stages(one.phase)] for one in branches]
+    """The cut of a branch scaled to the whole model, if the branches divide its layers among them (rule DP003)."""
+    spans = [[stage.layers for _, stage in numbered_stages(sibling.phase)] for sibling in branches]
     flat = sorted(span for stages in spans for span in stages if span is not None)
     whole = len(flat) == sum(map(len, spans)) and flat and flat[0][0] == 0 and flat[-1][1] == total - 1
     if len(spans) < 2 or not whole or any(after[0] != before[1] + 1 for before, after in pairwise(flat)):
@@ -124,7 +127,7 @@ def _shared_out(branches: Sequence[PhaseDegrees], branch: PhaseDegrees, total: i
 
 
 def _pieced(branch: PhaseDegrees, total: int) -> Iterator[Cut]:
-    """The cuts that the first layers, and the last layers, of stages and of their blocks suggest."""
+    """The cuts that the first, or the last, layers of stages and of their blocks suggest."""
     stages = [stage for _, stage in numbered_stages(branch.phase)]
     for spans in ([_span(stage) for stage in stages], [stage.layers for stage in stages]):
         whole = [span for span in spans if span is not None]

@@ -1,9 +1,9 @@
-"""The author's plan as it would be were it whole, in his own names: what every node and edge should say.
+"""The plan that the author meant, in the author's names: what every node and edge should state.
 
-The builder's plan for a request is written the way in which the author writes his: with his runs of layers where these
-are whole, and a ReduceScatter with an AllGather where he has them for an AllReduce. Nodes that he has keep his ids, new
-ones are named after the scope that they hang in; what he may decide inside an operator stays his (`freedoms.py`), as do
-the LinearNodes that he shows. No degrees and no devices are decided here: the request does.
+It is the builder's plan for a request, written as the author writes: with their runs of layers if these are whole, and
+a ReduceScatter with an AllGather where they have them for an AllReduce. Nodes that the author has keep their ids, new
+ones are named after their parent; what the author may decide inside an operator stays (`freedoms.py`), as do their
+LinearNodes. Degrees and devices come from the request.
 """
 
 from __future__ import annotations
@@ -31,42 +31,42 @@ _SHOWN_IN = frozenset({"AttentionNode", "FFNNode", "ExpertNode"})
 
 
 def reference_for(author: PlanView, request: BuildRequest, architecture: Architecture) -> Alignment:
-    """The builder's plan of `request`, written the way in which `author` writes his, and how his lines up with it.
+    """The builder's plan of `request`, written as `author` writes, and the author's nodes aligned with it.
 
-    It has his runs of layers where these are whole, and a ReduceScatter with an AllGather where he has them. Raises
+    It has the author's runs of layers if these are whole, and their pairs of ReduceScatter and AllGather. Raises
     InputError: the plan cannot be built.
     """
-    found = _built(author, request)
-    cuts = _cuts_of(author, found, architecture)
+    reference = _built(author, request)
+    cuts = _cuts_of(author, reference, architecture)
     if cuts:
-        found = _built(author, replace(request, blocks=cuts))
-    scattered = list(_scattered(author, found))
+        reference = _built(author, replace(request, blocks=cuts))
+    scattered = list(_scattered(author, reference))
     if not scattered:
-        return found
-    return align(author, PlanView(_with_scatter(found.view.raw, scattered), compares=False))
+        return reference
+    return align(author, PlanView(_with_scatter(reference.view.raw, scattered), compares=False))
 
 
 def _built(author: PlanView, request: BuildRequest) -> Alignment:
-    """The builder's plan; the vocabulary is whole in it where the author draws it so, which is legal for all."""
+    """The builder's plan; with a whole vocabulary if the author draws it so, which is legal for every plan."""
     vocabulary = author.of_type("EmbeddingNode", "LMHeadNode")
     if request.layout is not None and vocabulary and not any(node.children for node in vocabulary):
         request = replace(request, layout=with_vocabulary(request.layout, is_split=False))
     return align(author, PlanView(build_plan(request).model_dump(mode="json"), compares=False))
 
 
-def _cuts_of(author: PlanView, found: Alignment, architecture: Architecture) -> dict[StagePlace, tuple[Block, ...]]:
-    """The author's runs of layers for each stage in which they differ from the reference's."""
-    own = {stage.node.id: stage for stage in author.stages}
+def _cuts_of(author: PlanView, reference: Alignment, architecture: Architecture) -> dict[StagePlace, tuple[Block, ...]]:
+    """The author's runs of layers, for each stage whose runs differ from the reference's."""
+    author_stages = {stage.node.id: stage for stage in author.stages}
     whole = {stage.layers: cut for stage in author.stages if (cut := _whole_cut(stage, architecture))}
     cuts: dict[StagePlace, tuple[Block, ...]] = {}
-    for phase in found.view.phases:
+    for phase in reference.view.phases:
         for stage in phase.stages:
-            mine = own.get(found.author_of.get(stage.node.id, ""))
-            if mine is None or stage.layers is None:
+            author_stage = author_stages.get(reference.author_of.get(stage.node.id, ""))
+            if author_stage is None or stage.layers is None:
                 continue
             usual = tuple(_block(node) for node in stage.blocks)
-            best = _shifted_cut(mine, stage.layers, architecture) or whole.get(stage.layers)
-            best = best or _author_cut(mine, stage.layers, usual, architecture)
+            best = _shifted_cut(author_stage, stage.layers, architecture) or whole.get(stage.layers)
+            best = best or _author_cut(author_stage, stage.layers, usual, architecture)
             if best != usual:
                 replica = 0 if phase.replica is None else phase.replica.index or 0
                 cuts[replica, phase.phase or "", stage.index or 0] = best
@@ -79,39 +79,39 @@ def _block(node: NodeView) -> Block:
 
 
 def _whole_cut(stage: StageView, architecture: Architecture, begin: int | None = None) -> tuple[Block, ...] | None:
-    """The stage's blocks where each is a whole run and together they cover its layers, counted from `begin` on."""
+    """The stage's blocks, counted from `begin`, if each is a whole run and together they cover its layers."""
     blocks, layers = [_block(node) for node in stage.blocks], stage.layers
     if layers is None or not blocks or (blocks[0].first, blocks[-1].last) != layers:
         return None
     shift = layers[0] - begin if begin is not None else 0
-    moved = tuple(Block(one.first - shift, one.last - shift, one.period) for one in blocks)
+    moved = tuple(Block(block.first - shift, block.last - shift, block.period) for block in blocks)
     runs_on = all(after.first == before.last + 1 for before, after in pairwise(moved))
     known = runs_on and moved[0].first >= 0 and moved[-1].last < architecture.num_layers
     return moved if known and all(_is_whole(block, architecture) for block in moved) else None
 
 
-def _shifted_cut(mine: StageView, layers: tuple[int, int], architecture: Architecture) -> tuple[Block, ...] | None:
-    """The author's own blocks for a stage of as many layers that he counts from another one."""
-    if mine.layers is None or mine.layers[1] - mine.layers[0] != layers[1] - layers[0]:
+def _shifted_cut(stage: StageView, layers: tuple[int, int], architecture: Architecture) -> tuple[Block, ...] | None:
+    """The author's blocks of a stage with as many layers that they count from another number."""
+    if stage.layers is None or stage.layers[1] - stage.layers[0] != layers[1] - layers[0]:
         return None
-    return _whole_cut(mine, architecture, layers[0])
+    return _whole_cut(stage, architecture, layers[0])
 
 
 def _author_cut(
-    mine: StageView, layers: tuple[int, int], usual: tuple[Block, ...], architecture: Architecture
+    stage: StageView, layers: tuple[int, int], usual: tuple[Block, ...], architecture: Architecture
 ) -> tuple[Block, ...]:
-    """The cut of the stage that has most of the author's blocks as they are: his own, or what mends it."""
-    stated, (first, last) = [_block(node) for node in mine.blocks], mine.layers or (0, -1)
+    """The cut of the stage that keeps most of the author's blocks: theirs with its faults mended, or the usual one."""
+    stated, (first, last) = [_block(node) for node in stage.blocks], stage.layers or (0, -1)
     if 0 <= first <= last < architecture.num_layers and stated == list(fold_layers(architecture, first, last)):
-        return usual  # he folds the layers of a stage as the builder does, whatever they are
+        return usual  # the author folds layers as the builder does, whatever they are
     starts = sorted({block.first for block in stated if layers[0] <= block.first <= layers[1]} | {layers[0]})
     periods = {(block.first, block.last): block.period for block in stated}
-    found: list[Block] = []
+    cut: list[Block] = []
     for start, end in zip(starts, [*[start - 1 for start in starts[1:]], layers[1]], strict=True):
-        own = Block(start, end, periods.get((start, end), 1))
-        found += [own] if _is_whole(own, architecture) else fold_layers(architecture, start, end)
+        run = Block(start, end, periods.get((start, end), 1))
+        cut += [run] if _is_whole(run, architecture) else fold_layers(architecture, start, end)
     known = set(stated)
-    return tuple(found) if sum(block in known for block in found) > sum(block in known for block in usual) else usual
+    return tuple(cut) if sum(block in known for block in cut) > sum(block in known for block in usual) else usual
 
 
 def _is_whole(block: Block, architecture: Architecture) -> bool:
@@ -122,14 +122,14 @@ def _is_whole(block: Block, architecture: Architecture) -> bool:
     return all(len(set(layers[offset :: block.period])) == 1 for offset in range(block.period))
 
 
-def _scattered(author: PlanView, found: Alignment) -> Iterator[NodeView]:
-    """AllReduces of the reference for which the author has a ReduceScatter that an AllGather follows."""
+def _scattered(author: PlanView, reference: Alignment) -> Iterator[NodeView]:
+    """AllReduces of the reference in whose place the author has a ReduceScatter followed by an AllGather."""
     for node in author.of_type("ReduceScatterNode"):
         following = [edge.target for edge in node.edges_out if edge.target is not None]
         is_gathered = any(other.type == "AllGatherNode" and other.parent is node.parent for other in following)
         if node.parent is None or not is_gathered:
             continue
-        operator = found.view.by_id.get(found.reference_of.get(node.parent.id, ""))
+        operator = reference.view.by_id.get(reference.reference_of.get(node.parent.id, ""))
         if operator is None or len(node.parent.children_of_type("AllReduceNode")):
             continue
         yield from operator.children_of_type("AllReduceNode")[:1]
@@ -154,10 +154,10 @@ def _with_scatter(document: Fields, reductions: Sequence[NodeView]) -> dict[str,
 
 
 class Target(Struct, frozen=True):
-    """What the graph should be. `nodes` by id and `edges` by their ends; `header` is all but these.
+    """The wanted document: `nodes` by id, `edges` by their ends; `header` is all else.
 
-    `own` are the ids of nodes that the author has, `shown` those of his LinearNodes, which nothing is asked of but to
-    be of the format.
+    `own` are the ids of nodes that the author has, `shown` those of their LinearNodes, which only have to follow the
+    format.
     """
 
     nodes: Mapping[str, Fields]
@@ -168,7 +168,7 @@ class Target(Struct, frozen=True):
 
 
 def target_of(author: PlanView, reference: Alignment, *, as_built: bool = False) -> Target:
-    """What `author`'s plan should be by `reference`; `as_built`: operators are as it has them, whatever he decided."""
+    """What `author`'s plan should be by `reference`; `as_built`: without the author's decisions inside operators."""
     names = _names(author, reference)
     changed = {} if as_built else _decided_inside(author, reference)
     nodes = {
@@ -194,7 +194,7 @@ def target_of(author: PlanView, reference: Alignment, *, as_built: bool = False)
 
 
 def _names(author: PlanView, reference: Alignment) -> dict[str, str]:
-    """The name of every node of the reference in the author's plan: his own, else one after its parent's."""
+    """The id in the author's plan of every node of the reference: the author's, else one made from its parent's."""
     taken = {*author.by_id}
     names: dict[str, str] = {}
     for node in reference.view.nodes:
@@ -210,7 +210,7 @@ def _names(author: PlanView, reference: Alignment) -> dict[str, str]:
 
 
 def _decided_inside(author: PlanView, reference: Alignment) -> dict[str, dict[str, Any]]:
-    """Fields of the reference's nodes that the author decided otherwise, as he may."""
+    """Fields of the reference's nodes that the author may decide and decided otherwise, by id."""
     author_of = reference.author_of
 
     def pairs(operator: NodeView, kind: str) -> list[Pair]:
@@ -224,14 +224,14 @@ def _decided_inside(author: PlanView, reference: Alignment) -> dict[str, dict[st
     hosting = [pairs(operator, "ExpertNode") for operator in reference.view.of_type("MoENode")]
     shown = shown_hostings(hosting)
     for groups in filter(None, hosting):
-        changed.update({name: {"experts": own} for name, own in hosted_experts(groups, shown, many=many).items()})
+        changed.update({name: {"experts": ids} for name, ids in hosted_experts(groups, shown, many=many).items()})
     return changed
 
 
 def _shown(author: PlanView, nodes: Mapping[str, Fields]) -> Iterator[str]:
-    """The author's LinearNodes that hang where they may, on GPUs of the plan.
+    """Ids of the author's LinearNodes below a legal parent and on GPUs of the plan.
 
-    Those that are a shard of an expert, or of what is not defined, are none of them.
+    Shards of an expert, or along an undefined dimension, are left out.
     """
     devices = {device for node in nodes.values() for device in node.get("devices") or ()}
     for node in author.of_type("LinearNode"):

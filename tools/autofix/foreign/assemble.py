@@ -1,8 +1,8 @@
-"""A document of our format from what a walk claimed: header, strategy, nodes in one tree (parents by name, layers by
-count), edges, as far as each goes.
+"""Assembles a document of our format from the claims of a walk: header, strategy, nodes in one tree (parents by name,
+layers by count), edges, as far as each goes.
 
-It does not complete: a block that lacks a field that the format requires still lacks it. Edges are kept where the
-format has a place for them; an order that the tree states already, or that joins what no edge may join, is noted.
+Nothing is completed: a block without a field that the format requires still lacks it. Edges that the format has a place
+for are kept; an order that the tree states already, or an edge between ends that none may join, is noted.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_EDGES = frozenset({"ReplicaNode", "PhaseNode", "RequestNode"})
 
 
 def assemble(walker: Walker, notes: Notes) -> dict[str, Any]:
-    """The document that the proposal comes to."""
+    """The document that the walked proposal amounts to; empty if nothing of a plan was claimed."""
     facts = walker.facts
     model, architecture = settle_model(facts, notes)
     hardware = settle_hardware(facts, notes)
@@ -51,12 +51,12 @@ def assemble(walker: Walker, notes: Notes) -> dict[str, Any]:
         "nodes": maker.nodes,
         "edges": _edges(walker.edges, maker, notes),
     }
-    said = {name: block for name, block in blocks.items() if block}
-    return {"format": FORMAT, "version": VERSION, **said} if said else {}
+    stated = {name: block for name, block in blocks.items() if block}
+    return {"format": FORMAT, "version": VERSION, **stated} if stated else {}
 
 
 def _size_by_names(hardware: dict[str, Any], maker: GraphMaker, notes: Notes) -> None:
-    """Set the size of the cluster where it was not said, but GPUs of several nodes are named."""
+    """Set the size of the cluster if it was not stated but GPUs of several nodes are named."""
     places = [parse_device(device) for node in maker.nodes for device in node.get("devices", ())]
     nodes = 1 + max((place[0] for place in places if place), default=0)
     if nodes > 1 and not {"nodes", "gpus_per_node"} & hardware.keys():
@@ -66,7 +66,7 @@ def _size_by_names(hardware: dict[str, Any], maker: GraphMaker, notes: Notes) ->
 
 
 def _edges(edges: list[NamedEdge], maker: GraphMaker, notes: Notes) -> list[dict[str, Any]]:
-    """The edges between nodes that were read, of the type that their ends call for, each once."""
+    """The edges between nodes that were read, each once, with the type that their ends call for."""
     by_id = PlanView({"nodes": maker.nodes}, compares=False).by_id
     placed: dict[tuple[str, str], dict[str, Any]] = {}
     for edge in edges:
@@ -88,9 +88,9 @@ def _edges(edges: list[NamedEdge], maker: GraphMaker, notes: Notes) -> list[dict
 
 
 def _ends(edge: NamedEdge, maker: GraphMaker) -> list[tuple[Spot, Spot]]:
-    """Every pair of placed nodes that the edge may mean: one for each phase.
+    """Every pair of placed nodes that the edge may mean: one pair for each phase.
 
-    Where a name stands for several nodes of a phase, the one pair that are siblings, if there is but one.
+    If a name stands for several nodes of a phase, the only pair of siblings; nothing if there are more.
     """
     phases = (edge.phase, None)
     sources, targets = (
@@ -112,7 +112,7 @@ def _has_place(source: Spot, target: Spot) -> bool:
 
 
 def rooted(items: list[Item], layers: int | None, notes: Notes) -> list[Item]:
-    """The items without a parent, once those that name theirs hang below it and counted layers have become ranges."""
+    """The items without a parent, after those that name one were hung below it and layer counts became ranges."""
     everything = list(all_below(items))
     by_name: dict[str, list[Item]] = {}
     for item in everything:
@@ -145,7 +145,7 @@ def _is_below(item: Item, other: Item) -> bool:
 
 
 def _count_layers(stages: list[Item], layers: int, notes: Notes) -> None:
-    """Give stages inclusive ranges from 0, where their counts or ranges can mean all layers in one way only."""
+    """Give stages inclusive layer ranges from 0, if their counts or ranges can cover all layers in only one way."""
     counts = [stage.layer_count or 0 for stage in stages]
     if not any(stage.layers for stage in stages) and min(counts) > 0 and sum(counts) == layers:
         for stage, count, end in zip(stages, counts, accumulate(counts), strict=True):
@@ -166,9 +166,9 @@ def _count_layers(stages: list[Item], layers: int, notes: Notes) -> None:
 
 
 def sides_apart(items: list[Item], replicas: dict[str, int]) -> list[Item]:
-    """The items, each of a phase that has replicas of its own in one of these; devices of several are dealt out evenly.
+    """The items, those of a phase with its own replicas placed in one of them; devices are divided evenly.
 
-    `replicas` says how many each phase has.
+    `replicas` gives the number for each phase.
     """
     placed: list[Item] = []
     for item in items:
@@ -188,7 +188,7 @@ def sides_apart(items: list[Item], replicas: dict[str, int]) -> list[Item]:
 
 
 def devices_from_zero(items: list[Item], total: int, notes: Notes) -> None:
-    """Number GPUs from 0 where their numbers run from 1 to the `total` that there is."""
+    """Number GPUs from 0 if their numbers run from 1 to `total`."""
     everything = list(all_below(items))
     numbers = {place for item in everything for place in item.devices or () if isinstance(place, int)}
     if not numbers or min(numbers) != 1 or max(numbers) != total:

@@ -1,6 +1,6 @@
-"""Which of several proposals in a text is taken: what says most of a plan, or the option that the text recommends.
+"""Chooses among several proposals in a text: the one with most of a plan, or the option that the text recommends.
 
-It judges none of them; that there were several is noted.
+None is judged; the choice is noted.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ _AGAINST = any_case(r"(?:\b(?:not|never|less|rather than|instead of|over|against
 _MOST_VALUES = 3_000
 _MOST_RIVALS = 40
 _PROPOSED = (DEGREE_NAMES - {"replicas", "cp"}) | {"stages", "nodes"}
-# What any object may hold.
+# Concepts that any object may hold.
 _ORDINARY = {None, "aside", "id", "type"}
 
 
 def score(value: object) -> int:
-    """How much of `value` speaks of a plan: the different concepts that its keys, pairs and flags name."""
+    """How much of a plan `value` holds: the number of concepts that its keys, pairs and flags name."""
     named: set[str | None] = set()
     for part in _parts(value):
         if is_object(part):
@@ -51,12 +51,12 @@ def score(value: object) -> int:
 
 
 def proposes(value: object) -> bool:
-    """Whether `value` says how something is split: a degree, stages or nodes."""
+    """Whether `value` states a split: a degree, stages or nodes."""
     return any(concept_of(str(key)) in _PROPOSED for part in _parts(value) if is_object(part) for key in part)
 
 
 def recommended_part(text: str) -> str | None:
-    """The part of `text` that tells of the option that it recommends by its name; `None` where it does not say one."""
+    """The part of `text` on the option that it recommends by name; `None` if it recommends none or several."""
     headings = list(_HEADING.finditer(text))
     names = [heading["name"].lower() for heading in headings]
     if len(set(names)) < 2:
@@ -71,7 +71,7 @@ def recommended_part(text: str) -> str | None:
 
 
 def note_choice(proposals: list[Any], taken: object, notes: Notes) -> None:
-    """Note how many of `proposals` there were beside `taken`, those apart that are a part of it or hold it."""
+    """Note how many of `proposals` there were beside `taken`, without its parts and what contains it."""
     parts = list(_parts(taken))
     rivals = [
         rival
@@ -84,18 +84,18 @@ def note_choice(proposals: list[Any], taken: object, notes: Notes) -> None:
 
 
 def note_commands(flags: Iterable[tuple[str, str]], notes: Notes) -> None:
-    """Note where command lines of one text differ: of each flag the first was taken."""
+    """Note flags with different values in the command lines of one text: the first value was taken."""
     values: dict[str, dict[str, None]] = {}
     for name, value in flags:
         if concept_of(name) in DEGREE_NAMES | {"model"}:
             values.setdefault(name, {})[value] = None
-    several = [f"{name} {' and '.join(said)}" for name, said in values.items() if len(said) > 1]
+    several = [f"{name} {' and '.join(options)}" for name, options in values.items() if len(options) > 1]
     if several:
         notes.assumed(f"of several command lines in the text the first counts: {', '.join(several)}", "/")
 
 
 def _parts(value: object) -> Iterator[object]:
-    """`value` and what it holds, down to some thousands of values."""
+    """`value` and everything inside it, up to some thousands of values."""
     waiting = [value]
     for part in waiting:
         yield part

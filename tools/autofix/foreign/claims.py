@@ -1,8 +1,8 @@
-"""What is claimed while one walks through a foreign proposal, of parts and of the whole plan, and what those who read a
-part see of the walk.
+"""The claims that a walk through a foreign proposal collects, of the whole plan and of its parts, and the interface of
+the walk for the readers of parts.
 
-A claim is a field with a value. Two claims that do not agree leave the field unsaid: which of them is meant is not
-guessed. It refuses to complete anything.
+A claim is a field with a value. Two claims that differ leave the field unset: which of them is meant is not guessed.
+Nothing is completed here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .words import Degrees, Words, number_of
 
 # The format's own bound on a degree.
 MOST_DEGREE = int(DEGREE.most)
-# A short text stands for any number of devices: those of hundreds of GPUs at each operator of each layer.
+# Devices that a document may name (a short text may mean any number): hundreds at each operator of each layer.
 MOST_PLACES = 100_000
 OPERATOR_DEGREES = {
     "AttentionNode": {"tp": "tp", "dp": "attention_dp", "sp": "sp"},
@@ -35,11 +35,11 @@ OPERATOR_DEGREES = {
 
 
 class Claims(ABC):
-    """What was claimed: `facts` of the whole plan, `items` the nodes without a parent, `edges` join names."""
+    """The claims of a walk: `facts` of the whole plan, `items` the nodes without a parent, `edges` between names."""
 
     def __init__(self, notes: Notes, *, is_cut: bool = False) -> None:
         self.notes = notes
-        # Of a text that breaks off nothing is counted: there may have been more.
+        # Whether the text breaks off; then nothing is counted, since there may have been more.
         self.is_cut = is_cut
         self.facts = Facts(notes)
         self.items: list[Item] = []
@@ -57,14 +57,14 @@ class Claims(ABC):
 
     @abstractmethod
     def unknown(self, key: str, concept: str | None, value: Any, scope: Scope) -> None:
-        """Claim what little a word or number says that means nothing where it stands."""
+        """Claim what can still be read from a word or number whose key means nothing in its place."""
 
     def unclear(self, what: str, value: object, scope: Scope, field: str | None = None) -> None:
-        """Note that `value`, which stands for the braces of `what`, was left out."""
+        """Note that `value`, which replaces the braces in `what`, was left out."""
         self.notes.unclear(what.format(repr(shortened(value))), scope.where, field)
 
     def places_of(self, value: object) -> list[Place] | None:
-        """The devices that `value` names, of all that a document may name; `None` where it names none."""
+        """The devices that `value` names; `None` if it names none, or the document names too many."""
         if self._places > MOST_PLACES:
             return None
         places = places_of(value)
@@ -75,7 +75,7 @@ class Claims(ABC):
         return None
 
     def degrees_text(self, text: str, scope: Scope) -> None:
-        """Claim the degrees that a text states; note one that states none for certain."""
+        """Claim the degrees that a text states; note a text that states none with certainty."""
         degrees = self.words.degrees(text)
         if degrees is None:
             self.unclear("{} states no parallel degrees for certain", text, scope, "strategy")
@@ -114,7 +114,7 @@ class Claims(ABC):
                 self.member(key, member, scope)
 
     def claim_degrees(self, degrees: Degrees, scope: Scope) -> None:
-        """Claim degrees by phase; lists of layers by stage among them."""
+        """Claim degrees by phase, including lists of layers by stage."""
         for phase, of_phase in degrees.items():
             inner = scope.but(phase=phase or scope.phase)
             for name, value in of_phase.items():
@@ -124,7 +124,7 @@ class Claims(ABC):
                     self.facts.claim(f"{inner.phase_or_any}.{name}", value, scope.where)
 
     def claim_degree(self, name: str, number: int, scope: Scope) -> None:
-        """Claim a degree for the phase of its scope, under the name that it has in its operator."""
+        """Claim a degree for the phase of its scope, under its name for the scope's operator."""
         if name == "cp":
             self.undefined(name, number, scope)
             return
@@ -139,14 +139,14 @@ class Claims(ABC):
         self.facts.claim(f"{scope.phase_or_any}.{name}", number, scope.where)
 
     def undefined(self, name: str, number: int, scope: Scope) -> None:
-        """Claim a dimension that is none of the five, for the rules to name it."""
+        """Claim a dimension that is none of the five, so that a rule can report it."""
         if number > 1:
             self.notes.unclear(f"{name} {number}: no dimension but DP, PP, SP, EP and TP is known", scope.where)
             self.facts.claim(f"{scope.phase_or_any}.as_stated.{name}", number, scope.where)
 
 
 class _Claim(Struct):
-    """A value with the place where it was said first; a `weak` one is only shown by what else was said."""
+    """A value with the place that stated it first; a `weak` one only follows from other statements."""
 
     value: Any
     where: str
@@ -155,59 +155,59 @@ class _Claim(Struct):
 
 
 class Facts:
-    """The claims of one proposal. Degrees are named `<phase>.<degree>`, with `any` where no phase was named."""
+    """The claims of one proposal by field. Degrees are `<phase>.<degree>`, with phase `any` if none was named."""
 
     def __init__(self, notes: Notes) -> None:
         self.notes = notes
         self._claims: dict[str, _Claim] = {}
 
     def claim(self, field: str, value: Any, where: str, *, weak: bool = False) -> None:
-        """Note that `field` is `value`; a weak claim counts only where nothing else was said."""
+        """Record that `field` is `value`; a weak claim counts only if no other was made."""
         known = self._claims.get(field)
         if known is None or (known.weak and not weak and known.value != value):
             self._claims[field] = _Claim(value, where, weak)
         elif not weak and not known.disputed and known.value != value:
-            said = f"{field} is {known.value} at {known.where} and {value} here: neither was taken"
-            self.notes.unclear(said, where, block_of(field))
+            message = f"{field} is {known.value} at {known.where} and {value} here: neither was taken"
+            self.notes.unclear(message, where, block_of(field))
             self._claims[field] = _Claim(None, known.where, disputed=True)
 
     def get(self, field: str) -> Any:
-        """The value of `field`, `None` where it was not said or not said clearly."""
+        """The value of `field`; `None` if it was not claimed or is disputed."""
         known = self._claims.get(field)
         return None if known is None else known.value
 
     def has(self, field: str) -> bool:
-        """Whether anything at all was said of `field`, clear or not."""
+        """Whether `field` was claimed, disputed or not."""
         return field in self._claims
 
     def is_stated(self, field: str) -> bool:
-        """Whether `field` was said in so many words, not only shown by what else was said."""
+        """Whether `field` was stated explicitly, and not only by a weak claim, without dispute."""
         known = self._claims.get(field)
         return known is not None and not known.weak and not known.disputed
 
     def says_degrees(self) -> bool:
-        """Whether any parallel degree was said."""
+        """Whether any parallel degree was claimed."""
         return any(block_of(field) == "strategy" for field in self._claims)
 
     def where(self, field: str) -> str:
-        """Where `field` was said first."""
+        """The place that stated `field` first; the root if none did."""
         return self._claims[field].where if field in self._claims else "/"
 
     def put(self, scope: str, **values: Any) -> None:
-        """Set in `scope` what follows from other claims."""
+        """Set fields of `scope` that follow from other claims."""
         for name, value in values.items():
             field = f"{scope}.{name}"
             self._claims[field] = _Claim(value, self.where(field))
 
     def of(self, prefix: str) -> Iterator[tuple[str, Any]]:
-        """The claims whose name begins with `prefix` and a point, without it."""
+        """The undisputed claims below `prefix`, by their name without it."""
         for field, known in list(self._claims.items()):
             if field.startswith(f"{prefix}.") and not known.disputed:
                 yield field.removeprefix(f"{prefix}."), known.value
 
 
 def block_of(field: str) -> str:
-    """What of a plan a claim is: a degree is the strategy, `accelerator` the hardware's."""
+    """The part of a plan that a claim belongs to: degrees to `strategy`, `accelerator` to the hardware."""
     if field == "accelerator":
         return "hardware.accelerator"
     return "strategy" if field.partition(".")[0] in ("any", *PHASES) else field

@@ -1,7 +1,7 @@
 """Figures as foreign proposals write them: numbers in texts, ranges, lists of devices.
 
-A figure is read where it can mean one thing only; else it reads as absent (`None`). Every pattern is bounded and free
-of nested repetition, and no range is unrolled beyond what a cluster or a model has.
+A figure is read if it can mean one thing only; else it reads as absent (`None`). Every pattern is bounded and free of
+nested repetition, and no range is expanded beyond what a cluster or a model has.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ...input.bounds import INDEX
 from ...input.shapes import is_list, is_object
 from .lexicon import any_case, concept_of
 
-# Of devices, and of experts, no proposal names more in one place.
+# Devices, or experts, that a proposal may name in one place.
 MOST_DEVICES = 10_000
 _MOST = int(INDEX.most)
 
@@ -41,14 +41,14 @@ _EXPERT = any_case(r"(?:expert|e)?[\s_\-]?(\d{1,5})")
 _BETWEEN = re.compile(r"\s?[,;、+&]\s?|\s+and\s+")
 
 Place = int | tuple[int, int]
-"""A device: counted through over all nodes, or (node, GPU)."""
+"""A device: its number over all nodes, or (node, GPU)."""
 PlacesOf = Callable[[object], list[Place] | None]
 """`places_of`, within the devices that one document may name."""
 _Part = TypeVar("_Part")
 
 
 def whole_number(value: object) -> int | None:
-    """A whole number from 0: 8, 8.0, "8", "x8", "8-way", "4k"; `None` where it is none."""
+    """A whole number from 0: 8, 8.0, "8", "x8", "8-way", "4k"; `None` if it is none."""
     if isinstance(value, bool):
         return None
     if isinstance(value, int):
@@ -105,7 +105,7 @@ def _are_numbers(items: list[Any]) -> bool:
 
 
 def _span_of_numbers(items: list[Any]) -> tuple[int, int] | None:
-    """The ends of two numbers, or of a row of them without a gap."""
+    """The ends of a row of numbers without a gap, or of two numbers; `None` otherwise."""
     if not items or not _are_numbers(items):
         return None
     is_row = items == list(range(items[0], items[0] + min(len(items), MOST_DEVICES)))
@@ -113,7 +113,7 @@ def _span_of_numbers(items: list[Any]) -> tuple[int, int] | None:
 
 
 def places_of(value: object) -> list[Place] | None:
-    """Devices in the order in which they are written, or `None` where one of them is none.
+    """Devices in the order in which they are written; `None` if one of them cannot be read.
 
     "gpu0-7", 3, [0, 1], "node0:gpu3", "cuda:0", "n1.g2", "0-3, 8-11", range(0, 8). A lone number is one device.
     """
@@ -132,7 +132,7 @@ def places_of(value: object) -> list[Place] | None:
 
 
 def _joined(groups: Iterable[list[_Part] | None]) -> list[_Part] | None:
-    """All that the groups hold; `None` where one of them holds nothing, or there are none or too many."""
+    """The members of all groups; `None` if a group is `None`, or there are no members or too many."""
     joined: list[_Part] = []
     for group in groups:
         if group is None or len(joined) + len(group) > MOST_DEVICES:

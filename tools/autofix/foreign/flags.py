@@ -1,4 +1,4 @@
-"""Launch commands as the strategy that they start; flags without a command, and settings of shells, as an object."""
+"""Reads launch commands as the strategy that they start, and loose flags and shell settings as an object."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FLAG = re.compile(
 )
 _SHORT_FLAG = re.compile(r"(?<![\w-])-(tp|pp|dp|dcp)(?:=|[ \t]+)(\d{1,6})(?![\w.])")
 _SHORT_SWITCH = re.compile(r"(?<![\w-])-ep(?=[ \t]+-|[ \t]*$)", re.MULTILINE)
-# Flags that take no value: a word behind them is of the sentence around.
+# Flags that take no value: a word after them belongs to the sentence around.
 _SWITCH = re.compile(r"(?:enable|disable|no|use|trust)[-_]")
 _BOOLEANS = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
 _SETTING = re.compile(
@@ -48,8 +48,8 @@ def flags_in(text: str) -> dict[str, Any]:
     flags: dict[str, Any] = {name.lower(): value.strip("\"'") for name, value in _SETTING.findall(joined)}
     for name, plain in command_flags(joined):
         if not plain.startswith("$"):
-            read = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain or True
-            flags.setdefault(name, read)
+            setting = _BOOLEANS.get(plain.lower(), True) if _SWITCH.match(name) else plain or True
+            flags.setdefault(name, setting)
     if flags and _SHORT_SWITCH.search(joined):
         flags.setdefault("enable-expert-parallel", True)
     if serve := _SERVE.search(joined):
@@ -65,22 +65,22 @@ def flags_in(text: str) -> dict[str, Any]:
 
 
 def launched_in(text: str) -> dict[str, Any] | None:
-    """The strategy that the launch commands of `text` start, in the words of plans; `None` where that is not known.
+    """The strategy that the launch commands of `text` start, in the words of plans; `None` if it is not known.
 
-    It is not where no engine is started, servers of a phase differ, or the model, on which it depends, is not known.
+    That is if no engine is started, servers of a phase differ, or the model, which it depends on, is not known.
     """
     if not is_launch(text):
         return None
     try:
         launch = read_launch(text)
-        found = deployment_of(launch, find_model(launch.model or "").architecture())
+        deployment = deployment_of(launch, find_model(launch.model or "").architecture())
         stated = stated_of(launch.commands[0].flags)
     except InputError:
         return None
     if not launch.commands[0].process.words:  # a file of options, which says more than its commands would
         return None
-    strategy, read = found.strategy, ENGINES[launch.engine].vocabulary.concepts
-    beside = {name: value for name, value in flags_in(text).items() if name.replace("_", "-") not in read}
+    strategy, known = deployment.strategy, ENGINES[launch.engine].vocabulary.concepts
+    beside = {name: value for name, value in flags_in(text).items() if name.replace("_", "-") not in known}
     settings = {
         "memory_utilization": stated.memory_share,
         "weights": stated.weights,
@@ -89,9 +89,9 @@ def launched_in(text: str) -> dict[str, Any] | None:
     }
     phases = {phase: getattr(strategy, phase).model_dump(exclude_none=True) for phase in PHASES}
     if is_disaggregated(strategy):
-        groups = iter(found.devices)
-        placed = {phase: list(chain(*islice(groups, own["replicas"]))) for phase, own in phases.items()}
-        sides = {f"{phase} workers": {**own, "devices": placed[phase]} for phase, own in phases.items()}
+        groups = iter(deployment.devices)
+        placed = {phase: list(chain(*islice(groups, degrees["replicas"]))) for phase, degrees in phases.items()}
+        sides = {f"{phase} workers": {**degrees, "devices": placed[phase]} for phase, degrees in phases.items()}
     else:
         sides = {"strategy": {"dp": strategy.dp, **phases}}
     plain = {name: value for name, value in settings.items() if value is not None}

@@ -1,7 +1,7 @@
-"""The nodes of a foreign proposal in our format: each below a parent that may hold it, devices and ranks by our names.
+"""Makes the nodes of a foreign proposal in our format: each below a legal parent, devices and ranks by our names.
 
-Containers that follow from what is there are put in (a replica above phases, a stage and a block around an operator);
-operators, collectives and whole stages that nobody mentioned are not. What fits nowhere is noted and left out.
+Implied containers are added (a replica above phases, a stage and a block around an operator); operators, collectives
+and whole stages that nobody mentioned are not. Nodes that fit nowhere are noted and left out.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ LEVELS = {
     "RouterNode": 6, "ExpertNode": 6, "KVCacheUpdateNode": 6, "AllReduceNode": 6, "AllGatherNode": 6,
     "ReduceScatterNode": 6, "AllToAllNode": 6,
 }  # fmt: skip
-# Containers by level; an operator follows only from what is inside of it alone.
+# Containers by level; an operator is implied only by parts that no other operator has.
 _CONTAINERS = ("RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode", "LayerBlockNode")
 _IMPLIED = {"RouterNode": "MoENode", "ExpertNode": "MoENode", "KVCacheUpdateNode": "AttentionNode"}
 _SUFFIXES = {"PipelineStageNode": "s", "LayerBlockNode": "b", "MoENode": "moe", "AttentionNode": "attn"}
-# The types of nodes that have a field which is written as ours is.
+# Node types with fields that proposals write as our format does.
 _OWNERS = {"offset": OPERATORS, "period": ("LayerBlockNode",)}
 _MOST_NODES = 200_000
 
 
 class Setting(Struct, frozen=True):
-    """What the graph is read with: layers of the model (and those that are MoE), GPUs of a node, degrees by phase."""
+    """What reading the graph needs: the model's layers (and which are MoE), GPUs per node, degrees by phase."""
 
     layers: int | None
     moe_layers: tuple[int, int] | None
@@ -42,12 +42,12 @@ class Setting(Struct, frozen=True):
     degrees: dict[str, dict[str, Any]]
 
     def stages(self, phase: str | None) -> int:
-        """The pipeline stages of `phase` as they were stated; one where none were."""
+        """The stated number of pipeline stages of `phase`; 1 if none was stated."""
         return self.degrees.get(phase or "", {}).get("pp") or 1
 
 
 class Spot(Struct, frozen=True):
-    """A node of ours in the tree, and what it says of everything below it."""
+    """A placed node, with the phase, replica and layers that everything below it inherits."""
 
     id: str | None
     type: str | None
@@ -64,7 +64,7 @@ class Spot(Struct, frozen=True):
 
 
 class GraphMaker:
-    """Makes the nodes of one proposal; `named` finds them again by the proposal's own names."""
+    """Makes the nodes of one proposal; `named` has them by the proposal's names."""
 
     def __init__(self, setting: Setting, notes: Notes) -> None:
         self.setting = setting
@@ -75,7 +75,7 @@ class GraphMaker:
         self._containers: dict[tuple[Any, ...], Spot] = {}
 
     def make(self, items: list[Item]) -> None:
-        """Place every item and what hangs below it."""
+        """Place every item and everything below it."""
         for item in items:
             self._place(item, Spot(None, None, -1))
 
@@ -87,16 +87,16 @@ class GraphMaker:
             for phase in PHASES:
                 self._place(item, replace(spot, phase=phase))
             return
-        here = spot if item.type is None else self._spot_of(item, level, spot)
-        if here is None:
+        placed = spot if item.type is None else self._spot_of(item, level, spot)
+        if placed is None:
             return
         for child in item.children:
-            self._place(child, here)
-        if level in (1, 2, 3) and item.devices and not any(below.devices for below in all_below(item.children)):
-            self._occupy(item, here)
+            self._place(child, placed)
+        if level in (1, 2, 3) and item.devices and not any(child.devices for child in all_below(item.children)):
+            self._occupy(item, placed)
 
     def _spot_of(self, item: Item, level: int, spot: Spot) -> Spot | None:
-        """The node of `item`, below `spot` or above it; `None` where it is not clear what it is a part of."""
+        """The node of `item`, below `spot` or an ancestor of it; `None` if it is unclear what it is a part of."""
         while spot.above is not None and spot.level >= level:
             if spot.type in ("MoENode", "ExpertNode") and level >= 5:
                 break
@@ -109,15 +109,15 @@ class GraphMaker:
             self.notes.unclear(f"{what}: not clear what it is a part of", item.where)
             return None
         if level > 2:
-            here = self._new(item, parent, level)
+            placed = self._new(item, parent, level)
         else:
             index = item.index if item.type == "ReplicaNode" else None
-            here = self._outer(replace(parent, replica=parent.replica if index is None else index), item.name)
-        self.named.setdefault(item.name or "", []).append(here)
-        return here
+            placed = self._outer(replace(parent, replica=parent.replica if index is None else index), item.name)
+        self.named.setdefault(item.name or "", []).append(placed)
+        return placed
 
     def _container(self, spot: Spot, item: Item) -> Spot | None:
-        """The container below `spot` that `item` belongs in, put in where there is none; `None` where it is open."""
+        """The container below `spot` that `item` belongs in, added if absent; `None` if that is open."""
         if spot.level < 2:
             return self._outer(spot, None)
         kind = _CONTAINERS[spot.level + 1] if spot.level < 4 else _IMPLIED.get(str(item.type))
@@ -140,7 +140,7 @@ class GraphMaker:
         return self._containers[key]
 
     def _outer(self, parent: Spot, name: str | None) -> Spot:
-        """The request, a replica or a phase below `parent`: each of them once."""
+        """The request, replica or phase below `parent`, made once each."""
         kind = _CONTAINERS[parent.level + 1]
         key = (kind, parent.id, (None, parent.replica, parent.phase)[parent.level + 1])
         if key not in self._containers:
@@ -193,7 +193,7 @@ class GraphMaker:
         return {"tp": siblings.index(item)}
 
     def _occupy(self, item: Item, spot: Spot) -> None:
-        """Place devices that were said of a stage, a phase or a replica as a whole: its attention runs there."""
+        """Place devices that were stated for a whole stage, phase or replica: its attention runs there."""
         devices = item.devices or []
         if spot.level == 3:
             if (block := self._container(spot, item)) is not None:

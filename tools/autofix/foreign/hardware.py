@@ -1,8 +1,8 @@
-"""What keys of a foreign proposal say of the hardware (accelerators, counts), and degrees and lengths as objects that
-do not name them as keys.
+"""Reads the hardware of a foreign proposal (accelerators, counts), and degrees and lengths in objects that do not name
+them as keys.
 
-`{"axis": "tensor", "degree": 8}`, `{"shape": [2, 8], "axes": ["pipeline", "tensor"]}`; below a key that speaks of
-lengths `{"prompt": 4096, "generate": 64}`. What is no such object is left alone.
+`{"axis": "tensor", "degree": 8}`, `{"shape": [2, 8], "axes": ["pipeline", "tensor"]}`; below a key for lengths
+`{"prompt": 4096, "generate": 64}`. Other objects are left alone.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class HardwareReader:
         self._claims, self._items = claims, items
 
     def takes_member(self, concept: str | None, value: Any, scope: Scope) -> bool:
-        """Read a member of an object that describes hardware; whether it was one."""
+        """Read a member of an object that describes hardware; return whether it was understood."""
         if concept in ("type", "id", "model", "accelerator") and isinstance(value, str):
             self._accelerator(value, scope, must=concept != "id")
         elif concept in ("gpu_total", "devices", "accelerator") and whole_number(value) is not None:
@@ -49,7 +49,7 @@ class HardwareReader:
         return True
 
     def read(self, concept: str, value: Any, scope: Scope) -> None:
-        """Read the value of one of `HARDWARE`, wherever it stands."""
+        """Read the value of a concept in `HARDWARE`, wherever it occurs."""
         if concept == "gpu_total" and isinstance(value, str) and self._claims.words.hardware(value).accelerator:
             concept = "hardware"
         if is_object(value) and concept not in ("node_count", "gpus_per_node"):
@@ -76,7 +76,7 @@ class HardwareReader:
             self._claims.facts.claim(field, number, scope.where)
 
     def _accelerator(self, text: str, scope: Scope, *, must: bool) -> None:
-        """Claim an accelerator by name, with the counts that stand beside it."""
+        """Claim an accelerator by name, with the counts beside it; `must`: note a name that is unknown."""
         words = self._claims.words.hardware(text)
         if words.accelerator is None:
             try:
@@ -107,7 +107,7 @@ _ENDS = {
 
 
 def axis_of(words: object) -> str | None:
-    """The degree that an axis has by this name: `tensor`, `tensor_parallel`, `TP`."""
+    """The degree that the name of an axis means: `tensor`, `tensor_parallel`, `TP`; `None` if unknown."""
     if not isinstance(words, str) or len(words) > 60:
         return None
     concept = concept_of(words)
@@ -115,7 +115,7 @@ def axis_of(words: object) -> str | None:
 
 
 def degrees_by_axis(members: dict[str, Any]) -> tuple[dict[str, int], dict[str, Any]] | None:
-    """The degrees that an object states by their axes, and what else it holds; `None` where it is no such object."""
+    """The degrees that an object states by axis, and its other members; `None` if it is no such object."""
     if not 2 <= len(members) <= 12:
         return None
     axes, sizes = _first(members, _ALL_AXES, is_list), _first(members, _ALL_SIZES, is_list)
@@ -140,7 +140,7 @@ def _first(members: dict[str, Any], names: tuple[str, ...], fits: Callable[[Any]
 
 
 def lengths_of(key: str, members: dict[str, Any]) -> dict[str, Any]:
-    """Input and output tokens that the object at `key` states; nothing where it states anything else."""
+    """Input and output tokens that the object at `key` states; empty if it states anything else."""
     if words_of(key) not in _LENGTHS or not 1 <= len(members) <= 2:
         return {}
     ends = {words_of(str(name)): value for name, value in members.items()}

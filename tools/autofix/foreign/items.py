@@ -1,6 +1,6 @@
 """Reads nodes of foreign proposals: nested children, objects keyed by id, stages, replicas, expert placements, ranks.
 
-The degrees that a stage or an operator states go back to the walk. Nodes of which there is but a name are not read.
+Degrees that a stage or an operator states go back to the walk. Nodes that are only a name are not read.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _LISTS: dict[str | None, str | None] = {
     "replicas": "ReplicaNode", "dp": "ReplicaNode", "phases": "PhaseNode", "layers": "LayerBlockNode",
     "experts": "ExpertNode",
 }  # fmt: skip
-# Keys that may also hold a degree, a range or a list of numbers: they list nodes where they hold objects.
+# Keys that may also hold a degree, a range or a list of numbers: only with objects do they list nodes.
 _ONLY_OBJECTS = ("layers", "experts", "pp", "dp", "replicas")
 _PLACEMENT = re.compile(r"/[^/]*(?:expert|moe)[^/]*/(?:placement|map|mapping|assignment)$")
 _OF_EXPERTS = re.compile(r"experts? to\b")
@@ -50,7 +50,7 @@ class ItemReader:
         self.replicas = 0
 
     def takes(self, concept: str | None, value: Any, scope: Scope) -> bool:
-        """Read `value` where it holds nodes; whether it did."""
+        """Read `value` if it holds nodes; return whether it did."""
         if concept == "ranks" and is_list(value):
             return self._take_ranks(value, scope)
         is_placement = concept is None and _PLACEMENT.search(scope.where.lower()) is not None
@@ -72,12 +72,12 @@ class ItemReader:
         return self.take_list(_LISTS[concept], value, scope)
 
     def takes_phases(self, value: list[Any], scope: Scope) -> bool:
-        """Read a list of objects of which each names its phase; whether it was one."""
+        """Read a list of objects that each name a phase; return whether it was one."""
         is_one = 0 < len(value) <= 10 and all(is_object(member) and _phase_named(member) for member in value)
         return is_one and self._take_phases(value, scope)
 
     def take_list(self, default: str | None, value: Any, scope: Scope) -> bool:
-        """Read nodes that stand side by side, as a list or as an object keyed by their names."""
+        """Read sibling nodes from a list, or from an object keyed by their names."""
         if is_object(value) and default is not None and any(map(phase_of, value)):
             if default == "PhaseNode":
                 return False
@@ -114,7 +114,7 @@ class ItemReader:
             scope.item.adopt(item)
 
     def take_devices(self, value: Any, scope: Scope) -> None:
-        """Read the devices of a phase, or of the whole plan, in their order."""
+        """Read the ordered devices of a phase, or of the whole plan."""
         devices = self.claims.places_of(value)
         if scope.hardware:
             self.claims.facts.claim("total", len(devices or ()), scope.where, weak=True)
@@ -182,7 +182,7 @@ class ItemReader:
         return None
 
     def _layers_and_devices(self, value: Any) -> tuple[tuple[int, int] | None, list[Place] | None]:
-        """What a stage says that is only its layers, or a pair of its layers and its devices."""
+        """The layers and devices of a stage that is written as its layers, or as a pair of both."""
         if is_list(value) and len(value) == 2 and not isinstance(value[0], int):
             span, devices = span_of(value[0]), self.claims.places_of(value[1])
             if span is not None and devices is not None:
@@ -226,24 +226,24 @@ class ItemReader:
         elif concept is None and is_nested(value) and (kind := node_type_of(key)) is not None:
             self.take_list(kind, value if is_list(value) and holds_objects(value) else {key: value}, inner)
         else:
-            # What is said of the whole plan inside of a node is not said of one of its operators.
+            # Statements on the whole plan inside a node do not belong to one of its operators.
             outside = inner.but(operator=None) if item.type in ("RequestNode", None) else inner
             self.claims.walk({key: value}, outside)
 
     def _group(self, value: Any) -> list[Place] | None:
-        """Several devices, as a list or a text: those of one group, not the number of its members."""
+        """Several devices of one group, from a list or a text; `None` for a number of members."""
         devices = self.claims.places_of(value) if is_list(value) or isinstance(value, str) else None
         return devices if devices is not None and len(devices) > 1 else None
 
 
 def _phase_named(members: dict[str, Any]) -> str | None:
-    """The one phase that a text among the members names."""
+    """The only phase that texts among the members name; `None` if there are none or two."""
     texts = [value for value in list(members.values())[:40] if isinstance(value, str) and len(value) <= 60]
     named = set(filter(None, map(phase_of, texts)))
     return named.pop() if len(named) == 1 else None
 
 
 def _only(value: Any) -> str | None:
-    """The one name that `value` is or holds."""
+    """The only name that `value` is or holds."""
     items = value if is_list(value) else [value]
     return str(items[0]) if len(items) == 1 and isinstance(items[0], str | int) else None

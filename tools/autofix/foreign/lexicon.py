@@ -1,7 +1,6 @@
-"""What keys and type names of foreign proposals mean: one concept each, in the words of engines, papers and people.
+"""Maps keys and type names of foreign proposals to concepts, in the words of engines, papers and people.
 
-Only whole keys are known, cut into lower-case words without accents; a key that is not listed means nothing here.
-English and Chinese.
+Only whole keys are known, as lower-case words without accents; an unlisted key means nothing. English and Chinese.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _MAX_KEY = 100
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z](?:[a-rt-z]|s[a-z]))")  # "GPUs" is one word
 _HYPHENS = dict.fromkeys("\u2010\u2011\u2212", "-")
 _BREAKS = re.compile(r"[^a-z0-9一-鿿]+")
-# What may stand around the name of a degree and says nothing more.
+# Words around the name of a degree that add nothing.
 _OF = r"(?: (?:size|degree|world size|group size|group|ways?|width|num|count|parallel|parallelism))?"
 _NUM = r"(?:l\d )?(?:(?:num|number of|n|no of|degree of|size of) )?"
 
@@ -117,7 +116,7 @@ _FIELDS = {
     r"|(?:num )?draft (?:model|tokens|tokens num)(?: .*)?|(?:eagle|medusa)(?: config| model)?|投机(?:解码|采样)",
     "lora": r"(?:(?:enable|use|max|num) )?(?:cpu )?loras?(?: .*)?|max (?:cpu )?loras?(?: .*)?|peft(?: .*)?"
     r"|adapters?",
-    # What stands beside a plan, and speaks of another plan, of what it yields, or of nothing that a plan holds.
+    # Beside a plan: on another plan, on its results, or on nothing that a plan holds.
     "aside": r"alternatives?|rejected.*|considered.*|baselines?|comparisons?|performance.*|estimates?.*|expected.*|"
     r"metrics|notes?|comments?|rationale|reason(?:ing|s)?|explanation|descriptions?|title|summary|version|format|"
     r"author|date|warnings?|assumptions?|draft.*|tips?|references?|benefits?|risks?|pros|cons|steps|"
@@ -174,7 +173,7 @@ _TYPE_PATTERNS = [(name, re.compile(rf"(?:{pattern})s?")) for name, pattern in _
 
 
 def any_case(pattern: str) -> re.Pattern[str]:
-    """The pattern for words in upper or lower case."""
+    """Compile a pattern that ignores case."""
     return re.compile(pattern, re.IGNORECASE)
 
 
@@ -197,7 +196,7 @@ def folded(text: str) -> str:
 
 
 def _named_by(patterns: Iterable[tuple[str, re.Pattern[str]]]) -> Callable[[str], str | None]:
-    """The reader of the first name whose pattern the whole of some words fits; `None` where none does."""
+    """A function from words to the first name whose pattern matches all of them; `None` if none does."""
 
     @lru_cache(maxsize=8192)
     def read(words: str) -> str | None:
@@ -206,25 +205,25 @@ def _named_by(patterns: Iterable[tuple[str, re.Pattern[str]]]) -> Callable[[str]
     return read
 
 
-_OWN_TYPES = {words_of(name): name for name in _TYPES}
+_FORMAT_TYPES = {words_of(name): name for name in _TYPES}
 _concept, _phase, _foreign_type = map(_named_by, (_CONCEPTS, _PHASES.items(), _TYPE_PATTERNS))
 
 
 def concept_of(key: str) -> str | None:
-    """What a key means, or `None` where that is not known."""
+    """The concept that a key means; `None` if unknown."""
     return _concept(words_of(key))
 
 
 def phase_of(key: str) -> str | None:
-    """`prefill` or `decode` where the words name one of the phases, else `None`."""
+    """`prefill` or `decode` if the words name a phase, else `None`."""
     return _phase(words_of(key))
 
 
 def node_type_of(words: str) -> str | None:
-    """The node type that `words` name, in our own spelling or another; `None` where they name none."""
+    """The node type that `words` name, in the format's spelling or another; `None` if they name none."""
     plain = words_of(words)
     foreign = plain.removesuffix(" node").removesuffix(" op").strip()
-    return _OWN_TYPES.get(plain) or _foreign_type(foreign)
+    return _FORMAT_TYPES.get(plain) or _foreign_type(foreign)
 
 
 _FORMATS = {
@@ -238,7 +237,7 @@ _FORMATS = {
 
 
 def number_format(value: object) -> str | None:
-    """The number format that a text names, alone or in front of other words; `None` where it names none or two."""
+    """The number format that a text names, alone or among other words; `None` if it names none or several."""
     if not isinstance(value, str) or len(value) > 100:
         return None
     words = words_of(value)

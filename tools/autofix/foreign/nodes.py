@@ -1,7 +1,7 @@
-"""One node of a foreign proposal (type, name, layers, devices, experts, rank; what else it holds is walked on), and
-edges as proposals write them.
+"""Reads a node of a foreign proposal (type, name, layers, devices, experts, rank; other members are walked), and edges
+as proposals write them.
 
-Names only; which nodes they are, and whether the format has a place for such an edge, is decided where nodes are
+Edges join names only; which nodes these are, and whether the format allows such an edge, is decided once nodes are
 known.
 """
 
@@ -25,9 +25,9 @@ OPERATORS = ("AttentionNode", "FFNNode", "MoENode")
 _HOLD_LAYERS = ("PipelineStageNode", "LayerBlockNode")
 _NUMBER_AT_END = re.compile(r"(\d{1,6})$")
 _RANK_IN_NAME = any_case(r"(?<![a-z])(tp|sp)[ _\-.]?(?:rank[ _\-.]?)?(\d{1,5})$")
-# Keys of a concept, the plainest first: "id" before "name", "type" before "op".
+# Preferred keys of a concept: "id" before "name", "type" before "op".
 _PLAINEST = ("id", "name", "type", "kind", "op")
-# Fields that mean the same in our format under the same name.
+# Fields with the same name and meaning in our format.
 _SAME_NUMBERS = ("offset", "period", "tokens_per_step")
 _SAME_WORDS = ("recurrence",)
 
@@ -41,16 +41,16 @@ def members_of(value: dict[str, Any] | list[Any]) -> Iterator[tuple[str | None, 
 
 
 def holds_objects(value: object) -> bool:
-    """Whether `value` lists objects, or is an object made of nothing else."""
+    """Whether `value` is a list with objects, or an object of objects."""
     if is_object(value):
         return bool(value) and all(map(is_object, value.values()))
     return is_nested(value) and any(map(is_object, value))
 
 
 def new_item(name: str | None, members: dict[str, Any], default: str | None, scope: Scope) -> tuple[Item, str | None]:
-    """The node at `scope` with its name, type and phase, and the words of a type that is not known.
+    """The node at `scope` with its name, type and phase, and the words of an unknown type, if any.
 
-    `default` is the type that nodes at its place have where they say nothing else.
+    `default` is the type of nodes in its place that state none.
     """
     identity = next((text for text in _values(members, "id") if isinstance(text, str | int)), None)
     label = str(identity)[:120] if isinstance(identity, str) else name
@@ -65,8 +65,8 @@ def new_item(name: str | None, members: dict[str, Any], default: str | None, sco
     spoken = (*words, *phases, label or "")
     phase = next(filter(None, (phase_of(text.rstrip("0123456789_")) for text in spoken)), None)
     if item.type == "AllToAllNode":
-        said = " ".join((*words, label or "")).lower()
-        item.role = next((role for role in ("dispatch", "combine") if role in said), None)
+        joined = " ".join((*words, label or "")).lower()
+        item.role = next((role for role in ("dispatch", "combine") if role in joined), None)
     if phase is not None and default == "PipelineStageNode" and not words:
         item.type = "PhaseNode"  # "stages" that are called prefill and decode
     if phase is not None and item.type in (None, "PhaseNode", "ReplicaNode"):
@@ -76,7 +76,7 @@ def new_item(name: str | None, members: dict[str, Any], default: str | None, sco
 
 
 def _values(members: dict[str, Any], concept: str) -> list[Any]:
-    """The values of the keys of a concept, those of the plainest keys first."""
+    """The values of the keys of a concept, preferred keys first."""
     keys = [key for key in members if concept_of(key) == concept]
     keys.sort(key=lambda key: _PLAINEST.index(key) if key in _PLAINEST else len(_PLAINEST))
     return [members[key] for key in keys]
@@ -87,7 +87,7 @@ def _type_of(words: str) -> str | None:
 
 
 def set_field(item: Item, key: str, concept: str | None, value: Any, places_of: PlacesOf) -> bool:
-    """Set what a field says of the node itself: whether it was such a field and could be read."""
+    """Set a field of the node itself; return whether it was one and could be read."""
     number, words = whole_number(value), words_of(key)
     is_shard, holds_layers = item.type == "ShardNode", item.type in _HOLD_LAYERS
     if (key in _SAME_NUMBERS and type(value) is int) or (key in _SAME_WORDS and isinstance(value, str)):
@@ -128,7 +128,7 @@ def set_field(item: Item, key: str, concept: str | None, value: Any, places_of: 
 
 
 def complete(item: Item) -> None:
-    """Set what follows from two fields together, or from the name."""
+    """Set fields that follow from two others together, or from the name."""
     first, last = item.fields.pop("layers_first", None), item.fields.pop("layers_last", None)
     if item.layers is None and first is not None and last is not None and first <= last:
         item.layers = (first, last)
@@ -140,7 +140,7 @@ def complete(item: Item) -> None:
 
 
 def states_degree(item: Item, concept: str | None) -> bool:
-    """Whether a figure of this concept in the node is a degree: not a rank, nor what only the whole plan has."""
+    """Whether a figure of this concept in the node is a degree: not a rank, nor a figure of the whole plan."""
     if item.type in _HOLD_LAYERS:
         return concept not in ("pp", "dp", "replicas")
     return item.type is None or item.type in OPERATORS or item.type in OUTER
@@ -153,7 +153,7 @@ def are_stages(value: Any, places_of: PlacesOf) -> bool:
     for _, member in members_of(value):
         if not is_object(member):
             return False
-        fields = {concept_of(str(key)): one for key, one in list(member.items())[:40]}
+        fields = {concept_of(str(key)): content for key, content in list(member.items())[:40]}
         has_devices = any(places_of(fields.get(name)) for name in ("devices", "accelerator", "gpu_total"))
         if not has_devices or span_of(fields.get("layers")) is None or "type" in fields:
             return False
@@ -163,7 +163,7 @@ def are_stages(value: Any, places_of: PlacesOf) -> bool:
 def stages_of_ranks(rows: list[Any], scope: Scope, places_of: PlacesOf) -> list[Item]:
     """A table of ranks ("rank 2 is tp_rank 0 of pp_rank 1 on cuda:2") as stages with their devices in TP order.
 
-    None where a row lacks its device or its place, or the rows make no full grid.
+    Empty if a row lacks its device or its ranks, or the rows make no full grid.
     """
     grid: dict[tuple[int, int], tuple[Place, tuple[int, int] | None]] = {}
     for place, row in enumerate(rows):
@@ -184,7 +184,9 @@ def stages_of_ranks(rows: list[Any], scope: Scope, places_of: PlacesOf) -> list[
     for index in range(depth):
         ranks = [grid[index, tp] for tp in range(width)]
         layers = {span for _, span in ranks}
-        item = Item("PipelineStageNode", None, scope.where, scope.phase, index=index, devices=[one for one, _ in ranks])
+        item = Item(
+            "PipelineStageNode", None, scope.where, scope.phase, index=index, devices=[device for device, _ in ranks]
+        )
         item.layers = layers.pop() if len(layers) == 1 else None
         stages.append(item)
     return stages
@@ -199,7 +201,7 @@ _TARGET = ("target", "to", "dst", "dest", "destination", "head", "end", "v", "co
 
 
 class NamedEdge(Struct, frozen=True):
-    """One edge by the names of its ends, with the phase that it was written in."""
+    """An edge by the names of its ends, with the phase that it was written in."""
 
     source: str
     target: str
@@ -209,7 +211,7 @@ class NamedEdge(Struct, frozen=True):
 
 
 def edges_of(value: object, scope: Scope, notes: Notes) -> list[NamedEdge]:
-    """The edges that `value` states; what of it states none is noted."""
+    """The edges that `value` states; parts that state none are noted."""
     edges: list[NamedEdge] = []
     if isinstance(value, str):
         parts: list[Any] = [part for part in _STATEMENTS.split(value) if part.strip()]
@@ -232,7 +234,7 @@ def edges_of(value: object, scope: Scope, notes: Notes) -> list[NamedEdge]:
 
 
 def _pairs(part: Any) -> list[tuple[str, str]]:
-    """Every edge of a chain of names or groups of names; nothing where it is none, or the edges would be too many."""
+    """Every edge of a chain of names or groups of names; empty if it is none, or has too many edges."""
     groups: list[list[str]] = []
     if isinstance(part, str):
         groups = [_names_in(words) for words in _ARROW.split(part[:20_000])]

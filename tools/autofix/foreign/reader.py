@@ -1,11 +1,11 @@
-"""The foreign reader: any text or object in which a strategy is proposed, and the sentences around it or in its place,
-as a document of our format.
+"""The foreign reader: turns any text or object that proposes a strategy, and the sentences around it or in its place,
+into a document of our format.
 
-What is certain goes to its place; what is not is noted and left out, never guessed. What is in our format already
-comes through as it is, its compact form expanded. It never raises, completes nothing, and judges nothing.
+Only what is certain is taken; all else is noted and left out, never guessed. A document in our format stays as it is,
+with its compact form expanded. The reader never raises, completes nothing, and judges nothing.
 
-Only what is not said in the proposal itself counts, and of what they state in two ways nothing. A text that
-contradicts itself is read sentence by sentence; a sentence that does so says nothing.
+Sentences add only what the proposal itself does not state, and nothing that they state in two ways. A text that
+contradicts itself is read sentence by sentence; a sentence that contradicts itself is ignored.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ __all__ = ["Note", "ReadProposal", "read_proposal"]
 
 
 class ReadProposal(Struct, frozen=True):
-    """A proposal as read: the document as far as it goes (`None` where nothing of a plan was found), and the notes.
+    """A proposal as read: the document as far as it goes (`None` if nothing of a plan was found), and the notes.
 
-    `assumed` are the phases whose `tp_ffn` nobody stated: it is what the TP of this model would mean.
+    `assumed` are the phases whose `tp_ffn` nobody stated; it was taken from the TP.
     """
 
     document: dict[str, Any] | None
@@ -58,7 +58,7 @@ class ReadProposal(Struct, frozen=True):
 
 @collector_paused()
 def read_proposal(source: str | Mapping[str, Any]) -> ReadProposal:
-    """Read a proposal in whatever form. Never raises."""
+    """Read a proposal in any form. Never raises."""
     notes = Notes()
     if isinstance(source, str):
         extracted = extract(whole_characters(source), notes)
@@ -83,9 +83,9 @@ def read_proposal(source: str | Mapping[str, Any]) -> ReadProposal:
 
 
 def is_ours(document: Mapping[str, Any]) -> bool:
-    """Whether a document is in our format, damaged perhaps: it says so, or most of its nodes have our types.
+    """Whether a document is in our format, perhaps damaged: it says so, or most of its nodes have our types.
 
-    Not where nodes hold others, or edges are texts: forms that ours does not have.
+    Not if nodes contain others or edges are texts, which our format does not have.
     """
     nodes, edges = document.get("nodes"), as_list(document.get("edges"))
     listed = [as_mapping(node) for node in checked(as_list(nodes))]
@@ -108,7 +108,7 @@ def _expanded(document: dict[str, Any], notes: Notes) -> dict[str, Any]:
 
 
 _MAX_CHARS = 20_000
-# A text of more figures is none of sentences; so much of it is read in one piece. The reader would need seconds.
+# A text with more figures is no prose, and reading it would take seconds: only its beginning is read, in pieces.
 _MOST_FIGURES = 400
 _MOST_AT_ONCE = 4_000
 _PIECE = re.compile(rf"[\s\S]{{1,{_MOST_AT_ONCE}}}(?:\n|\Z)|[\s\S]{{1,{_MOST_AT_ONCE}}}")
@@ -124,7 +124,7 @@ _UNPLANNED = {
     "speculative": any_case(r"speculative[ -](?:decoding|sampling)|speculation|投机(?:解码|采样)"),
     "lora": any_case(r"(?<![a-z_-])q?loras?(?![a-z_])"),
 }
-# A figure without the word that says what it is may be part of a calculation.
+# A figure without a word that says what it is may be part of a calculation.
 _UNNAMED = any_case(r"\d[\d.,]*\s?[km万千]?\s?(?:tok(?:en)?s?|requests?|词元)?")
 _LIMITS = (*LATENCY_FIELDS, "request_rate")
 _LOAD = {
@@ -135,10 +135,10 @@ _DENIED = any_case(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。�
 
 
 def read_prose(source: Extract, walker: Walker, *, alone: bool) -> None:
-    """Claim what the text of `source` says where nothing was said before; degrees only where it stands `alone`."""
+    """Claim what the text of `source` adds to earlier claims; degrees only if it stands `alone`."""
     facts, where = walker.facts, "the text" if alone else "the text around"
     text = _planned(_readable(source.prose), walker, where)
-    # Flags, and lines of a key and a value, were read as such where the text is the proposal itself.
+    # If the text is the proposal itself, its flags and its lines of a key and a value were read as such.
     keyless = _FLAG.sub(" ", _KEY_LINE.sub("", text) if source.holds_keys else text)
     option = text if source.recommended is None else _readable(source.recommended)
     short = _in_shorthand(option) if alone else None
@@ -149,20 +149,20 @@ def read_prose(source: Extract, walker: Walker, *, alone: bool) -> None:
     if short is not None:
         _degrees([short], walker, where)
     elif alone:
-        own = statements if source.recommended is None else list(_statements(option, walker, where, alone=True))
-        _degrees([degrees_in(strategy) for strategy in _strategies(own, option)], walker, where)
+        stated = statements if source.recommended is None else list(_statements(option, walker, where, alone=True))
+        _degrees([degrees_in(strategy) for strategy in _strategies(stated, option)], walker, where)
     if any(map(facts.has, ("model", "config", "accelerator"))) or facts.says_degrees():  # load alone is no proposal
         _load(statements, walker, where)
 
 
 def _readable(text: str) -> str:
-    """As much of the beginning as is worth the time."""
+    """The beginning of the text, as far as reading it is worth the time."""
     figure = next(islice(_FIGURE.finditer(text, 0, _MAX_CHARS), _MOST_FIGURES, None), None)
     return text[: _MAX_CHARS if figure is None else figure.start()]
 
 
 def _planned(text: str, walker: Walker, where: str) -> str:
-    """The text without words for what is not planned, which are noted where they are not denied."""
+    """The text without words for what is not planned; these are noted unless they are negated."""
     for concept, pattern in _UNPLANNED.items():
         before = [text[max(0, match.start() - 30) : match.start()] for match in pattern.finditer(text)]
         if not all(map(_DENIED.search, before)):
@@ -172,7 +172,7 @@ def _planned(text: str, walker: Walker, where: str) -> str:
 
 
 def _statements(text: str, walker: Walker, where: str, *, alone: bool) -> Iterator[Said]:
-    """What the text says, or what each of its sentences does where it contradicts itself."""
+    """What the text says; if it contradicts itself, what each of its sentences says."""
     for piece in filter(str.strip, _PIECE.findall(text)):
         whole = said_in(piece)
         for said in [whole] if not isinstance(whole, InputError) else map(said_in, _sentences(piece)):
@@ -184,11 +184,13 @@ def _statements(text: str, walker: Walker, where: str, *, alone: bool) -> Iterat
 
 def _sentences(text: str) -> Iterator[str]:
     sentences = _SENTENCE.split(text)
-    return islice((one for one in sentences if one.strip() and len(one) <= _LONGEST_SENTENCE), _MOST_LINES)
+    return islice(
+        (sentence for sentence in sentences if sentence.strip() and len(sentence) <= _LONGEST_SENTENCE), _MOST_LINES
+    )
 
 
 def _strategies(statements: list[Said], text: str) -> Iterator[Any]:
-    """The strategies that are stated; where a text compares several, those of its single sentences."""
+    """The strategies that are stated; if a text compares several, those of its single sentences."""
     from ...language.whole_strategy import with_ruled_out
 
     for only in (statements, (said for said in map(said_in, _sentences(text)) if not isinstance(said, InputError))):
@@ -199,7 +201,7 @@ def _strategies(statements: list[Said], text: str) -> Iterator[Any]:
 
 
 def _degrees(stated: list[Degrees], walker: Walker, where: str) -> None:
-    """Claim degrees, and that the phases are served apart where the replicas of both are counted."""
+    """Claim degrees, and that the phases are served apart if the replicas of both are counted."""
     for degrees in stated:
         if all("replicas" in degrees.get(phase, ()) for phase in PHASES):
             walker.facts.claim("separate", True, where, weak=True)
@@ -207,7 +209,7 @@ def _degrees(stated: list[Degrees], walker: Walker, where: str) -> None:
 
 
 def _in_shorthand(text: str) -> Degrees | None:
-    """What the text, or a line of it, says in the shorthand alone: replicas of each phase, layers of stages."""
+    """The degrees of the text, or of its first line, in shorthand with replicas of each phase or layers of stages."""
     for line in [text, *text.splitlines()[:_MOST_LINES]]:
         short = read_shorthand(line.strip(" \t\n.`*-"))
         if short is not None and {"replicas", "stage_layers"} & {*short["prefill"], *short["decode"]}:
@@ -216,7 +218,7 @@ def _in_shorthand(text: str) -> Degrees | None:
 
 
 def _claim(walker: Walker, stated: list[tuple[str, Any]], where: str) -> None:
-    """Claim what was not said before; of what is stated in two ways neither is taken."""
+    """Claim fields without earlier claims; if a field is stated in two ways, neither is taken."""
     fresh = {field for field, _ in stated if not walker.facts.has(field)}
     for field, value in stated:
         if field in fresh and value is not None:
@@ -224,20 +226,20 @@ def _claim(walker: Walker, stated: list[tuple[str, Any]], where: str) -> None:
 
 
 def _model(text: str, statements: list[Said], walker: Walker, where: str) -> None:
-    """The model, from a line of a key or a command too."""
+    """Claim the model, also from a line of a key or a command."""
     if any(said.model for said in statements):
         _claim(walker, [("model", said.model) for said in statements], where)
         return
-    named = {one.entry.name: one.words for one in model_mentions.mentions(text) if one.entry is not None}
+    named = {match.entry.name: match.words for match in model_mentions.mentions(text) if match.entry is not None}
     if len(named) == 1:
         walker.model_name(next(iter(named.values())), Scope(where))
 
 
 def _hardware(text: str, statements: list[Said], walker: Walker, where: str) -> None:
-    """The accelerator with the counts beside it; the only one in `text` where the sentences name none."""
+    """Claim the accelerator with the counts beside it; the only one in `text` if the sentences name none."""
     facts = walker.facts
     named = {said.accelerator for said in statements} - {None} or {
-        None if one.accelerator is None else one.accelerator.id for one in hardware.mentions(text)
+        None if match.accelerator is None else match.accelerator.id for match in hardware.mentions(text)
     }
     accelerator = named.pop() if len(named) == 1 else None
     if accelerator is None or facts.get("accelerator") not in (None, accelerator):
@@ -251,13 +253,13 @@ def _hardware(text: str, statements: list[Said], walker: Walker, where: str) -> 
 
 
 def _load(statements: list[Said], walker: Walker, where: str) -> None:
-    """Load and number formats; limits are only noted: what a text expects of a plan need not be asked of it."""
+    """Claim load and number formats; limits are only noted, since what a text expects of a plan is no request."""
     facts, notes = walker.facts, walker.notes
     stated = dict.fromkeys(
-        (field, name, getattr(one, name))
-        for one in statements
+        (field, name, getattr(said, name))
+        for said in statements
         for name, field in _LOAD.items()
-        if name in one.words and not _UNNAMED.fullmatch(one.words[name])
+        if name in said.words and not _UNNAMED.fullmatch(said.words[name])
     )
     for field, name, value in stated:
         if facts.get(field) not in (None, value):
@@ -265,6 +267,6 @@ def _load(statements: list[Said], walker: Walker, where: str) -> None:
         elif not facts.has(field):
             notes.read(f"{name} {value}", where)
     _claim(walker, [(field, value) for field, _, value in stated], where)
-    words = [one.words.get(name) for one in statements for name in _LIMITS if not facts.has(f"workload.{name}")]
+    words = [said.words.get(name) for said in statements for name in _LIMITS if not facts.has(f"workload.{name}")]
     for limit in filter(None, words):
         notes.unclear(f"{limit!r}: a limit is read only from a key", where)

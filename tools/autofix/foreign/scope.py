@@ -1,4 +1,4 @@
-"""Where in a foreign proposal a value stands: what the keys above it have already said."""
+"""The place of a value in a foreign proposal: what the keys above it state."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .figures import Place
 
 
 class Item(Struct, eq=False):
-    """A node as a foreign proposal has it: what was read of it, and what hangs below it."""
+    """A node of a foreign proposal: what was read of it, and its children."""
 
     type: str | None
     name: str | None
@@ -39,7 +39,7 @@ class Item(Struct, eq=False):
 
 
 def all_below(items: list[Item]) -> Iterator[Item]:
-    """The items and everything that hangs below them."""
+    """The items and everything below them, parents first."""
     waiting = [*items]
     for item in waiting:
         yield item
@@ -55,12 +55,12 @@ class Scope(Struct, frozen=True):
     hardware: bool = False
     is_node: bool = False
     item: Item | None = None
-    # How many texts, one inside of the other, it stands in.
+    # The number of nested texts around the value.
     depth: int = 0
 
     @property
     def phase_or_any(self) -> str:
-        """The phase by whose name claims go here; `any` where none was named."""
+        """The phase that claims are filed under; `any` if none was named."""
         return self.phase or "any"
 
     @property
@@ -73,5 +73,5 @@ class Scope(Struct, frozen=True):
         return replace(self, where=f"{self.where}/{str(key)[:60]}", **changes)
 
     def but(self, **changes: Any) -> Scope:
-        """The same place, with more said of it."""
+        """The same place with changed fields."""
         return replace(self, **changes)

@@ -1,6 +1,6 @@
-"""What the claims of a foreign proposal come to: hardware counted, degrees by phase, what an engine's switches imply.
+"""Turns the claims of a foreign proposal into blocks: counted hardware, degrees by phase, what engine switches imply.
 
-Arithmetic on what was said, and the documented meaning of switches; each step is noted. It completes no degree.
+Only arithmetic on claims and the documented meaning of switches; each step is noted. No degree is completed.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _WIDE = ("pp", "sp", "ep", "tp", "tp_ffn")
 
 
 def settle_model(facts: Facts, notes: Notes) -> tuple[dict[str, Any] | None, Architecture | None]:
-    """The `model` block, with the catalogue's config where only a name was said, and its architecture."""
+    """The `model` block, with the catalogue's config if only a name was stated, and its architecture."""
     name, config = facts.get("model"), facts.get("config")
     if config is not None:
         try:
@@ -45,7 +45,7 @@ def settle_model(facts: Facts, notes: Notes) -> tuple[dict[str, Any] | None, Arc
 
 
 def settle_hardware(facts: Facts, notes: Notes) -> dict[str, Any]:
-    """The `hardware` block as far as it was said; a count of all GPUs fills nodes of the accelerator's usual size."""
+    """The `hardware` block as far as it was stated; a total of GPUs fills nodes of the accelerator's usual size."""
     nodes, per_node, total = facts.get("nodes"), facts.get("gpus_per_node"), facts.get("total")
     where, usual = facts.where("total"), _usual_node(facts)
     if total is None:
@@ -75,11 +75,11 @@ def _usual_node(facts: Facts) -> int:
 
 
 def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Notes) -> dict[str, Any]:
-    """The `strategy` block: what was said of a phase, else of both."""
+    """The `strategy` block: what was stated for a phase, else for both."""
     _engine_switches(facts, architecture, notes)
     strategy: dict[str, Any] = {}
     for phase in PHASES:
-        # A figure of a phase that is in dispute is not replaced by that of both.
+        # A disputed figure of a phase is not replaced by that of both.
         scopes = {name: phase if facts.has(f"{phase}.{name}") else "any" for name in _DEGREES}
         degrees = {name: facts.get(f"{scope}.{name}") for name, scope in scopes.items()}
         absent = [name for name, value in degrees.items() if value is None or (name in RELAXATION_OF and value == 1)]
@@ -104,16 +104,16 @@ def settle_strategy(facts: Facts, architecture: Architecture | None, notes: Note
 
 
 def _in_words(strategy: dict[str, Any]) -> str:
-    """The degrees as they are written in a sentence: "prefill tp 4, pp 1; decode tp 2; dp 1"."""
+    """The degrees in words: "prefill tp 4, pp 1; decode tp 2; dp 1"."""
     parts: list[str] = []
     for name, value in strategy.items():
         degrees = as_mapping(value)
-        parts.append(f"{name} {', '.join(f'{key} {one}' for key, one in degrees.items()) or value}")
+        parts.append(f"{name} {', '.join(f'{key} {degree}' for key, degree in degrees.items()) or value}")
     return "; ".join(parts)
 
 
 def _engine_switches(facts: Facts, architecture: Architecture | None, notes: Notes) -> None:
-    """What engines mean by a switch: SGLang's DP attention divides TP, vLLM's expert parallelism spans TP x DP."""
+    """Apply engine switches: SGLang's DP attention divides TP, vLLM's expert parallelism spans TP x DP."""
     tp, dp = facts.get("any.tp"), facts.get("any.dp")
     if facts.get("enable_dp_attention") and dp and dp > 1:
         if tp is not None and tp % dp == 0:
@@ -131,8 +131,8 @@ def _expert_parallel(scope: str, facts: Facts, architecture: Architecture | None
 
     Attention is data parallel in that group ("Data Parallel Deployment" in the documentation of vLLM).
     """
-    where, said = facts.where("enable_ep"), {name: facts.get(f"{scope}.{name}") for name in ("tp", "dp", "ep")}
-    tp, dp = said["tp"], said["dp"]
+    where, stated = facts.where("enable_ep"), {name: facts.get(f"{scope}.{name}") for name in ("tp", "dp", "ep")}
+    tp, dp = stated["tp"], stated["dp"]
     if scope != "any" and (tp or dp):
         tp, dp = tp or facts.get("any.tp"), dp or facts.get("any.dp")
     if tp is None and dp is not None and not facts.has(f"{scope}.tp") and facts.get("engine") == "vllm":
@@ -144,9 +144,9 @@ def _expert_parallel(scope: str, facts: Facts, architecture: Architecture | None
     if architecture is not None and all(layer.moe is None for layer in architecture.layers):
         notes.unclear("expert parallelism is on, but the model has no experts", where)
     elif dp in (None, 1):
-        if said["ep"] is None:
+        if stated["ep"] is None:
             facts.put(scope, ep=tp)
-    elif said["ep"] not in (None, tp * dp) or architecture is None or facts.get("engine") not in (None, "vllm"):
+    elif stated["ep"] not in (None, tp * dp) or architecture is None or facts.get("engine") not in (None, "vllm"):
         notes.unclear("expert parallelism together with data parallelism: attention is replicated, or all is", where)
     else:
         notes.read(f"expert parallelism over TP {tp} x DP {dp}: attention is data parallel in one group", where)
@@ -155,7 +155,7 @@ def _expert_parallel(scope: str, facts: Facts, architecture: Architecture | None
 
 
 def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:
-    """Set `dp`, and the replicas of each phase where the phases have their own."""
+    """Set `dp`, and the replicas of each phase if the phases have their own."""
     by_phase = {phase: facts.get(f"{phase}.replicas") or facts.get(f"{phase}.dp") for phase in PHASES}
     whole = facts.get("any.replicas") or facts.get("any.dp")
     is_apart = (facts.get("separate") and whole is None) or _are_apart(facts, strategy, whole)
@@ -171,9 +171,9 @@ def _replicas(facts: Facts, strategy: dict[str, Any], notes: Notes) -> None:
 
 
 def _are_apart(facts: Facts, strategy: dict[str, Any], whole: int | None) -> bool:
-    """Whether both phases state replicas of their own, as the format writes disaggregated ones.
+    """Whether both phases state their own replicas, as the format writes disaggregated ones.
 
-    Not where the replicas, or the GPUs, of the whole plan are those of replicas that serve both.
+    Not if the replicas, or the GPUs, of the whole plan fit replicas that serve both.
     """
     if not all(facts.is_stated(f"{phase}.replicas") for phase in PHASES):
         return False
@@ -186,9 +186,9 @@ def _are_apart(facts: Facts, strategy: dict[str, Any], whole: int | None) -> boo
 
 
 def state_as_is(facts: Facts, strategy: dict[str, Any]) -> None:
-    """Put what is no degree, or a degree of no dimension, into `strategy` as it was said: it is for the rules to name.
+    """Put illegal degrees and unknown dimensions into `strategy` as stated, so that rules report them.
 
-    Where nothing else is said of the phases it is not a strategy, and stays away.
+    Without any other degree of a phase they are no strategy and are left out, unless one is negative.
     """
     claims = [(scope, name, value) for scope in ("any", *PHASES) for name, value in facts.of(f"{scope}.as_stated")]
     says_split = "dp" in strategy or any(phase in strategy for phase in PHASES)
@@ -202,7 +202,7 @@ def state_as_is(facts: Facts, strategy: dict[str, Any]) -> None:
 
 
 def relaxations(facts: Facts, strategy: dict[str, Any]) -> list[str]:
-    """The relaxations that were named, and those that stated degrees ask for by what they are."""
+    """The relaxations that were named, and those that the stated degrees need."""
     named = list(facts.get("relaxations") or [])
     used = [RELAXATION_OF[name] for phase in PHASES for name in strategy.get(phase, {}) if name in RELAXATION_OF]
     return list(dict.fromkeys([*named, *used]))
@@ -211,7 +211,7 @@ def relaxations(facts: Facts, strategy: dict[str, Any]) -> list[str]:
 def graph_setting(
     facts: Facts, strategy: dict[str, Any], hardware: dict[str, Any], architecture: Architecture | None
 ) -> Setting:
-    """What the nodes are read with."""
+    """What reading the nodes needs."""
     moe = [] if architecture is None else [i for i, layer in enumerate(architecture.layers) if layer.moe is not None]
     is_run = bool(moe) and moe == list(range(moe[0], moe[-1] + 1))
     return Setting(

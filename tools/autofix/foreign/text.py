@@ -1,8 +1,7 @@
-"""From a text to the value in it that may be a proposal: JSON, broken JSON, YAML, tables of phases or stages, flags of
-engines.
+"""Finds the value in a text that may be a proposal: JSON, broken JSON, YAML, tables of phases or stages, engine flags.
 
-Strict JSON first. Of several candidates the one with the most that a plan holds is taken, of equals the last: people
-correct themselves downwards. Bounded: long texts are read as JSON alone, and few places are tried.
+Strict JSON first. Of several candidates the one that holds most of a plan is taken, of equals the last, since people
+correct themselves further down. Bounded: long texts are read as JSON only, and few places are tried.
 """
 
 from __future__ import annotations
@@ -25,30 +24,29 @@ from .lexicon import DEGREE_NAMES, concept_of, phase_of
 from .notes import Notes, shortened
 from .tolerant import OBJECT_CALL, TooDeepError, parse_tolerant
 
-# Beyond it a text that is not strict JSON is not repaired: what takes seconds is refused instead.
+# Longer texts that are not strict JSON are refused: repairing them would take seconds.
 MOST_CHARS = 4_000_000
 _MOST_YAML = 200_000
 _MOST_CANDIDATES = 40
 _MOST_TRIES = 2_000
 MOST_PROSE = 50_000
-# A text inside of a value is read up to this length.
+# Longest text inside a value that is read.
 MOST_INNER_CHARS = 200_000
 
 _FENCE = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*([A-Za-z0-9_+-]{0,20})[^\n]{0,100}\n", re.MULTILINE)
 _FENCE_END = re.compile(r"^[ \t>]{0,8}(?:```|~~~)[ \t]*$", re.MULTILINE)
 _OPENING = re.compile(rf"[{{\[]|\b{OBJECT_CALL.pattern}")
-# An alias stands for what its anchor names, however much that is: such YAML is not read.
+# YAML with anchors is not read: an alias may stand for any amount of data.
 _ANCHOR = re.compile(r"(?:^|[\s\[{,:])[*&]\w", re.MULTILINE)
 _FLAG_ITEM = re.compile(r"^[ \t]{0,40}- [\"']?--[a-z]", re.MULTILINE)
 _YAML_LINE = re.compile(r"^[ \t-]{0,40}[\w\u4e00-\u9fff][\w .\u4e00-\u9fff/-]{0,60}[:：](?:[ \t]|$)", re.MULTILINE)
 
 
 class Extract(Struct, frozen=True):
-    """What a text holds: the value that most looks like a proposal, whether it breaks off, and the text around it.
+    """The value in a text that most looks like a proposal, whether it breaks off, and the prose around it.
 
-    `holds_keys`: the text around is the one that the value was read from. `recommended`: the part of it on the one
-    option that it recommends, where it names several. `written`: what was read as JSON, which may be none, from
-    `line` of the text on.
+    `holds_keys`: the prose is the text that the value was read from. `recommended`: its part on the recommended one of
+    several options. `written`: the characters that were read as JSON, strict or not, from `line` of the text on.
     """
 
     value: Any
@@ -62,7 +60,7 @@ class Extract(Struct, frozen=True):
 
 
 def extract(text: str, notes: Notes) -> Extract:
-    """The candidate of `text` that most looks like a plan; its `value` is `None` where there is none."""
+    """The candidate in `text` that most looks like a plan; its `value` is `None` if there is none."""
     text = text.lstrip("\ufeff")
     strict = _strict(text.strip())
     if is_object(strict):
@@ -88,7 +86,7 @@ def extract(text: str, notes: Notes) -> Extract:
 
 
 def _best(text: str, notes: Notes, first_line: int = 1) -> Extract:
-    """The candidate of a text that is more than JSON, and begins in `first_line` of the whole one."""
+    """The best candidate in a text that is more than JSON and begins in `first_line` of the whole text."""
     candidates = list(_candidates(text, notes))
     proposals: list[Any] = []
     for candidate in candidates:
@@ -110,7 +108,7 @@ def _best(text: str, notes: Notes, first_line: int = 1) -> Extract:
 
 
 def _note_mended(best: Extract, first_line: int, notes: Notes) -> None:
-    """What is no JSON in what was read as such, and where; then what else was done to it."""
+    """Note where the text that was read as JSON is malformed, then the other repairs."""
     try:
         parse(best.written or "{}", "")
     except JsonError as error:
@@ -129,7 +127,7 @@ def _strict(text: str) -> Any:
 
 
 def _strict_inside(text: str) -> Any:
-    """The first object of a long text that is strict JSON, of the first few places where one may begin."""
+    """The first strict JSON object in a long text, among the first few places where one may begin."""
     for match in islice(re.finditer(r"\{", text[:1_000_000]), 20):
         try:
             _, value = next(parse_each(text[match.start() :], ""))
@@ -180,7 +178,7 @@ def _without(text: str, fences: list[tuple[int, int]]) -> str:
 
 
 def _objects(text: str, around: str | None, notes: Notes) -> Iterator[Extract]:
-    """Every object that `text` holds outside of another, strict or repaired; `around` it, or the rest of `text`."""
+    """Every outermost object in `text`, strict or repaired; its prose is `around`, or the rest of `text`."""
     at, tries, objects = 0, 0, 0
     while tries < _MOST_TRIES and objects < _MOST_CANDIDATES:
         opening = _OPENING.search(text, at)
@@ -197,14 +195,14 @@ def _objects(text: str, around: str | None, notes: Notes) -> Iterator[Extract]:
             objects += 1
             rest = text[: min(opening.start(), MOST_PROSE)] + text[at : at + MOST_PROSE]
             line, before = text.count("\n", 0, opening.start()) + 1, text.rfind("\n", 0, opening.start()) + 1
-            # Blanks in place of what stands before it keep the columns.
+            # Blanks in place of the characters before it keep the columns.
             written = " " * (opening.start() - before) + text[opening.start() : at]
             prose = rest if around is None else around
             yield Extract(read.value, read.is_cut, prose, read.repairs, written=written, line=line)
 
 
 def _yaml(text: str, around: str) -> Iterator[Extract]:
-    """The text as YAML without anchors, where it looks like it: half of its lines state something."""
+    """The text as YAML without anchors, if at least half of its lines look like it."""
     lines = [line for line in text[:_MOST_YAML].splitlines() if line.strip() and not line.lstrip().startswith("#")]
     is_one_line = len(lines) < 2
     if _FLAG_ITEM.search(text[:_MOST_YAML]):  # a command line, each of its words in another line
@@ -230,7 +228,7 @@ def _yaml(text: str, around: str) -> Iterator[Extract]:
 
 
 def parsed(text: str) -> dict[str, Any] | list[Any] | None:
-    """A text that is itself JSON, as arguments of a function call are."""
+    """The value of a text that is itself JSON, as arguments of a function call are; `None` if it is not."""
     if text[:1] not in ("{", "[") or len(text) > MOST_INNER_CHARS:
         return None
     value = _strict(text)
@@ -244,7 +242,7 @@ _MOST_ROWS = 500
 
 
 def table_of(text: str) -> dict[str, Any] | None:
-    """Everything that the tables of `text` say by phase or by key; `None` where they say nothing that is known."""
+    """The contents of the tables of `text`, by phase or by key; `None` if they hold nothing that is known."""
     table: dict[str, Any] = {}
     header: list[str] = []
     for row in [match[1] for match in _ROW.finditer(text)][:_MOST_ROWS]:
@@ -267,9 +265,9 @@ def table_of(text: str) -> dict[str, Any] | None:
 
 
 def csv_of(text: str) -> dict[str, Any] | None:
-    """The stages that lines of values below a line of names state, by phase, and the pairs of a key and a value above.
+    """Stages by phase from rows below a row of column names, and the pairs of a key and a value above it.
 
-    The values stand between commas, semicolons, tabs or bars; the names are those of layers and what else a stage has.
+    Cells are separated by commas, semicolons, tabs or bars; the columns are layers and other fields of a stage.
     """
     lines = [line.strip() for line in text.splitlines() if line.strip()][:_MOST_ROWS]
     for place, line in enumerate(lines):
@@ -279,10 +277,10 @@ def csv_of(text: str) -> dict[str, Any] | None:
                 continue
             rows = [cells for row in lines[place + 1 :] if len(cells := _cells(row, sign)) == len(names)]
             pairs = [row.split(sign) for row in lines[:place] if row.count(sign) == 1]
-            said: dict[str, Any] = {name.strip(): value.strip() for name, value in pairs if concept_of(name)}
+            table: dict[str, Any] = {name.strip(): value.strip() for name, value in pairs if concept_of(name)}
             for cells in rows:
-                _add_stage(said, dict(zip(names, cells, strict=True)))
-            return said if rows else None
+                _add_stage(table, dict(zip(names, cells, strict=True)))
+            return table if rows else None
     return None
 
 
@@ -291,7 +289,7 @@ def _cells(row: str, sign: str) -> list[str]:
 
 
 def _add_stage(table: dict[str, Any], row: dict[str, str]) -> None:
-    """Add a row as a stage below the phase that a cell of it names; `;` and blanks join the parts of a cell."""
+    """Add a row as a stage to the phase that one of its cells names; `;` separates the parts of a cell."""
     phase = next(filter(None, map(phase_of, row.values())), None)
     part = table if phase is None else table.setdefault(phase, {})
     cells = {name: cell.replace(";", ", ") for name, cell in row.items() if cell and phase_of(cell) is None}

@@ -1,9 +1,8 @@
-"""Reads what was meant to be JSON: comments, loose commas, other quotes, bare words, Python literals, a cut end.
+"""Reads text that was meant to be JSON: comments, loose commas, other quotes, bare words, Python literals, a cut end.
 
-One pass over the text, each character once, nesting bounded: linear in time whatever the text. (`json-repair` 0.64 was
-tried: its time is quadratic on a row of braces, and it keeps what is half-written.) What stands open at the end is
-closed, and the element that is half-written is dropped: a number that stops at the end may go on, a list may name more.
-Nothing is evaluated.
+One pass over the text with bounded nesting: linear in time whatever the text. (`json-repair` 0.64 was tried: its time
+is quadratic on a row of braces, and it keeps half-written elements.) What is open at the end is closed, and a
+half-written element is dropped: a number that stops at the end may go on, a list may name more. Nothing is evaluated.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _MAX_VALUES = 500_000
 
 _SPACE = re.compile(r"(?:[\s\ufeff\u200b]+|//[^\n]*|\#[^\n]*|/\*(?:[^*]|\*(?!/))*(?:\*/|\Z))*")
 _CLOSERS = {'"': '"', "'": "'", "`": "`", "“": "”", "‘": "’", "「": "」"}
-# Behind a quote that closes a text: the end of the element, or what follows where a comma is missing.
+# After a quote that closes a text: the end of the element, or what follows a missing comma.
 _AFTER_TEXT = r"[ \t]{0,8}(?:[,:=\]})\n\r：#\"'{\[]|//|/\*|\Z)"
 _CLOSES_TEXT = re.compile(_AFTER_TEXT)
 _TEXTS = {quote: re.compile(rf"[^{quote}\\]*") for quote in _CLOSERS.values()}
@@ -35,7 +34,7 @@ _NUMBER = re.compile(
 )
 _COLON = re.compile(r":=|=>|[:=：]")
 _CALL = re.compile(r"[A-Za-z_][A-Za-z0-9_.]{0,60}\([^()\n]{0,200}\)")
-# Python calls whose arguments by name are the members of an object.
+# Python calls whose keyword arguments are read as the members of an object.
 OBJECT_CALL = re.compile(r"(?:dict|LLM|AsyncEngineArgs|EngineArgs|LlmArgs|Engine)(?=\()")
 _WORDS = {
     "true": True, "false": False, "null": None, "none": None, "nil": None, "undefined": None, "yes": True, "no": False,
@@ -44,7 +43,7 @@ _NOT_JSON = frozenset({"nan", "inf", "infinity", "-inf", "-infinity"})
 
 
 class _Cut:
-    """In place of a value that the end of the text cut off."""
+    """Stands for a value that the end of the text cut off."""
 
 
 _CUT = _Cut()
@@ -55,7 +54,7 @@ class TooDeepError(Exception):
 
 
 class Tolerated(Struct, frozen=True):
-    """A value as it was meant, where it ended, and what was wrong with its writing."""
+    """A value as it was meant, the position after it, whether it breaks off, and the repairs that it needed."""
 
     value: Any
     end: int
@@ -78,7 +77,7 @@ class _Parser:
         self.text = text
         self.at: int = start
         self.is_cut = False
-        # Whether the object that was read last is half-written itself (and not only something inside of it).
+        # Whether the last object read is half-written itself, and not only something inside it.
         self.half_written = False
         self.repairs: dict[str, None] = {}
         self.values = 0
@@ -87,7 +86,7 @@ class _Parser:
         self.repairs.setdefault(what)
 
     def _peek(self) -> str:
-        """The next character that means something; empty at the end."""
+        """The next character that is no space or comment; empty at the end."""
         match = _SPACE.match(self.text, self.at)
         if match is not None and match.end() > self.at:
             if self.text[self.at] in "/#":
@@ -122,13 +121,13 @@ class _Parser:
             elif not self._member(members, depth):
                 self._mark_cut()
                 return members
-        # Where a list inside broke off, that lost its last element, and this object stands.
+        # If a list inside broke off, it lost its last element, and this object stays.
         if not self.is_cut:
             self._mark_cut()
         return members
 
     def _member(self, members: dict[str, Any], depth: int) -> bool:
-        """Read one member; whether it is whole."""
+        """Read one member; return whether it is whole."""
         sign = self._peek()
         key: Any = self._string(sign) if sign in _CLOSERS else self._bare_key()
         if key is _CUT or self._peek() == "":
@@ -139,7 +138,7 @@ class _Parser:
         elif not key:
             self.at += 1
         if colon is None or self._peek() in ("}", "]", ")", ","):
-            # A word without a value, as in a set: there is nothing that it could mean here.
+            # A word without a value, as in a set, means nothing here.
             self._repaired("a member without a value was dropped")
             return True
         value = self.value(depth + 1)
@@ -201,7 +200,7 @@ class _Parser:
         return _ESCAPE.sub(_unescaped, written)
 
     def _end_of_text(self, closer: str) -> int:
-        """Where the text that begins here ends: at the quote that closes it, else where all does."""
+        """The position where the text that begins here ends: at its closing quote, else at the end of all."""
         text, at = self.text, self.at + 1
         # Not one pattern: Python before 3.11.5 matches a possessive group wrongly, and any other piles up its steps.
         while match := _TEXTS[closer].match(text, at):
@@ -224,7 +223,7 @@ class _Parser:
         return match[0].strip()
 
     def _bare(self) -> Any:
-        """A number, a literal or a word that stands without quotes."""
+        """A number, a literal or a word without quotes."""
         number = _NUMBER.match(self.text, self.at)
         match = number or _CALL.match(self.text, self.at) or _BARE.match(self.text, self.at)
         if match is None:
@@ -247,7 +246,7 @@ class _Parser:
 
 
 def _unescaped(escape: re.Match[str]) -> str:
-    """The character that an escape stands for; a pair of halves is one character."""
+    """The character that an escape stands for; a surrogate pair is one character."""
     if escape[1]:
         return bytes.fromhex(escape[1] + escape[2]).decode("utf-16-be")
     return whole_characters(chr(int(escape[3], 16))) if escape[3] else _ESCAPES.get(escape[4], escape[4])

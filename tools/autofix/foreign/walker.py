@@ -1,7 +1,7 @@
 """Walks through a foreign proposal and claims what each key says: degrees, model, hardware, load, nodes, edges.
 
-A key counts by its words and by the keys above it. What is a node, a stage or a replica is read in `items.py`. What it
-does not know it looks into, and leaves alone where there is nothing inside that it knows.
+A key is understood by its words and by the keys above it. Nodes, stages and replicas are read in `items.py`. Unknown
+members are searched for known ones, and otherwise left alone.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .text import MOST_INNER_CHARS, extract, parsed
 
 MAX_DEPTH = 60
 _MAX_VALUES = 500_000
-# Texts inside of texts: an answer inside of a message, few of them and no further.
+# Nested texts, as an answer inside a message: their depth and number are bounded.
 _MOST_DEPTH_OF_TEXTS = 2
 _MOST_TEXTS = 20
 _BARE_DEGREES: dict[str | None, str] = {"stages": "pp", "experts": "ep", "bare_dp": "dp"}
@@ -55,7 +55,7 @@ UNPLANNED = {
     "lora": "LoRA serving is not planned: the plan is for the base model alone",
 }
 _OFF = ("false", "none", "null", "off", "0", "0.0", "[]", "{}")
-# Where a number of GPUs is that of the plan, not only of the hardware.
+# Places where a number of GPUs is that of the plan, not only of the hardware.
 _OF_STRATEGY = any_case(r"strategy$|parallel\w{0,20}$")
 _SEPARATE = ("worker", "instance", "pool", "server", "engine", "cluster", "node", "节点", "实例")
 _CONFIG_KEYS = frozenset({"hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"})
@@ -181,7 +181,7 @@ class Walker(Claims):
             self.facts.claim("precision.weights", suffix, scope.where, weak=True)
 
     def _plain(self, concept: str, value: Any, scope: Scope) -> bool:
-        """A field that is a number or a word; whether it was understood (or at least seen) as one."""
+        """Claim a field that is a number or a word; return whether it is one, readable or not."""
         if concept == "stage_layers":
             self._stage_layers(value, scope)
         elif concept == "relaxations" and is_list(value):
@@ -192,8 +192,8 @@ class Walker(Claims):
             self.facts.claim(concept, value, scope.where)
         elif concept in _PLAIN and (concept != "engine" or isinstance(value, str)):
             field, read = _PLAIN[concept]
-            if (said := read(value)) is not None:
-                self.facts.claim(field, said, scope.where)
+            if (claimed := read(value)) is not None:
+                self.facts.claim(field, claimed, scope.where)
             elif concept not in _PRECISIONS or str(value).lower() != "auto":
                 self.unclear(f"{{}} cannot be read as {concept}", value, scope, field)
         else:
@@ -216,7 +216,7 @@ class Walker(Claims):
             self.unknown("stage_layers", "stage_layers", value, scope)
 
     def unknown(self, key: str, concept: str | None, value: Any, scope: Scope) -> None:
-        """A word or number that means nothing here; degrees in it count where it holds nothing else."""
+        """Claim what can be read from a word or number without a meaning in its place: degrees, or a model's name."""
         if concept is None and type(value) is int and value <= MOST_DEGREE and not scope.hardware:
             dimension = read_dimension(key)
             if dimension is not None and not dimension.defined:
@@ -227,13 +227,13 @@ class Walker(Claims):
         text = value if isinstance(value, str) and len(value) <= 300 else ""
         if text and self.words.degrees(text) is not None:
             self.degrees_text(text, scope)
-        elif text and concept is None and any(found.entry and found.words == text.strip() for found in mentions(text)):
+        elif text and concept is None and any(match.entry and match.words == text.strip() for match in mentions(text)):
             self.model_name(text, scope, weak=True)  # whatever the key, it is a model's name
         else:
             self.unclear("{}: not understood", value, scope)
 
     def _looks_into(self, text: str, scope: Scope) -> bool:
-        """Walk through the proposal inside of a text; whether there is one."""
+        """Walk through the proposal inside a text; return whether there is one."""
         self.texts += 1
         if self.texts > _MOST_TEXTS or scope.depth >= _MOST_DEPTH_OF_TEXTS or len(text) > MOST_INNER_CHARS:
             return False

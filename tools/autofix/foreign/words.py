@@ -1,6 +1,6 @@
-"""What words in a foreign proposal say: asks the one reader of words (`tools/language`), which is loaded for the first.
+"""Reads words in a foreign proposal with the reader of `tools/language`, which is loaded when it is first needed.
 
-Degrees in the value of a key are read whole or not at all. It never raises.
+Degrees in the value of a key are read whole or not at all. Never raises.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ if TYPE_CHECKING:
     from ...language.said import Said, StatedStrategy
 
 _MAX_CHARS = 300
-# Texts of one proposal, each another, of which one may need a few ms.
+# Different texts of one proposal that are read; one may take a few ms.
 _MOST_TEXTS = 500
 # Words without one of these state no degree.
 _DEGREE = any_case(r"[tpesd]p(?![a-z])|parallel|并行|pipelin|流水|stage|级|replica|副本|copies|\dp|data|tensor")
 
 Degrees = Mapping[str | None, Mapping[str, Any]]
-"""Degrees by the phase that they are stated for (`None`: both), and layers of each stage in a list."""
+"""Degrees by phase (`None`: both); layers of each stage are a list."""
 
 
 class HardwareWords(Struct, frozen=True):
-    """What a line says: the accelerator's id, and of `nodes`, `gpus_per_node` and `total` those that it counts.
+    """Hardware in a line: the accelerator's id, and those of `nodes`, `gpus_per_node` and `total` that it counts.
 
-    `problem`: why it names no accelerator, where it seems to.
+    `problem`: why it names no accelerator although it seems to.
     """
 
     accelerator: str | None = None
@@ -41,7 +41,7 @@ class HardwareWords(Struct, frozen=True):
 
 
 class Words:
-    """The values of one proposal that are words, each read once, and so many of them as are worth the time."""
+    """Reads the words of one proposal, each text once, and a bounded number of them."""
 
     def __init__(self) -> None:
         self._degrees: dict[str, Degrees | None] = {}
@@ -65,7 +65,7 @@ class Words:
 
 
 def hardware_of(text: str) -> HardwareWords:
-    """What `text` says of hardware."""
+    """The hardware that `text` names."""
     text = text[:_MAX_CHARS]
     if not mentions(text):
         return HardwareWords()
@@ -84,7 +84,7 @@ def counts_in(said: Said) -> dict[str, int]:
 
 
 def degrees_of(text: str) -> Degrees | None:
-    """The degrees that the whole of `text` states, or `None` where it says anything else or contradicts itself."""
+    """The degrees that the whole of `text` states; `None` if it says anything else or contradicts itself."""
     from ...language.whole_strategy import strategy_of_words
 
     try:
@@ -94,27 +94,27 @@ def degrees_of(text: str) -> Degrees | None:
 
 
 def number_of(text: str) -> int | None:
-    """The whole number that `text` spells out and nothing else: "two", "四"."""
+    """The whole number that `text` spells out: "two", "四"; `None` if it says anything else."""
     from ...language.quantities import read_whole
 
     return read_whole(text.strip()) if len(text) < 40 else None
 
 
 def degrees_in(strategy: StatedStrategy) -> Degrees:
-    """What a stated strategy says of each phase, and of both."""
+    """The degrees of a stated strategy by phase, those that both share under `None`."""
     of_phase: dict[str, dict[str, int]] = {
         phase: getattr(strategy, phase).model_dump(exclude_none=True) for phase in PHASES
     }
     prefill, decode = of_phase.values()
     both = {name: number for name, number in prefill.items() if decode.get(name) == number and name != "replicas"}
-    found: dict[str | None, dict[str, int]] = {None: both if strategy.dp is None else {**both, "dp": strategy.dp}}
+    by_phase: dict[str | None, dict[str, int]] = {None: both if strategy.dp is None else {**both, "dp": strategy.dp}}
     for phase, degrees in of_phase.items():
-        found[phase] = {name: number for name, number in degrees.items() if name not in both}
-    return {phase: degrees for phase, degrees in found.items() if degrees}
+        by_phase[phase] = {name: number for name, number in degrees.items() if name not in both}
+    return {phase: degrees for phase, degrees in by_phase.items() if degrees}
 
 
 def said_in(text: str) -> Said | RequestError:
-    """What `text` says, or why the reader refuses it."""
+    """What `text` says, or the error if the reader refuses it."""
     from ...language.errors import RequestError
     from ...language.request import read_words
 
