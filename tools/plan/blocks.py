@@ -25,7 +25,7 @@ class Block(Struct, frozen=True):
 
 
 def layer_signature(layer: LayerSpec) -> tuple[Hashable, ...]:
-    """What the nodes of a layer say of it: two layers with the same signature may share a block."""
+    """A key of what the nodes of a layer state: layers with the same signature may share a block."""
     return (
         None if layer.attention is None else layer.attention.kind,
         layer.ffn is not None,
@@ -71,7 +71,7 @@ def _fold(signatures: tuple[tuple[Hashable, ...], ...]) -> tuple[Block, ...]:
 
 
 def fold_sequence(keys: tuple[Hashable, ...]) -> tuple[Block, ...]:
-    """The blocks of any sequence, counted from 0: equal keys are like layers."""
+    """The blocks of a sequence of keys, counted from 0, with equal keys as like layers."""
     return _fold(tuple((key,) for key in keys))
 
 

@@ -31,9 +31,9 @@ class Siblings(Struct, frozen=True, eq=False, dict=True):
 
 
 class StageView(Struct, frozen=True, eq=False, dict=True):
-    """One pipeline stage of one phase of one replica. `nodes` is all that hangs below it.
+    """One pipeline stage of one phase of one replica. `nodes` are all its descendants.
 
-    `distinct_blocks` are the `blocks`, in `PlanView.distinct` less those that are like an earlier one.
+    `distinct_blocks` are the `blocks`; in `PlanView.distinct` without those that are like an earlier one.
     """
 
     siblings: Siblings
@@ -47,19 +47,19 @@ class StageView(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def device_lists(self) -> Counter[tuple[str, ...]]:
-        """Each list of devices that nodes of the stage name, with how many of them do."""
+        """Each list of devices that nodes of the stage name, with the number of these nodes."""
         return Counter(node.devices for node in self.nodes)
 
     @cached_property
     def devices(self) -> frozenset[str]:
-        """D: every device that the stage's leaves name."""
+        """D: every device that the stage or a node below it names."""
         return frozenset(self.node.devices).union(*self.device_lists)
 
     @cached_property
     def agreed_devices(self) -> frozenset[str]:
-        """Devices that two operators name, an embedding or LM head counted as one.
+        """Devices that at least two operators name; an embedding or LM head counts as an operator.
 
-        The nodes of one operator are one witness: what moves a shard moves its cache write and its collectives too.
+        The nodes of one operator are one witness: a fault that moves a shard moves its cache write and collectives too.
         """
         witnesses: list[set[tuple[str, ...]]] = [set()]
         for node in self.nodes:
@@ -76,9 +76,9 @@ class StageView(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def settled_devices(self) -> frozenset[str]:
-        """D as the stage's nodes agree on it: devices that two of them name, or all that are named where none is so.
+        """D as the stage's nodes agree on it: devices that two of them name, or all named ones if there are none.
 
-        Less what one operator alone names and another stage of the phase has by agreement: it has strayed there.
+        Without strayed devices: those that only one operator names, and that another stage has by agreement.
         """
         if self.agreed_devices == self.devices:
             return self.devices
@@ -92,27 +92,27 @@ class StageView(Struct, frozen=True, eq=False, dict=True):
 
     @cached_property
     def ordered_devices(self) -> tuple[str, ...]:
-        """D in one order, that of short names first: copies of a stage order theirs alike."""
+        """D sorted by length of name, then name, so that copies of a stage have the same order."""
         return tuple(sorted(self.devices, key=lambda device: (len(device), device)))
 
     def usual_order(self, devices: frozenset[str]) -> tuple[str, ...]:
-        """The order in which most nodes list `devices`, of those that name all of them."""
+        """The most frequent order of `devices` among the nodes that list exactly these; empty if none does."""
         whole = [listed for listed in self.device_lists if len(listed) == len(devices) == len(devices & {*listed})]
         return max(whole, key=lambda listed: self.device_lists[listed], default=())
 
     @cached_property
     def operators(self) -> tuple[NodeView, ...]:
-        """Attention, FFN and MoE operators of the stage's blocks (a shared expert is not one of its own)."""
+        """Attention, FFN and MoE operators of the stage's distinct blocks (shared experts are not listed)."""
         return tuple(child for block in self.distinct_blocks for child in block.children_of_type(*OPERATOR_TYPES))
 
     @property
     def operators_and_shared(self) -> Iterator[NodeView]:
-        """The `operators`, each MoE operator with its shared experts behind it."""
+        """The `operators`, each MoE operator followed by its shared experts."""
         return chain.from_iterable(map(with_shared, self.operators))
 
 
 def with_shared(operator: NodeView) -> Iterator[NodeView]:
-    """An operator and, where it is a MoE operator, its shared experts."""
+    """An operator and, if it is a MoE operator, its shared experts."""
     yield operator
     if operator.type == "MoENode":
         yield from operator.children_of_type("FFNNode")
@@ -125,12 +125,12 @@ class PhaseView(Struct, frozen=True, eq=False):
     replica: NodeView | None
     phase: str | None
     stages: tuple[StageView, ...]
-    # What several rules work out of the phase alike, by the function that does: see `once_per_phase`.
+    # Results that several rules share, by the function that computes them: see `once_per_phase`.
     memo: dict[object, Any] = field(default_factory=dict[object, Any])
 
 
 def once_per_phase(read: Callable[P, Read]) -> Callable[P, Read]:
-    """`read`, whose last argument is a phase, worked out once for each phase: several ask for it."""
+    """`read`, whose last argument is a phase, computed once for each phase."""
 
     @wraps(read)
     def recalled(*args: P.args, **kwargs: P.kwargs) -> Read:
@@ -143,14 +143,14 @@ def once_per_phase(read: Callable[P, Read]) -> Callable[P, Read]:
 
 
 def distinct_phase(phase: PhaseView, left_out: AbstractSet[int]) -> PhaseView:
-    """`phase` whose stages have no distinct block at the positions `left_out`."""
+    """`phase` without the blocks at the positions `left_out` in the `distinct_blocks` of its stages."""
     return replace(phase, stages=tuple([_distinct_stage(stage, left_out) for stage in phase.stages]), memo={})
 
 
 def _distinct_stage(stage: StageView, left_out: AbstractSet[int]) -> StageView:
-    found = copy(stage)
-    # It keeps what was read of the devices of the whole stage.
-    read = {name: value for name, value in vars(stage).items() if name != "operators"}
+    distinct = copy(stage)
+    # The copy keeps what was computed for the devices of the whole stage.
+    cached = {name: value for name, value in vars(stage).items() if name != "operators"}
     blocks = tuple([block for block in stage.blocks if block.position not in left_out])
-    vars(found).update(read, distinct_blocks=blocks)
-    return found
+    vars(distinct).update(cached, distinct_blocks=blocks)
+    return distinct

@@ -1,8 +1,8 @@
-"""Strategy + layout → the plan document with its full DAG, correct by construction.
+"""Builds the plan document of a strategy and a layout with its full DAG, correct by construction.
 
 Covers the whole closed set: dense and MoE models, shared experts, leading dense layers, MLA, interleaved layers,
-prefill and decode with degrees of their own, replicas, disaggregated prefill and decode, and the relaxed forms. It
-does not decide anything: an illegal strategy gives a document that the rules refuse.
+separate degrees for prefill and decode, replicas, disaggregated prefill and decode, and the relaxed forms. It decides
+nothing: an illegal strategy gives a document that the rules refuse.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ StagePlace = tuple[int, str, int]
 
 
 class BuildRequest(Struct, frozen=True):
-    """Everything that a plan states but the graph. `layout` is chosen by `place` where it is `None`.
+    """Everything that a plan states except the graph. If `layout` is `None`, `place` chooses it.
 
-    `redundant_experts` are copies in every MoE operator of a layout that is chosen so. `blocks` are the runs of layers
-    that a stage (replica, phase, number) is written in; as few as can be where there are none for it.
+    `redundant_experts` are the expert copies in every MoE operator of a layout chosen so. `blocks` are the runs of
+    layers that a stage (replica, phase, number) is written in; by default as few as possible.
     """
 
     model: ModelBlock
@@ -68,13 +68,13 @@ class BuildRequest(Struct, frozen=True):
     blocks: Mapping[StagePlace, tuple[Block, ...]] = field(default_factory=dict["StagePlace", tuple[Block, ...]])
 
     def maker(self, architecture: Architecture) -> StageMaker:
-        """What makes the stages of `architecture`, its model."""
+        """The maker of stages of `architecture`, the request's model."""
         order = rank_order(None if self.serving is None else self.serving.engine)
         return StageMaker(architecture, frozenset(self.policy.relaxations), self.redundant_experts, order)
 
 
 class _CacheSite(Struct, frozen=True):
-    """An attention operator as the KV edges see it: its nodes, and the layers that it covers."""
+    """An attention operator as KV edges need it: its nodes, and the layers that it covers."""
 
     attention: str
     update: str
@@ -118,10 +118,10 @@ def build_plan(request: BuildRequest) -> Plan:
 
 
 def _counted(strategy: Strategy, graph: GraphWriter) -> Strategy:
-    """The strategy with the devices counted that the graph uses.
+    """The strategy with the number of devices that the graph uses.
 
-    Fewer than its degrees ask for where a stage has no MoE layer to spread over all its devices. A count that was
-    stated otherwise is left alone: the rules judge it.
+    That is fewer than its degrees ask for if a stage has no MoE layer to spread over all its devices. Another stated
+    count is left alone: the rules judge it.
     """
     used = len({device for node in graph.nodes for device in node.get("devices", ())})
     return strategy.model_copy(update={"gpu_count": used}) if strategy.gpu_count == gpu_count(strategy) else strategy
@@ -181,7 +181,7 @@ class _Builder:
                 self.graph.data(before, head, "activations")
 
     def _after(self, stage: StageLayout, block: Block, following: Block | None) -> frozenset[str]:
-        """Devices of whatever may run after the block's last operator, inside the stage."""
+        """Devices of the operators that may run after the block's last one, inside the stage."""
         devices: set[str] = set()
         if block.last - block.first + 1 > block.period:
             devices.update(_first_devices(self.architecture.layers[block.first], stage))
@@ -232,7 +232,7 @@ class _Builder:
 
 
 def _feeds(layout: Layout) -> Iterator[tuple[int, int]]:
-    """Which replica's prefill may feed which replica's decode: its own, or any prefill-only one (R14)."""
+    """Pairs of replicas whose prefill may feed the other's decode: its own, or any prefill-only one (R14)."""
     prefill_only = [replica.index for replica in layout.replicas if replica.decode is None]
     for replica in layout.replicas:
         if replica.decode is None:

@@ -1,10 +1,9 @@
-"""The canonical form of a plan and its content hash: what it means, not how it is written.
+"""The canonical form of a plan and its content hash: its meaning, not its spelling.
 
-The hash does not see the order of nodes and edges, the spelling of ids, `reasoning`, `construction` or `performance`.
-Nodes are told apart by colour refinement (Weisfeiler-Leman): a node's colour is first what it says of itself, then
-again and again what its parent, children and neighbours are, until no colour class splits any more. Two plans with
-the same refined colours are the same plan for every purpose of ours: siblings that refinement cannot tell apart are
-interchangeable.
+The hash ignores the order of nodes and edges, the spelling of ids, `reasoning`, `construction` and `performance`.
+Nodes are told apart by colour refinement (Weisfeiler-Leman): a node's colour is first its own content, then repeatedly
+combined with the colours of parent, children and neighbours, until no colour class splits any more. Plans with the same
+refined colours count as the same plan: siblings that refinement cannot tell apart are interchangeable.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from .view import PlanView, as_list, as_mapping
 
 _HEADER = ("model", "hardware", "workload", "precision", "policy", "serving", "strategy")
 _MAX_ROUNDS = 64
-# What an absent field means: stating a default changes nothing.
+# Values of absent fields: stating a default changes nothing.
 _DEFAULTS: dict[str, Any] = {"period": 1, "offset": 0, "rank": {}}
 
 
@@ -37,7 +36,7 @@ def _digest(text: str) -> bytes:
 
 
 def _plain_number(value: Any) -> Any:
-    """1.0 and 1 are the same number; absent and null are the same."""
+    """`value` with whole floats as integers and without null members, so that equal meanings compare equal."""
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
         return int(value)
     if isinstance(value, list | tuple):
@@ -48,7 +47,7 @@ def _plain_number(value: Any) -> Any:
 
 
 def _defaults(model: type[BaseModel]) -> dict[str, Any]:
-    """What the fields of a block mean where they are absent."""
+    """The values of a block's absent fields."""
     stated = {name: field.default for name, field in model.model_fields.items() if not field.is_required()}
     return _plain_number(stated)
 
@@ -84,23 +83,23 @@ def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
     return header
 
 
-def _own_text(node: Mapping[str, Any], experts: tuple[int, ...] | None) -> str:
-    own: dict[str, Any] = {}
+def _content_text(node: Mapping[str, Any], experts: tuple[int, ...] | None) -> str:
+    content: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("id", "parent") or value is None or _DEFAULTS.get(key, ...) == value:
             continue
-        own[key] = value
+        content[key] = value
     if experts is not None:
-        own["experts"] = sorted(experts)
-    if isinstance(own.get("devices"), list | tuple):
-        own["devices"] = sorted(own["devices"], key=str)
-    return _text(_plain_number(own))
+        content["experts"] = sorted(experts)
+    if isinstance(content.get("devices"), list | tuple):
+        content["devices"] = sorted(content["devices"], key=str)
+    return _text(_plain_number(content))
 
 
 class ColouredGraph(Struct, frozen=True):
-    """The graph of a plan: the refined colour of each node, and links between nodes by place, each with its label.
+    """The graph of a plan: the refined colour of each node, and labelled links between nodes by place.
 
-    Links are the edges, and `parent` from a node to what it hangs below. `dangling` are edges without both ends.
+    Links are the edges, and `parent` from each node to its parent. `dangling` are edges without both ends.
     """
 
     colours: tuple[str, ...]
@@ -109,7 +108,7 @@ class ColouredGraph(Struct, frozen=True):
 
     @property
     def signature(self) -> tuple[str, ...]:
-        """What equal graphs have in common: the colours of nodes, then of edges."""
+        """The sorted colours of nodes, then of edges, which equal graphs share."""
         edges = (f"{self.colours[s]} {label} {self.colours[t]}" for s, t, label in self.links if label != "parent")
         return (*sorted(self.colours), *sorted(edges), *sorted(self.dangling))
 
@@ -124,7 +123,8 @@ def _coloured(view: PlanView) -> ColouredGraph:
     count = len(view.nodes)
     place = {id(node): index for index, node in enumerate(view.nodes)}
     colours = [
-        _digest(_own_text(node.raw, node.experts if "experts" in node.raw else None)) for node in checked(view.nodes)
+        _digest(_content_text(node.raw, node.experts if "experts" in node.raw else None))
+        for node in checked(view.nodes)
     ]
     for index, node in enumerate(view.nodes):
         if node.parent is None and node.parent_id is not None:
@@ -133,8 +133,10 @@ def _coloured(view: PlanView) -> ColouredGraph:
     dangling: list[str] = []
     links: list[tuple[int, int, str]] = []
     for edge in checked(view.edges):
-        own = {key: value for key, value in edge.raw.items() if key not in ("source", "target") and value is not None}
-        label = _digest(_text(_plain_number(own)))
+        content = {
+            key: value for key, value in edge.raw.items() if key not in ("source", "target") and value is not None
+        }
+        label = _digest(_text(_plain_number(content)))
         if edge.source is None or edge.target is None:
             dangling.append(f"dangling {label.hex()}")
             continue
@@ -170,7 +172,7 @@ def _refine(colours: list[bytes], links: list[list[tuple[bytes, int]]]) -> list[
 
 
 def canonical_text(document: Mapping[str, Any]) -> str:
-    """The canonical form of `document` as text: equal for plans of equal meaning."""
+    """The canonical form of `document` as text, equal for plans of equal meaning."""
     raw, _ = expand(document)
     view = PlanView(raw)
     unread = [_text(_plain_number(item)) for item in _unread(view)]
@@ -178,7 +180,7 @@ def canonical_text(document: Mapping[str, Any]) -> str:
 
 
 def _unread(view: PlanView) -> Iterable[Any]:
-    """What of `nodes` and `edges` the view could not take up: it counts too, as its sorted JSON."""
+    """Entries of `nodes` and `edges` that the view could not read; they count as sorted JSON."""
     taken = {node.position for node in view.nodes}
     yield from (item for at, item in enumerate(as_list(view.raw.get("nodes"))) if at not in taken)
     seen = {edge.position for edge in view.edges}
@@ -186,7 +188,7 @@ def _unread(view: PlanView) -> Iterable[Any]:
 
 
 def content_hash(document: Mapping[str, Any] | Plan | object) -> str:
-    """SHA-256 (hex) of the canonical form; of the sorted JSON where `document` is no object that can be read."""
+    """SHA-256 (hex) of the canonical form; of the sorted JSON if `document` is no readable object."""
     if isinstance(document, Plan):
         document = document.model_dump(mode="json")
     if isinstance(document, Mapping):

@@ -1,8 +1,8 @@
-"""The compact form of a plan document, expanded: `repeat` on nodes and edges, `like` on replicas.
+"""Expands the compact form of a plan document: `repeat` on nodes and edges, `like` on replicas.
 
-The arithmetic is its own and tiny: `{i}`, `{i*8}`, `{i+1}`, `{i*8+7}` with whole numbers, nothing else; nothing is
-evaluated. `{` is literal in what has no `repeat`. What cannot be expanded is reported as a fault (rule ST001) and
-kept as it stands. The size of the result is bounded (`plan_size.py`) before anything is built.
+Templates are `{i}`, `{i*8}`, `{i+1}` and `{i*8+7}` with whole numbers, and nothing is evaluated. `{` is literal without
+`repeat`. What cannot be expanded is reported as a fault (rule ST001) and kept as it is. The size of the result is
+bounded (`plan_size.py`) before anything is built.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .replica_copies import ReplicaCopier
 
 _PLACE = re.compile(r"\{([^{}]{0,64})\}")
 _TERM = re.compile(r"i(?:\*(\d{1,9}))?(?:([+-])(\d{1,9}))?")
-# Fields of a repeated node in which `{i}` is a number where it stands alone.
+# Fields of a repeated node in which a template alone becomes a number.
 _NUMERIC_FIELDS = frozenset({"index", "rank", "experts", "layers", "device_offset", "offset"})
 
 
 class _ExpansionError(Exception):
-    """A template that the arithmetic does not know."""
+    """A template that cannot be expanded."""
 
 
 def _term(text: str, i: int) -> int:
@@ -81,7 +81,7 @@ class _Expander:
         return result
 
     def _count(self, item: Mapping[str, Any], path: str, *, is_node: bool) -> int | None:
-        """The `repeat` of `item` where it is sound, else a fault and `None`."""
+        """The `repeat` of `item` if it is valid, else `None` and a fault."""
         stated = item["repeat"]
         count = as_int(stated)
         if count is None or count < 1:
@@ -126,7 +126,7 @@ class _Expander:
             edge = as_mapping(item)
             path = f"/edges/{position}"
             if "repeat" not in edge:
-                # An edge that names a repeated node by its template stands for one edge a copy.
+                # An edge that names a repeated node by its template stands for one edge per copy.
                 counts = {self.template_counts.get(as_str(edge.get(end)) or "") for end in ("source", "target")} - {
                     None
                 }
@@ -147,7 +147,7 @@ class _Expander:
 
 
 def is_compact(document: Mapping[str, Any]) -> bool:
-    """Whether anything in `document` is written in the compact form."""
+    """Whether anything in `document` uses the compact form."""
     for key in ("nodes", "edges"):
         for item in as_list(document.get(key)):
             if isinstance(item, dict) and ("repeat" in item or "like" in item):
@@ -156,7 +156,7 @@ def is_compact(document: Mapping[str, Any]) -> bool:
 
 
 def expand(document: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[SchemaFault, ...]]:
-    """`document` in the full form, and what of it could not be expanded. The input is not changed."""
+    """`document` in the full form, and faults for what could not be expanded. The input is not changed."""
     if not is_compact(document):
         return dict(document), ()
     expander = _Expander(document)

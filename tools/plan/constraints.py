@@ -1,6 +1,6 @@
-"""What a person demanded of a plan beside its limits: constraints as data, each with the words that it came from.
+"""Constraints that a person demands of a plan beside its limits, as data, each with its original words.
 
-The format alone lies here (ruling R17); which plan keeps a constraint is judged in `tools/rules/constraints.py`.
+This is only the format (ruling R17); `tools/rules/constraints.py` judges whether a plan meets a constraint.
 """
 
 from collections.abc import Sequence
@@ -110,20 +110,25 @@ Constraints = Sequence[Constraint]
 
 
 def reserved(constraints: Constraints, kind: Literal["reserved_gpus", "reserved_nodes"]) -> int:
-    """GPUs, or nodes, that the constraints of this kind keep back."""
+    """GPUs, or nodes, that the constraints of this kind reserve."""
     return max(
-        (one.value for one in constraints if isinstance(one, ReservedConstraint) and one.kind == kind), default=0
+        (
+            constraint.value
+            for constraint in constraints
+            if isinstance(constraint, ReservedConstraint) and constraint.kind == kind
+        ),
+        default=0,
     )
 
 
 def chosen_kinds(constraints: Constraints) -> tuple[str, ...]:
-    """The accelerators that every constraint on them has, in the order of the first; none where there is no such."""
-    choices = [one.value for one in constraints if isinstance(one, AcceleratorsConstraint)]
+    """The accelerators that all constraints on them allow, in the order of the first; empty without constraints."""
+    choices = [constraint.value for constraint in constraints if isinstance(constraint, AcceleratorsConstraint)]
     return tuple(kind for kind in choices[0] if all(kind in choice for choice in choices)) if choices else ()
 
 
 def hourly_price(budget: BudgetConstraint, accelerator: Accelerator) -> float:
-    """USD per GPU hour that a budget is judged at: the stated price, else the middle of the known ones.
+    """USD per GPU hour that a budget is checked against: the stated price, else the middle of the known ones.
 
     Raises MissingFieldError: no price is stated, and none is known of the accelerator.
     """
@@ -140,16 +145,18 @@ def affordable_gpus(constraints: Constraints, accelerator: Accelerator, gpus_per
 
     Raises MissingFieldError: as `hourly_price`.
     """
-    budgets = (one for one in constraints if isinstance(one, BudgetConstraint))
-    most = (int(one.value / hourly_price(one, accelerator) * (1.0 + 1e-9)) for one in budgets)
+    budgets = (constraint for constraint in constraints if isinstance(constraint, BudgetConstraint))
+    most = (int(budget.value / hourly_price(budget, accelerator) * (1.0 + 1e-9)) for budget in budgets)
     return min((gpus // gpus_per_node * gpus_per_node for gpus in most), default=None)
 
 
 def free_bytes(constraints: Constraints) -> int:
     """Bytes of each GPU that the constraints keep free."""
-    return max((one.value for one in constraints if isinstance(one, FreeMemoryConstraint)), default=0)
+    return max(
+        (constraint.value for constraint in constraints if isinstance(constraint, FreeMemoryConstraint)), default=0
+    )
 
 
 def demanded_replicas(constraints: Constraints) -> tuple[int, ...]:
-    """Every number of replicas that a constraint demands."""
-    return tuple(one.value for one in constraints if isinstance(one, ReplicasConstraint))
+    """The numbers of replicas that constraints demand."""
+    return tuple(constraint.value for constraint in constraints if isinstance(constraint, ReplicasConstraint))

@@ -1,8 +1,8 @@
-"""The degrees of parallelism that a graph shows, operator by operator and phase by phase: for rules, times and repair.
+"""The degrees of parallelism that a graph shows, by operator and by phase: for rules, times and repair.
 
 Read from the shards' ranks, the expert groups and the stages, never from the declared strategy. An operator whose
-parts do not fit together (a rank twice, a hole, experts off the stage's devices) or that lacks a shard shows no degree:
-rules name it. What is left of it is read apart, for the estimate of a phase none of whose operators is whole.
+parts do not fit together (a duplicate rank, a gap, experts off the stage's devices) or that lacks a shard shows no
+degree: rules report it. Its remains are read separately, for the estimate of a phase without any whole operator.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .placement import groups_of_ffn
 from .stage_reading import sharding
 from .view import PlanView
 
-# Names of a rank, and the degree of an attention operator that it counts.
+# The degree of an attention operator by the name of the rank along it.
 ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
-# The degrees whose product is the width of an operator: of attention, of an FFN, of experts.
+# Degrees whose product is the width of an operator: attention, FFN, experts.
 MULTIPLIED = (("tp", "sp", "attention_dp", "kv_sp"), ("tp_ffn",), ("ep", "tp_expert"))
 DEGREE_NAMES = tuple(chain.from_iterable(MULTIPLIED))
 _SUMS = ("AllReduceNode", "ReduceScatterNode")
@@ -39,9 +39,9 @@ class Reading(Struct, frozen=True, eq=False):
 
 
 class PhaseDegrees(Struct, frozen=True, eq=False):
-    """What one phase branch shows. `pp` and `cut` (layers per stage) are `None` where the stages do not tile it.
+    """The degrees that a phase branch shows. `pp` and `cut` (layers per stage) are `None` unless the stages tile it.
 
-    `readings` are of whole operators, `remains` of those whose parts do not fit together.
+    `readings` are those of whole operators, `remains` those of operators whose parts do not fit together.
     """
 
     phase: PhaseView
@@ -51,7 +51,7 @@ class PhaseDegrees(Struct, frozen=True, eq=False):
     remains: Mapping[str, Sequence[Reading]]
 
     def usual(self, name: str, preferred: int | None = None) -> int | None:
-        """The value that most operators show; `preferred` wins a draw, else the smallest; `None` where none shows."""
+        """The value that most operators show; `preferred` wins a draw, else the smallest; `None` if none shows one."""
         return usual_value(self.readings.get(name, ()), preferred)
 
     def likeliest(self, name: str) -> int:
@@ -60,12 +60,12 @@ class PhaseDegrees(Struct, frozen=True, eq=False):
 
     @property
     def exchange(self) -> Exchange | None:
-        """How most operators with SP exchange its shards; `None` where none shows it."""
+        """How most operators with SP exchange its shards; `None` if none shows it."""
         return usual_exchange(self.readings.get("sp", ()))
 
 
 def usual_value(readings: Iterable[Reading], preferred: int | None = None) -> int | None:
-    """The value of most `readings`; `preferred` wins a draw, else the smallest; `None` where there are none."""
+    """The value of most `readings`; `preferred` wins a draw, else the smallest; `None` if there are none."""
     counts = Counter(reading.value for reading in readings)
     most = max(counts.values(), default=0)
     usual = [value for value, count in counts.items() if count == most]
@@ -73,7 +73,7 @@ def usual_value(readings: Iterable[Reading], preferred: int | None = None) -> in
 
 
 def exchange_of(attention: NodeView) -> Exchange | None:
-    """How an attention operator exchanges its sequence shards: by which it has more of; `None` where that is open."""
+    """How an attention operator exchanges sequence shards, by its more frequent collective; `None` for a draw."""
     exchanges = len(attention.children_of_type("AllToAllNode"))
     gathers = len(attention.children_of_type("AllGatherNode"))
     if exchanges == gathers:
@@ -82,7 +82,7 @@ def exchange_of(attention: NodeView) -> Exchange | None:
 
 
 def usual_exchange(readings: Iterable[Reading]) -> Exchange | None:
-    """How most of the operators exchange that show an SP of more than 1."""
+    """How most operators with an SP above 1 exchange sequence shards; `None` if none shows it."""
     kinds: list[Exchange] = []
     for reading in readings:
         kind = exchange_of(reading.operator) if reading.value > 1 else None
@@ -92,11 +92,11 @@ def usual_exchange(readings: Iterable[Reading]) -> Exchange | None:
 
 
 def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
-    """The rank of the one shard that an attention or FFN operator lacks; `None` where it lacks none, or several.
+    """The rank of the only shard that an attention or FFN operator lacks; `None` if it lacks none, or several.
 
-    Its other shards have all the places of the declared degrees but one. Where that leaves no hole they might be meant
-    for one degree less: then its cache writes (else its collectives) span the declared one, or another operator of the
-    phase has it.
+    Its other shards have all ranks of the declared degrees but one. If these are a whole grid too, they might be meant
+    for a smaller degree: then its cache writes (else its collectives) must have the declared width, or another operator
+    of the phase.
     """
     phase, shards = operator.ancestor("PhaseNode"), operator.children_of_type("ShardNode")
     if phase is None or not shards or operator.type not in _COUNTED:
@@ -112,18 +112,18 @@ def missing_rank(view: PlanView, operator: NodeView) -> dict[str, int] | None:
     are_ranked = all(split <= shard.rank.keys() <= sizes.keys() for shard in shards)
     if not are_ranked or prod(sizes.values()) != len(shards) + 1:
         return None
-    held = {tuple([shard.rank.get(dimension, 0) for dimension in sizes]) for shard in shards}
-    missing = set(product(*map(range, sizes.values()))) - held
+    present = {tuple([shard.rank.get(dimension, 0) for dimension in sizes]) for shard in shards}
+    missing = set(product(*map(range, sizes.values()))) - present
     if len(missing) != 1 or (sharding(operator).is_grid and not _is_declared(view, name, operator)):
         return None
     return {dimension: rank for dimension, rank in zip(sizes, missing.pop(), strict=True) if sizes[dimension] > 1}
 
 
 def _is_declared(view: PlanView, name: str, operator: NodeView) -> bool:
-    """Whether an operator with one shard more would fit its own devices, or its like in the phases of that name.
+    """Whether an operator with one more shard would fit its own devices, or other operators in phases of that name.
 
-    One shard alone is a part where a collective feeds it or sums it with others, and else, but for those of attention
-    groups, meant to be whole.
+    A lone shard is a part if a collective feeds it or sums it with others; otherwise, except in attention groups, it is
+    whole.
     """
     shards = operator.children_of_type("ShardNode")
     if len(shards) == 1 and "dp" not in shards[0].rank:
@@ -146,14 +146,14 @@ def _shard_counts(view: PlanView) -> set[tuple[str, str, int]]:
 
 
 def _operator_degrees(view: PlanView, operator: NodeView, width: int) -> tuple[bool, list[tuple[str, int]]]:
-    """Whether the parts of an operator in a stage of `width` devices fit together, and the degrees that they show."""
+    """Whether the parts of an operator fit together in a stage of `width` devices, and the degrees that they show."""
     if operator.type == "MoENode":
         return _expert_degrees(operator, width)
     shown = sharding(operator)
     is_whole = shown.is_grid and missing_rank(view, operator) is None
     if operator.type != "FFNNode":
         return is_whole, [(degree, shown.size(rank)) for rank, degree in ATTENTION_DEGREES.items()]
-    # Sequence shards have no place in an FFN (SP001): what is left of its ranks says nothing.
+    # Sequence shards do not belong in an FFN (SP001): such ranks show no degree.
     return is_whole and shown.size("sp") == shown.size("kv_sp") == 1, [("tp_ffn", shown.size("tp"))]
 
 
@@ -168,7 +168,7 @@ def _expert_degrees(operator: NodeView, width: int) -> tuple[bool, list[tuple[st
 
 
 def _tiling(stages: Sequence[StageView], total: int | None) -> tuple[int, ...] | None:
-    """Layers of each stage where the stages cover the model once and in order."""
+    """Layers of each stage if the stages cover the model once and in order; `None` otherwise."""
     sizes: list[int] = []
     for stage in stages:
         if stage.layers is None or stage.layers[0] != sum(sizes) or stage.layers[1] < stage.layers[0]:
@@ -197,7 +197,7 @@ def phase_degrees(view: PlanView, phase: PhaseView) -> PhaseDegrees:
 
 
 def declared_degree(view: PlanView, phase: str, name: str) -> int | None:
-    """A declared degree; 1 where it is left out, `None` where it (or the whole block) cannot be read."""
+    """A declared degree; 1 if it is left out, `None` if it (or the whole block) cannot be read."""
     block = view.strategy.get(phase)
     if not isinstance(block, dict):
         return None
@@ -207,7 +207,7 @@ def declared_degree(view: PlanView, phase: str, name: str) -> int | None:
 
 
 def root_replicas(view: PlanView) -> list[NodeView]:
-    """Replicas that hang off the root, one for each id, in order."""
+    """Replicas below the root, one for each id, in order."""
     return [
         replica
         for replica in view.replicas

@@ -1,9 +1,7 @@
-"""A strategy in the field's shorthand, `DP2 × PP2 × TP8`, each phase apart where they differ: written for people, and
-read.
+"""Writes and reads a strategy in the field's shorthand, `DP2 × PP2 × TP8`, each phase apart if they differ.
 
-It reads nothing else: what is not wholly of this form gives `None`, never a part of it.
-
-Its family is the kinds of parallelism that it combines: `DP × PP × TP`.
+Only a text that is wholly of this form is read; any other gives `None`. The family of a strategy is the kinds of
+parallelism that it combines: `DP × PP × TP`.
 """
 
 from __future__ import annotations
@@ -16,7 +14,7 @@ from typing import Any
 from .document import PhaseStrategy, PrecisionBlock, Strategy
 from .placement import is_disaggregated
 
-# Degrees of a phase in the shorthand, in its order, and as kinds of parallelism; the last is no kind of its own.
+# Degrees of a phase in the shorthand, in its order, and as kinds of parallelism; the FFN's TP is none.
 NAMES = {
     "pp": "PP", "sp": "SP", "ep": "EP", "attention_dp": "attention-DP", "kv_sp": "KV-SP", "tp": "TP",
     "tp_expert": "expert-TP", "tp_ffn": "FFN-TP",
@@ -28,20 +26,20 @@ _KINDS = {
 
 
 def number(value: float) -> str:
-    """`value` to four figures, without an exponent where people would write none."""
+    """`value` to four significant figures, without an exponent from 1,000 to 10^9."""
     return f"{value:,.0f}" if 1000 <= abs(value) < 1e9 else f"{value:.4g}"
 
 
 def billed_text(gpus: int) -> str:
-    """How many GPUs are paid for where not all of them are used, and why."""
+    """A sentence on how many GPUs are paid for if not all of them are used, and why."""
     return f"{gpus:,} GPUs billed: nodes are rented whole"
 
 
 def describe_phase(phase: PhaseStrategy, *, has_split_ffn: bool | None = None) -> str:
-    """The degrees of one phase that are more than 1, and TP of the FFN wherever it is not attention's.
+    """The degrees of one phase above 1, and the FFN's TP if it is not attention's.
 
-    `has_split_ffn`: whether the model has a dense FFN or a shared expert; `None` where that is not known, then a
-    strategy that splits no experts is one of a dense model.
+    `has_split_ffn`: whether the model has a dense FFN or a shared expert; if unknown (`None`), a strategy that splits
+    no experts counts as one of a dense model.
     """
     if has_split_ffn is None:
         has_split_ffn = phase.ep == (phase.tp_expert or 1) == 1
@@ -61,7 +59,7 @@ def describe(strategy: Strategy, *, has_split_ffn: bool | None = None) -> str:
 
 
 def family(strategy: Strategy) -> str:
-    """The kinds of parallelism of `strategy`, each phase apart where a replica serves only one."""
+    """The kinds of parallelism of `strategy`, each phase apart if a replica serves only one."""
     prefill, decode = _kinds(strategy.prefill), _kinds(strategy.decode)
     if is_disaggregated(strategy):
         return f"prefill {_joined(prefill)} + decode {_joined(decode)}"
@@ -69,7 +67,7 @@ def family(strategy: Strategy) -> str:
 
 
 def precision_name(precision: PrecisionBlock) -> str:
-    """Number formats as short as a table wants them: `fp8`, with what else is unusual: `fp8 KV-fp8`, `int4 A-bf16`."""
+    """Number formats for a table: `fp8`, and unusual ones of cache and activations: `fp8 KV-fp8`, `int4 A-bf16`."""
     parts: list[str] = [precision.weights]
     if precision.activations != precision.weights:
         parts.append(f"A-{precision.activations}")
@@ -79,12 +77,12 @@ def precision_name(precision: PrecisionBlock) -> str:
 
 
 def in_format(precision: PrecisionBlock | None) -> str:
-    """What a strategy in words ends with where number formats were left open: ` in fp8`; nothing where not."""
+    """The end of a strategy in words, ` in fp8`; empty for `None`."""
     return "" if precision is None else f" in {precision_name(precision)}"
 
 
 def _kinds(phase: PhaseStrategy) -> list[str]:
-    """The kinds of parallelism of a phase; the FFN's TP is TP."""
+    """The kinds of parallelism of a phase; the FFN's TP counts as TP."""
     kinds = {kind: getattr(phase, name) or 1 for name, kind in _KINDS.items()} | {"TP": max(phase.tp, phase.tp_ffn)}
     return [kind for kind, degree in kinds.items() if degree > 1]
 
@@ -94,7 +92,7 @@ def _joined(parts: Iterable[str]) -> str:
 
 
 def _cut(phase: PhaseStrategy) -> str:
-    """The layers of each stage, where they are not dealt out evenly."""
+    """The layers of each stage, runs folded: `2×12+8`; empty for the even cut."""
     runs = [(layers, len(list(run))) for layers, run in groupby(phase.stage_layers or ())]
     return "+".join(f"{count}×{layers}" if count > 1 else str(layers) for layers, count in runs)
 
@@ -108,7 +106,7 @@ def _shape(strategy: Strategy, prefill: str, decode: str) -> str:
 
 _NAMES = {name.lower(): field for field, name in NAMES.items()}
 _DEGREE = re.compile(r"(attention-dp|kv-sp|expert-tp|ffn-tp|pp|sp|ep|tp)(\d{1,6})", re.IGNORECASE)
-# An x joins between degrees alone: there is one in "expert-TP".
+# An x joins only between degrees, since "expert-TP" contains one.
 _JOIN = re.compile(r"\s*[×*,]\s*|\s+x\s+|(?<=\d)x(?=[a-z])|\s+", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:DP(?P<dp>\d{1,6}) of )?(?P<shape>[^()]+?)(?: \(layers (?P<cuts>[^()]+)\))?", re.IGNORECASE)
 _APART = re.compile(
@@ -121,29 +119,29 @@ _ONE_DEVICE = re.compile(
     r"(?:(?:a )?single|one|1) (?:device|gpu|card)|(?:单|一|1) ?(?:张|块|个)? ?(?:卡|gpu)", re.IGNORECASE
 )
 _LONGEST = 400
-# Degrees that a phase has although it does not name them: they are never those of the other phase.
+# Degrees of a phase that does not name them: these are never taken from the other phase.
 _ALONE = {"pp": 1, "sp": 1, "tp": 1}
 
 
 def read_shorthand(text: str) -> dict[str, Any] | None:
-    """The degrees that `text` names, for each phase; EP and the FFN's TP only where they are named."""
+    """The degrees that `text` names, by phase; EP and the FFN's TP only if named. `None` if it is no shorthand."""
     text = " ".join(text.split())
     whole = _WHOLE.fullmatch(text) if len(text) <= _LONGEST else None
     if whole is None:
         return None
-    found = _apart(whole["shape"]) if whole["dp"] is None else None
-    found = found or _together(whole["shape"], whole["dp"])
-    return found if found is None or whole["cuts"] is None else _read_cut(found, whole["cuts"])
+    degrees = _apart(whole["shape"]) if whole["dp"] is None else None
+    degrees = degrees or _together(whole["shape"], whole["dp"])
+    return degrees if degrees is None or whole["cuts"] is None else _read_cut(degrees, whole["cuts"])
 
 
 def _together(shape: str, dp: str | None) -> dict[str, Any] | None:
     two = _TWO.fullmatch(shape)
     phases = (two["prefill"], two["decode"]) if two is not None else (shape, shape)
-    prefill, decode = (_phase(one) for one in phases)
+    prefill, decode = (_phase(text) for text in phases)
     if prefill is None or decode is None:
         return None
-    found: dict[str, Any] = {"prefill": prefill, "decode": decode}
-    return found if dp is None else {"dp": int(dp), **found}
+    degrees: dict[str, Any] = {"prefill": prefill, "decode": decode}
+    return degrees if dp is None else {"dp": int(dp), **degrees}
 
 
 def _apart(shape: str) -> dict[str, Any] | None:
@@ -160,18 +158,18 @@ def _apart(shape: str) -> dict[str, Any] | None:
 def _phase(text: str) -> dict[str, Any] | None:
     if _ONE_DEVICE.fullmatch(text.strip()):
         return dict(_ALONE)
-    found: dict[str, Any] = {}
+    degrees: dict[str, Any] = {}
     for part in _JOIN.split(text.strip()):
         match = _DEGREE.fullmatch(part)
         name = _NAMES[match[1].lower()] if match is not None else ""
-        if match is None or name in found:
+        if match is None or name in degrees:
             return None
-        found[name] = int(match[2])
-    return {**_ALONE, **found} if found else None
+        degrees[name] = int(match[2])
+    return {**_ALONE, **degrees} if degrees else None
 
 
-def _read_cut(found: dict[str, Any], cuts: str) -> dict[str, Any] | None:
-    """`found` with the layers of each stage, in each phase that has as many stages."""
+def _read_cut(degrees: dict[str, Any], cuts: str) -> dict[str, Any] | None:
+    """`degrees` with the layers of each stage, for each phase with as many stages; `None` if `cuts` is malformed."""
     for text in cuts.split(" / "):
         layers: list[int] = []
         for run in text.split("+"):
@@ -179,21 +177,21 @@ def _read_cut(found: dict[str, Any], cuts: str) -> dict[str, Any] | None:
             if match is None or int(match[1] or 1) > 1000:
                 return None
             layers += [int(match[2])] * int(match[1] or 1)
-        for phase in (found["prefill"], found["decode"]):
+        for phase in (degrees["prefill"], degrees["decode"]):
             if phase["pp"] == len(layers) and "stage_layers" not in phase:
                 phase["stage_layers"] = layers
-    return found
+    return degrees
 
 
 def to_say(words: str, argument: str, *, value: bool) -> str:
-    """What brings something that was left open: words of a request, and the argument of a program that stands for them.
+    """How to ask for a setting: words of a request, and the argument of a Python call.
 
-    Clients that have neither are told of the field (`agent/operations/wording.py`).
+    For clients with neither `agent/operations/wording.py` names the field.
     """
     return f"say '{words}', in Python {argument}={value}"
 
 
 SAY_TOGETHER = to_say("no disaggregation", "disaggregated", value=False)
 SAY_APART = to_say("disaggregated", "disaggregated", value=True)
-# What does without a network between nodes where KV caches were to be sent over it.
+# The way out if KV caches would need a network between nodes.
 OR_TOGETHER = f", or have prefill and decode share replicas ({SAY_TOGETHER})"

@@ -1,5 +1,5 @@
-"""The devices of a cluster: handed out node by node, as an engine numbers its ranks on them, and listed as people write
-them (`n0–3.g0–7`).
+"""The devices of a cluster: handed out node by node, ordered as an engine numbers its ranks, and written for people
+(`n0–3.g0–7`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ class NodeShare(Struct, frozen=True):
 
 
 def in_rank_order(stages: Sequence[Sequence[str]], groups: int, order: RankOrder) -> tuple[str, ...]:
-    """The devices of all stages in the order of ranks: stage by stage, or attention group by group and in each so."""
+    """The devices of all stages in the order of ranks: by stage, or by attention group and in each by stage."""
     if order == "stages":
         return tuple(chain.from_iterable(stages))
     return tuple(
@@ -33,9 +33,9 @@ def in_rank_order(stages: Sequence[Sequence[str]], groups: int, order: RankOrder
 
 
 def in_stages(devices: Sequence[str], stages: int, groups: int, order: RankOrder) -> list[tuple[str, ...]]:
-    """`devices` dealt out to stages so that the engine's ranks take them in their order.
+    """`devices` divided among stages so that the engine's ranks take them in their order.
 
-    Those of one node alone are taken stage by stage: its processes may see them in any order.
+    Devices of a single node are divided stage by stage: its processes may see them in any order.
     """
     width = len(devices) // stages
     if order == "stages" or len({device.partition(".")[0] for device in devices}) == 1:
@@ -46,7 +46,7 @@ def in_stages(devices: Sequence[str], stages: int, groups: int, order: RankOrder
 
 
 def node_shares(ranks: Sequence[str]) -> tuple[NodeShare, ...]:
-    """`ranks` as far as they follow each other on one node: a node stands twice where its ranks do not."""
+    """`ranks` in runs on one node; a node whose ranks are not consecutive occurs several times."""
     runs = groupby(places_of(ranks), key=lambda place: place[0])
     return tuple(NodeShare(f"n{node}", tuple(gpu for _, gpu in run)) for node, run in runs)
 
@@ -60,13 +60,13 @@ class Inventory:
         self.next = 0
 
     def skip_to_room(self, width: int) -> None:
-        """Go on to the next node where `width` devices in a row would straddle this one and the next."""
+        """Go on to the next node if `width` devices in a row would span this one and the next."""
         used_in_node = self.next % self.gpus_per_node
         if used_in_node and used_in_node + width > self.gpus_per_node:
             self.next += self.gpus_per_node - used_in_node
 
     def take(self, width: int, *, align: bool) -> list[str] | None:
-        """`width` devices in a row; aligned: inside one node where they fit in one, else from a node's start."""
+        """`width` devices in a row; `None` if too few are left. Aligned: inside one node, or from a node's start."""
         if align:
             self.skip_to_room(width)
         start = self.next
@@ -80,7 +80,7 @@ _MAX_RUNS = 6
 
 
 def devices_text(names: Iterable[str]) -> str:
-    """`names` with runs of GPUs and of nodes folded; after six runs the rest is counted."""
+    """`names` with runs of GPUs and of nodes folded; beyond six runs only their number."""
     by_node: dict[int, list[int]] = {}
     others: list[str] = []
     for name in dict.fromkeys(names):

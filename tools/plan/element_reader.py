@@ -1,8 +1,8 @@
-"""Reads the nodes and edges of a document, and in the same pass whether each is of the format.
+"""Reads the nodes and edges of a document, and collects what has to be validated, in one pass.
 
-Nodes repeat one another: what a node says beside its id, parent and devices is read once for all nodes that say the
-same, so that the models have to judge it once. It trusts nothing on the way: two nodes are taken for the same only
-where every value has the same type and the same value. It never raises and judges nothing itself.
+Nodes repeat each other: the fields of a node beside id, parent and devices are read once for all nodes with the same,
+so that the models validate them once. Two nodes count as the same only if every value has the same type and value. The
+reader never raises and judges nothing itself.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .elements import (
 )
 
 _NO_RANK: Mapping[str, int] = {}
-# Marshalled in this version, equal bytes mean values of equal types: later ones write references to what is repeated.
+# In this version of marshal equal bytes mean equal values and types; later ones write references to repeated objects.
 _MARSHAL_VERSION = 2
 # `source`, `target` and `type`.
 _PLAIN_EDGE_FIELDS = 3
@@ -42,7 +42,7 @@ def _read_rank(value: object) -> Mapping[str, int]:
 
 
 def _read_expert_ranges(value: object) -> tuple[tuple[int, int], ...] | None:
-    """The inclusive ranges that a list of ids and ranges names, as listed; `None` where unreadable."""
+    """The inclusive ranges of a list of ids and ranges, as listed; `None` if unreadable."""
     if not isinstance(value, list | tuple):
         return None
     ranges: list[tuple[int, int]] = []
@@ -74,19 +74,19 @@ def _read_content(raw: Mapping[str, Any]) -> NodeContent:
 
 
 class ElementReader:
-    """Reads the elements of one document; what says the same is one object."""
+    """Reads the elements of one document; elements with the same content share one object."""
 
     def __init__(self) -> None:
         self._node_contents: dict[bytes, NodeContent] = {}
         self._edge_contents: dict[object, EdgeContent] = {}
         self._devices: dict[tuple[str, ...], tuple[str, ...]] = {(): ()}
-        # Whether an element was met that only the models can judge, or that is no node or edge at all.
+        # Whether there is an element that only the models can judge, or that is no node or edge.
         self._is_doubtful = False
 
     def examples(self) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]] | None:
-        """Nodes and edges of which the document is of the format exactly where all of these are.
+        """Nodes and edges that stand for all: the document's elements are valid exactly if these are.
 
-        `None` where an element was met that only the models can judge, each by itself.
+        `None` if there is an element that the models have to judge by itself.
         """
         if self._is_doubtful or not all(parse_device(device) for devices in self._devices for device in devices):
             return None
@@ -96,13 +96,13 @@ class ElementReader:
         )
 
     def nodes(self, items: Iterable[object]) -> list[NodeView]:
-        """The nodes of a document in order, less what is no object with an id."""
-        found: list[NodeView] = []
-        # One loop and few calls: this is done for every node of a document.
+        """The nodes of a document in order, without entries that are no object with an id."""
+        views: list[NodeView] = []
+        # One loop and few calls, since it runs for every node of a document.
         for position, item in enumerate(checked(items)):
             raw = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
-            own = raw.copy()
-            name, parent, devices = own.pop("id", None), own.pop("parent", None), own.get("devices")
+            shared = raw.copy()
+            name, parent, devices = shared.pop("id", None), shared.pop("parent", None), shared.get("devices")
             if not isinstance(name, str):
                 self._is_doubtful = True
                 continue
@@ -111,21 +111,21 @@ class ElementReader:
                 parent = parent if isinstance(parent, str) else None
             named = () if devices is None else self._device_list(devices)
             if devices is not None:
-                # Lists of devices are judged by themselves; the format also asks whether there are none, one or more.
-                own["devices"] = len(named) if len(named) < 2 else 2
-            content = self._node_content(own, raw)
-            found.append(
+                # Lists of devices are validated separately; the format also depends on whether they have 0, 1 or more.
+                shared["devices"] = len(named) if len(named) < 2 else 2
+            content = self._node_content(shared, raw)
+            views.append(
                 NodeView(
                     position, name, content.type, parent, raw, named, content.rank, content.is_collective, content,
                     [], [], [],
                 )
             )  # fmt: skip
-        return found
+        return views
 
-    def _node_content(self, own: dict[str, Any], raw: Mapping[str, Any]) -> NodeContent:
-        """The content of the node `raw`, of which `own` is what others may say too."""
+    def _node_content(self, shared: dict[str, Any], raw: Mapping[str, Any]) -> NodeContent:
+        """The content of the node `raw`; `shared` are its fields that other nodes may have too."""
         try:
-            key = marshal.dumps(own, _MARSHAL_VERSION)
+            key = marshal.dumps(shared, _MARSHAL_VERSION)
         except ValueError:
             # Nested too deeply, or of types that JSON does not have.
             self._is_doubtful = True
@@ -153,8 +153,8 @@ class ElementReader:
         return self._devices.setdefault(named, named)
 
     def edges(self, items: Iterable[object], by_id: Mapping[str, NodeView]) -> list[EdgeView]:
-        """The edges of a document in order, hung onto their ends, less what names no two ends."""
-        found: list[EdgeView] = []
+        """The edges of a document in order, added to their nodes, without entries that do not name two ends."""
+        edges: list[EdgeView] = []
         for position, item in enumerate(checked(items)):
             raw = cast("dict[str, Any]", item) if isinstance(item, dict) else {}
             source_id, target_id = raw.get("source"), raw.get("target")
@@ -164,12 +164,12 @@ class ElementReader:
             content = self._edge_content(raw)
             source, target = by_id.get(source_id), by_id.get(target_id)
             edge = EdgeView(position, source_id, target_id, content.type, raw, source, target, content)
-            found.append(edge)
+            edges.append(edge)
             if source is not None:
                 source.edges_out.append(edge)
             if target is not None:
                 target.edges_in.append(edge)
-        return found
+        return edges
 
     def _edge_content(self, raw: dict[str, Any]) -> EdgeContent:
         """The content of the edge `raw`, which has both ends."""
@@ -185,24 +185,24 @@ class ElementReader:
 
 
 def _edge_key(raw: dict[str, Any]) -> object:
-    """What `raw` says beside its ends, `None` where that has no key."""
+    """A key of an edge's fields beside its ends; `None` if they have none."""
     edge_type, carries = raw.get("type"), raw.get("carries")
-    # With both ends and no more members than these, there is no room for another field.
+    # With both ends and no more members than these, there is no other field.
     if edge_type.__class__ is str:
         if carries is None and len(raw) == _PLAIN_EDGE_FIELDS:
             return edge_type
         if carries.__class__ is str and len(raw) == _PLAIN_EDGE_FIELDS + 1:
             return edge_type, carries
-    own = raw.copy()
-    del own["source"], own["target"]
+    shared = raw.copy()
+    del shared["source"], shared["target"]
     try:
-        return marshal.dumps(own, _MARSHAL_VERSION)
+        return marshal.dumps(shared, _MARSHAL_VERSION)
     except ValueError:
         return None
 
 
 class SchemaFault(Struct, frozen=True):
-    """One place at which a document is not of the format: rule ST001 in the making."""
+    """A place at which a document breaks the format, as rule ST001 reports it."""
 
     path: str
     message: str

@@ -1,7 +1,7 @@
-"""One node and one edge of a plan as the rules read them, and how a JSON value is read with a type.
+"""Nodes and edges of a plan as the rules read them, and typed access to JSON values.
 
 What is missing or of the wrong type reads as absent (`None`, `()`). Nothing here judges, raises or changes its input.
-How they are read is `element_reader.py`, the index over all of them `view.py`.
+`element_reader.py` reads nodes and edges, `view.py` indexes them.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from msgspec import Struct
 
 OPERATOR_TYPES = ("AttentionNode", "FFNNode", "MoENode")
 COLLECTIVE_TYPES = frozenset({"AllReduceNode", "AllGatherNode", "ReduceScatterNode", "AllToAllNode"})
-# More levels than any tree of scopes has (a plan has nine): where walks up and down end, also those round a circle.
+# Levels after which walks up and down end, also those around a cycle; a plan has nine.
 MAX_LEVELS = 64
-# More experts in one list than any model has: a range beyond it is read as absent instead of being unrolled.
+# Longer lists of experts than any model has are read as absent instead of being expanded.
 _MAX_EXPERTS = 100_000
 
 _DEVICE = re.compile(r"n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})")
@@ -25,7 +25,7 @@ _LONGEST_DEVICE = len("n123456789.g123456789")
 
 
 def parse_device(name: str) -> tuple[int, int] | None:
-    """`n<node>.g<gpu>` as (node, gpu), or `None` where the name is of another form."""
+    """`n<node>.g<gpu>` as (node, gpu); `None` if the name has another form."""
     return _place(name) if len(name) <= _LONGEST_DEVICE else None
 
 
@@ -36,32 +36,32 @@ def _place(name: str) -> tuple[int, int] | None:
 
 
 def places_of(devices: Iterable[str]) -> list[tuple[int, int]]:
-    """Node and GPU of each of `devices` that has a name of that form."""
+    """Node and GPU of each device whose name is well-formed."""
     return [place for place in map(parse_device, devices) if place is not None]
 
 
 def as_int(value: object) -> int | None:
-    """`value` where it is an integer (a bool is none), else `None`."""
+    """`value` if it is an integer (and no bool), else `None`."""
     return value if type(value) is int else None
 
 
 def as_str(value: object) -> str | None:
-    """`value` where it is a string, else `None`."""
+    """`value` if it is a string, else `None`."""
     return value if isinstance(value, str) else None
 
 
 def as_mapping(value: object) -> Mapping[str, Any]:
-    """`value` where it is a JSON object, else an empty one."""
+    """`value` if it is a JSON object, else an empty one."""
     return cast("Mapping[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def as_list(value: object) -> Sequence[Any]:
-    """`value` where it is a JSON array (list or tuple), else an empty one."""
+    """`value` if it is a JSON array (list or tuple), else an empty one."""
     return cast("Sequence[Any]", value) if isinstance(value, list | tuple) else ()
 
 
 def read_layers(value: object) -> tuple[int, int] | None:
-    """`value` where it is a list of two integers, else `None`."""
+    """`value` if it is a list of two integers, else `None`."""
     items = as_list(value)
     if len(items) != 2:
         return None
@@ -70,11 +70,11 @@ def read_layers(value: object) -> tuple[int, int] | None:
 
 
 class NodeContent(Struct, frozen=True, eq=False):
-    """What a node says beside its id, its parent and its devices' names: one object for all nodes that say the same.
+    """The fields of a node beside id, parent and device names: one object for all nodes with equal ones.
 
     `index` is that of a replica or stage, `layers` [first, last] of a stage or block, `rank` the integer entries of a
-    shard's rank, `expert_ranges` the ids of an expert group as inclusive ranges (`None` where unreadable): no cost
-    however many ids they name. `example` is the first node that says it.
+    shard's rank, `expert_ranges` the ids of an expert group as inclusive ranges (`None` if unreadable), which stay
+    small however many ids they name. `example` is the first node with this content.
     """
 
     example: Mapping[str, Any]
@@ -93,9 +93,9 @@ class NodeContent(Struct, frozen=True, eq=False):
 class NodeView(Struct, eq=False):
     """One node. Compared by identity; `raw` is the JSON object as it was read.
 
-    The next three are known where the plan was looked through for what repeats (`likeness.py`), else `None`. `block` is
-    the layer block that the node is inside of, `place` its place there, and `likeness` is equal for two operators of
-    which one is a copy of the other but for names.
+    The next three are set if the plan was searched for repeated parts (`likeness.py`), else `None`. `block` is the
+    layer block around the node, `place` its place there, and `likeness` is equal for operators that are copies except
+    for names.
     """
 
     position: int
@@ -133,17 +133,17 @@ class NodeView(Struct, eq=False):
 
     @property
     def expert_ranges(self) -> tuple[tuple[int, int], ...] | None:
-        """Expert ids of a group as inclusive ranges, or `None` where unreadable."""
+        """Expert ids of a group as inclusive ranges; `None` if unreadable."""
         return self.content.expert_ranges
 
     @property
     def period(self) -> int:
-        """`period` of a block; 1 where absent or unreadable."""
+        """`period` of a block; 1 if absent or unreadable."""
         return self.content.period
 
     @property
     def offset(self) -> int:
-        """`offset` of an operator in its block's period; 0 where absent or unreadable."""
+        """`offset` of an operator in its block's period; 0 if absent or unreadable."""
         return self.content.offset
 
     @property
@@ -158,7 +158,7 @@ class NodeView(Struct, eq=False):
 
     @property
     def experts(self) -> tuple[int, ...] | None:
-        """Expert ids of a group in order and with repeats, ranges written out, or `None` where unreadable."""
+        """Expert ids of a group in order and with repeats, ranges written out; `None` if unreadable."""
         ids: list[int] = []
         for first, last in self.expert_ranges or ():
             if len(ids) + last - first >= _MAX_EXPERTS:
@@ -192,9 +192,9 @@ class NodeView(Struct, eq=False):
         return next((node for node in self.ancestors() if node.type in types), None)
 
     def within(self, node_type: str) -> NodeView | None:
-        """The node itself where it is of the type, else its nearest ancestor of it."""
+        """The node itself if it has the type, else its nearest ancestor with it."""
         node = self
-        # One loop and no calls: this is asked of every node of a document.
+        # One loop and no calls, since it runs for every node of a document.
         for _ in range(MAX_LEVELS):
             if node.type == node_type:
                 return node
@@ -205,29 +205,29 @@ class NodeView(Struct, eq=False):
 
     def descendants(self) -> list[NodeView]:
         """All nodes below this one, each once and before its own children; at most `MAX_LEVELS` levels of them."""
-        found: list[NodeView] = []
+        below: list[NodeView] = []
         levels = [iter(self.children)]
         while levels:
             for node in levels[-1]:
-                # A node has one parent, so the only way to come upon a node again is by a circle through this one.
+                # A node has one parent, so a node can only occur again in a cycle through this one.
                 if node is self:
                     continue
-                found.append(node)
+                below.append(node)
                 if node.children and len(levels) < MAX_LEVELS:
                     levels.append(iter(node.children))
                     break
             else:
                 levels.pop()
-        return found
+        return below
 
 
 def devices_of(nodes: Iterable[NodeView]) -> frozenset[str]:
-    """Devices that any of `nodes` names."""
+    """All devices that `nodes` name."""
     return frozenset(device for node in nodes for device in node.devices)
 
 
 class EdgeContent(Struct, frozen=True, eq=False):
-    """What an edge says beside its ends: one object for all edges that say the same; `example` is the first of them."""
+    """The fields of an edge beside its ends: one object for all edges with equal ones; `example` is the first edge."""
 
     example: Mapping[str, Any]
     type: str
@@ -235,7 +235,7 @@ class EdgeContent(Struct, frozen=True, eq=False):
 
 
 class EdgeView(Struct, eq=False):
-    """One edge; `source`/`target` are `None` where no such node exists."""
+    """One edge; `source`/`target` are `None` if no such node exists."""
 
     position: int
     source_id: str
@@ -248,7 +248,7 @@ class EdgeView(Struct, eq=False):
 
     @property
     def carries(self) -> str | None:
-        """What the edge says that it carries."""
+        """What the edge states that it carries."""
         return self.content.carries
 
     @property
@@ -258,4 +258,4 @@ class EdgeView(Struct, eq=False):
 
 
 Link = tuple[EdgeView, NodeView, NodeView]
-"""An edge with the nodes that it leads from and to."""
+"""An edge with its source and target nodes."""

@@ -1,8 +1,8 @@
-"""The nodes and edges inside one operator: attention, FFN, MoE, embedding and LM head.
+"""Writes the nodes and edges inside one operator: attention, FFN, MoE, embedding and LM head.
 
-Written as plain JSON objects into a `GraphWriter`; the builder turns the whole into a typed `Plan`. Correct by
-construction: every collective that an operator needs, and the closing one that the next operator calls for (DE004),
-is written here and nowhere else.
+They are plain JSON objects in a `GraphWriter`; the builder turns the whole into a typed `Plan`. Correct by
+construction: every collective that an operator needs, and the closing one that the next operator needs (DE004), is
+written only here.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from .plan_size import MAX_EDGES, MAX_NODES
 
 
 class GraphWriter(Struct):
-    """Collects nodes and edges in the order in which they are written; InputError where a document holds no more."""
+    """Collects nodes and edges in the order in which they are written; InputError beyond what a document may hold."""
 
     nodes: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     edges: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
@@ -58,7 +58,7 @@ def _too_large(what: str, most: int) -> InputError:
 
 
 class OperatorSite(Struct, frozen=True):
-    """Where an operator is written: its parent, degrees and stage, and the devices of what may run next."""
+    """Where an operator is written: its parent, degrees and stage, and the devices of operators that may run next."""
 
     parent: str
     node_id: str
@@ -68,12 +68,12 @@ class OperatorSite(Struct, frozen=True):
     offset: int
 
     def node(self, graph: GraphWriter, node_type: str, **fields: Any) -> str:
-        """Write the operator's own node; returns its id."""
+        """Write the node of the operator itself; returns its id."""
         offset = {"offset": self.offset} if self.offset else {}
         return graph.node(self.node_id, node_type, self.parent, **offset, **fields)
 
     def union(self, devices: Sequence[str]) -> tuple[str, ...]:
-        """`devices`, and after them those of the next operator that are not among them, in the stage's order."""
+        """`devices` and those of the next operator, in the stage's order."""
         wanted = self.next_devices.union(devices)
         return tuple(device for device in self.stage.devices if device in wanted)
 
@@ -87,7 +87,7 @@ def _shards(graph: GraphWriter, parent: str, ranks: Sequence[dict[str, int]], de
 
 
 def ranks_over(**sizes: int) -> list[dict[str, int]]:
-    """All ranks over the dimensions larger than 1, the last one fastest."""
+    """All ranks over the dimensions larger than 1, the last dimension fastest."""
     ranks: list[dict[str, int]] = [{}]
     for dimension, size in sizes.items():
         if size > 1:
@@ -102,7 +102,7 @@ def _collective(
 
 
 def write_attention(graph: GraphWriter, site: OperatorSite, kind: str) -> str:
-    """One attention operator: shards, the cache write, and the collectives of TP, SP and the way on."""
+    """Write an attention operator: shards, the cache write, and the collectives of TP, SP and the next operator."""
     degrees, devices = site.degrees, site.stage.attention_devices
     operator = site.node(graph, "AttentionNode", kind=kind)
     kv_sp = degrees.kv_sp or 1
@@ -150,7 +150,7 @@ def _close_attention(graph: GraphWriter, site: OperatorSite, operator: str, shar
 
 
 def write_ffn(graph: GraphWriter, site: OperatorSite) -> str:
-    """One dense FFN operator, or (with a MoE node for parent) a shared expert."""
+    """Write a dense FFN operator, or (below a MoE node) a shared expert; returns its id."""
     degrees, devices = site.degrees, site.stage.ffn_devices
     operator = site.node(graph, "FFNNode")
     groups = ffn_groups(degrees)
@@ -188,22 +188,22 @@ def expert_runs(experts: Iterable[int]) -> list[list[int] | int]:
 
 
 def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec) -> str:
-    """One MoE operator: router, dispatch, one expert group a device, combine, and the shared expert beside."""
+    """Write a MoE operator: router, dispatch, one expert group per device, combine, and the shared expert."""
     degrees, devices = site.degrees, list(site.stage.devices)
     operator = site.node(graph, "MoENode")
     router = graph.node(f"{operator}.router", "RouterNode", operator, devices=devices)
     width = degrees.tp_expert or 1
     experts: list[str] = []
     for group in range(degrees.ep):
-        own = devices[group * width : (group + 1) * width]
+        group_devices = devices[group * width : (group + 1) * width]
         ids = expert_runs(site.stage.experts[group * width])
-        expert = graph.node(f"{operator}.e{group}", "ExpertNode", operator, experts=ids, devices=own)
+        expert = graph.node(f"{operator}.e{group}", "ExpertNode", operator, experts=ids, devices=group_devices)
         experts.append(expert)
         if width > 1:
             reduce_id = f"{expert}.ar"
-            for shard in _shards(graph, expert, ranks_over(tp=width), own):
+            for shard in _shards(graph, expert, ranks_over(tp=width), group_devices):
                 graph.sync(shard, reduce_id)
-            graph.node(reduce_id, "AllReduceNode", expert, devices=own)
+            graph.node(reduce_id, "AllReduceNode", expert, devices=group_devices)
     if degrees.ep > 1:
         dispatch = _collective(graph, operator, "dispatch", "AllToAllNode", devices, role="dispatch")
         combine = _collective(graph, operator, "combine", "AllToAllNode", devices, role="combine")
@@ -225,7 +225,7 @@ def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec) -> str:
 def write_vocabulary(
     graph: GraphWriter, node_type: str, parent: str, stage: StageLayout, shard_ranks: Sequence[dict[str, int]]
 ) -> str:
-    """The embedding or the LM head: whole on every device of the stage, or split by vocabulary where it has ranks."""
+    """Write the embedding or LM head: whole on every device of the stage, or split by vocabulary over `shard_ranks`."""
     name = "emb" if node_type == "EmbeddingNode" else "head"
     operator = graph.node(f"{parent}.{name}", node_type, parent, devices=list(stage.devices))
     if shard_ranks:

@@ -33,5 +33,5 @@ class KeptFlags(Sparse):
 
     def __str__(self) -> str:
         """All of them on a line."""
-        said = ((role, " ".join(words)) for role, words in self.model_dump(exclude_none=True).items())
-        return "; ".join(words if role == "both" else f"{role}: {words}" for role, words in said)
+        lines = ((role, " ".join(words)) for role, words in self.model_dump(exclude_none=True).items())
+        return "; ".join(words if role == "both" else f"{role}: {words}" for role, words in lines)

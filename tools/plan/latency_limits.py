@@ -1,4 +1,4 @@
-"""The latencies that a workload may limit, each once: its figure, its name in reports, and its fields in a workload."""
+"""The latencies that a workload may limit: their figures, names in reports, and fields in a workload."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class LimitedLatency(Struct, frozen=True):
 
     @property
     def statistic(self) -> str:
-        """The field of a workload that says what of the latency is limited."""
+        """The field of a workload that names the limited statistic of the latency."""
         return f"{self.figure.removesuffix('_ms')}_statistic"
 
 
@@ -32,7 +32,7 @@ LATENCY_LIMITS = (
     LimitedLatency("tpot_ms", "TPOT"),
     LimitedLatency("end_to_end_ms", "end to end"),
 )
-LATENCY_FIELDS = tuple(one.field for one in LATENCY_LIMITS)
-STATISTIC_FIELDS = tuple(one.statistic for one in LATENCY_LIMITS)
+LATENCY_FIELDS = tuple(limit.field for limit in LATENCY_LIMITS)
+STATISTIC_FIELDS = tuple(limit.statistic for limit in LATENCY_LIMITS)
 # Every field of a workload that is a limit.
 LIMIT_FIELDS = (*LATENCY_FIELDS, "min_tokens_per_second", "request_rate")

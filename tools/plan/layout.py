@@ -1,8 +1,7 @@
-"""What runs where: replicas, the phases that each serves, their stages, and the devices of every part of a stage.
+"""The layout of a plan: replicas, the phases that each serves, their stages, and the devices of every part of a stage.
 
-Three verbs go round it: `placement.place` makes a layout of a strategy and a cluster, `builder.build_plan` writes it as
-a document, and `layout_reader.read_layout` reads it back from a document's graph. What is read of what was written is
-what was placed.
+`placement.place` makes a layout from a strategy and a cluster, `builder.build_plan` writes it as a document, and
+`layout_reader.read_layout` reads the same layout back from the document's graph.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _LISTS = ("devices", "attention_devices", "ffn_devices", "embedding_devices", "h
 
 
 def _places_of(part: str) -> cached_property[Mapping[str, int]]:
-    """Where each device first stands in one of the lists of a stage, in their order."""
+    """A property with the first place of each device in one of the lists of a stage."""
 
     def places(stage: StageLayout) -> Mapping[str, int]:
         first: dict[str, int] = {}
@@ -36,9 +35,9 @@ def _places_of(part: str) -> cached_property[Mapping[str, int]]:
 class StageLayout(Struct, frozen=True, dict=True):
     """One pipeline stage. Device order is rank order: tensor rank fastest, then sequence rank, then attention group.
 
-    `layers` are its first and last one; `devices` are those that anything of it runs on, MoE operators on all of them.
-    What the stage has no layer of has no devices. `experts[i]` are the routed experts on `devices[i]` (under
-    `tp_in_expert` a slice of each, `expert_ranks[i]` says which); `vocab_shards` cuts embedding and LM head.
+    `layers` are the first and the last; `devices` are those that any part runs on, and MoE operators run on all of
+    them. Parts that the stage lacks have no devices. `experts[i]` are the routed experts on `devices[i]` (under
+    `tp_in_expert` the slice `expert_ranks[i]` of each); `vocab_shards` is the number of parts of embedding and LM head.
     """
 
     index: int
@@ -87,12 +86,12 @@ class PhaseLayout(Struct, frozen=True, dict=True):
 
     @property
     def attention_groups(self) -> int:
-        """Attention-DP groups: each serves requests of its own."""
+        """Attention-DP groups; each serves its own requests."""
         return self.degrees.attention_dp or 1
 
     @property
     def token_parts(self) -> int:
-        """Parts that the sequence is cut into inside attention: prefill SP, or the KV split of decode."""
+        """Parts that attention splits the sequence into: prefill SP, or the KV split of decode."""
         return self.degrees.sp * (self.degrees.kv_sp or 1)
 
     @cached_property
@@ -109,7 +108,7 @@ class ReplicaLayout(Struct, frozen=True):
     decode: PhaseLayout | None
 
     def of(self, phase: Phase) -> PhaseLayout | None:
-        """One phase; `None` where it does not serve it."""
+        """The layout of one phase; `None` if the replica does not serve it."""
         return self.prefill if phase == "prefill" else self.decode
 
     @property
@@ -129,9 +128,9 @@ class ReplicaLayout(Struct, frozen=True):
 
     @property
     def shape(self) -> tuple[object, ...]:
-        """The replica with its devices numbered in order of first use.
+        """A key of the replica with its devices numbered in order of first use.
 
-        Equal for replicas that differ in nothing but the names of their devices.
+        Equal for replicas that differ only in the names of their devices.
         """
         numbers = {device: f"{number}" for number, device in enumerate(self.devices)}
         return tuple(
@@ -177,13 +176,13 @@ class Layout(Struct, frozen=True, dict=True):
     def phase(self, phase: Phase) -> PhaseLayout:
         """The named phase of the first replica that serves it. Raises InputError: no replica serves it."""
         for replica in self.replicas:
-            if (found := replica.of(phase)) is not None:
-                return found
+            if (layout := replica.of(phase)) is not None:
+                return layout
         raise InputError(f"the plan has no {phase} phase: every plan needs prefill and decode (rule PH001)")
 
     @property
     def strategy(self) -> Strategy:
-        """The strategy that the replicas amount to, the degrees those of the first replica of each phase.
+        """The strategy of the replicas, with the degrees of the first replica of each phase.
 
         Raises InputError: no replica serves one of the phases.
         """

@@ -1,7 +1,7 @@
-"""Reads the layout of a plan out of its graph: what the graph shows, not what is declared.
+"""Reads the layout of a plan from its graph, not from what is declared.
 
-Where operators of a stage differ, which a legal plan's never do, what most of them show counts: what a rule can judge
-is read as far as it can be, so that other findings stand beside. What cannot be read at all is an `InputError`.
+If operators of a stage differ, which is illegal, the majority counts, so that a damaged plan can still be evaluated
+beside the findings on it. An unreadable graph is an `InputError`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .view import PhaseView, PlanView, StageView
 
 
 def read_layout(view: PlanView, architecture: Architecture) -> Layout:
-    """The replicas of a plan with the degrees and devices that their graphs show.
+    """The layout of a plan, with the degrees and devices that its graph shows.
 
     Raises InputError: no phase can be read, or a stage's layers are not the model's.
     """
@@ -40,52 +40,52 @@ def read_layout(view: PlanView, architecture: Architecture) -> Layout:
 
 
 class _PhaseReader:
-    """Reads phase branches; of copies the first, the others are it on their own devices."""
+    """Reads phase branches; a copy of an earlier one gets that one's layout with its own devices."""
 
     def __init__(self, view: PlanView, architecture: Architecture) -> None:
         self._view = view
         self._architecture = architecture
         self._known: dict[Hashable, tuple[PhaseView, PhaseLayout]] = {}
 
-    def read(self, phase: Phase, found: PhaseView) -> PhaseLayout:
-        likeness = self._view.likeness_of(found)
+    def read(self, phase: Phase, branch: PhaseView) -> PhaseLayout:
+        likeness = self._view.likeness_of(branch)
         if likeness is None:
-            return self._layout(phase, found)
+            return self._layout(phase, branch)
         if likeness not in self._known:
-            self._known[likeness] = (found, self._layout(phase, found))
+            self._known[likeness] = (branch, self._layout(phase, branch))
         first, layout = self._known[likeness]
-        if first is found:
+        if first is branch:
             return layout
         names: dict[str, str] = {}
-        for stage, other in zip(first.stages, found.stages, strict=True):
-            names.update(zip(stage.ordered_devices, other.ordered_devices, strict=True))
+        for stage, copied in zip(first.stages, branch.stages, strict=True):
+            names.update(zip(stage.ordered_devices, copied.ordered_devices, strict=True))
         return layout.renamed(names)
 
-    def _layout(self, phase: Phase, found: PhaseView) -> PhaseLayout:
-        if not found.stages:
-            raise InputError(f"phase {found.node.id!r} has no PipelineStageNode (rule PP001)")
-        stages = tuple(_stage(index, stage, self._architecture) for index, stage in enumerate(found.stages))
-        return PhaseLayout(phase, _degrees(self._view, found, stages), stages)
+    def _layout(self, phase: Phase, branch: PhaseView) -> PhaseLayout:
+        if not branch.stages:
+            raise InputError(f"phase {branch.node.id!r} has no PipelineStageNode (rule PP001)")
+        stages = tuple(_stage(index, stage, self._architecture) for index, stage in enumerate(branch.stages))
+        return PhaseLayout(phase, _degrees(self._view, branch, stages), stages)
 
 
 def _experts(groups: Sequence[ExpertGroup]) -> dict[str, tuple[frozenset[int], int]]:
-    """Per device: the expert ids that it hosts, and which slice of each."""
-    found: dict[str, tuple[frozenset[int], int]] = {}
+    """The expert ids that each device hosts, and which slice of each."""
+    by_device: dict[str, tuple[frozenset[int], int]] = {}
     for experts, devices in groups:
         ids = frozenset(experts)
-        found.update({device: (ids, place) for place, device in enumerate(devices)})
-    return found
+        by_device.update({device: (ids, place) for place, device in enumerate(devices)})
+    return by_device
 
 
 def _vocabulary(stage: StageView, node_type: str) -> tuple[tuple[str, ...], int]:
-    """Devices of the embedding or LM head of a stage, and in how many parts its table is cut."""
+    """Devices of the embedding or LM head of a stage, and the number of parts of its table."""
     for node in stage.node.children_of_type(node_type):
         return node.devices or tuple(sorted(stage.devices)), sharding(node).size("tp")
     return (), 1
 
 
 def _stage_order(stage: StageView, attention: tuple[str, ...]) -> tuple[str, ...]:
-    """Devices of the stage: attention's first, in rank order, then the others as most of its nodes order them."""
+    """Devices of the stage: attention's in rank order, then the others in the order of most of its nodes."""
     if stage.devices.issubset(attention):
         return tuple(dict.fromkeys(attention))
     return tuple(dict.fromkeys((*attention, *stage.usual_order(stage.devices), *stage.ordered_devices)))
@@ -124,9 +124,9 @@ def _layers(stage: StageView, architecture: Architecture) -> tuple[int, int]:
     return layers
 
 
-def _degrees(view: PlanView, found: PhaseView, stages: Sequence[StageLayout]) -> PhaseStrategy:
-    """What the phase shows, an exchange of sequence shards that cannot be read taken for the usual one."""
-    shown = phase_degrees(view, found)
+def _degrees(view: PlanView, branch: PhaseView, stages: Sequence[StageLayout]) -> PhaseStrategy:
+    """The degrees that the phase shows; an unreadable exchange of sequence shards counts as `all_gather`."""
+    shown = phase_degrees(view, branch)
     sizes = {name: shown.likeliest(name) for name in DEGREE_NAMES}
     return PhaseStrategy(
         pp=len(stages),

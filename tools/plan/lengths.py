@@ -1,6 +1,6 @@
-"""How the requests of a workload differ and come, as data of the plan document: lengths that spread, and arrivals.
+"""How the requests of a workload vary, as data of the plan document: distributions of lengths, and arrivals.
 
-Beside them `input_tokens` and `output_tokens` are the means, which all closed forms go by.
+`input_tokens` and `output_tokens` are the means beside them, which all closed forms use.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .quantiles import LEAST_PERCENT, MOST_PERCENT, Independent, Joint, Quantile
 
 Tokens = Annotated[int, bounds.TOKENS.whole()]
 Percent = Annotated[float, bounds.PERCENT.real()]
-# Pairs of lengths that one workload holds: the 99th percentile is then of some ten requests.
+# Pairs of lengths that one workload holds: ten requests are above the 99th percentile.
 MOST_PAIRS = 1000
 
 
@@ -33,7 +33,7 @@ def _scaled(tokens: int, factor: Fraction) -> int:
 
 
 def refused(reason: str) -> PydanticCustomError:
-    """The error of a load whose fields do not go together."""
+    """The error of a load whose fields contradict each other."""
     return PydanticCustomError("lengths", "{reason}", {"reason": reason})
 
 
@@ -57,7 +57,9 @@ class Percentiles(Frozen):
 
     def scaled(self, factor: Fraction) -> Percentiles:
         """Lengths so many times as long."""
-        return Percentiles(percentiles=tuple((percent, _scaled(one, factor)) for percent, one in self.percentiles))
+        return Percentiles(
+            percentiles=tuple((percent, _scaled(tokens, factor)) for percent, tokens in self.percentiles)
+        )
 
 
 class Histogram(Frozen):
@@ -80,7 +82,7 @@ class Histogram(Frozen):
         return of_histogram(self.histogram)
 
     def scaled(self, factor: Fraction) -> Histogram:
-        """Lengths so many times as long; bins that fall together are one."""
+        """Lengths multiplied by `factor`; bins with the same end are merged."""
         bins: dict[int, float] = {}
         for tokens, weight in self.histogram:
             bins[_scaled(tokens, factor)] = bins.get(_scaled(tokens, factor), 0.0) + weight
@@ -102,7 +104,7 @@ class LogNormal(Frozen):
     def quantiles(self) -> Quantiles:
         """Tokens by share of requests."""
         median, sigma = self.log_normal.median_tokens, self.log_normal.sigma
-        # The 84th percentile lies a deviation above the median.
+        # The 84th percentile is one deviation above the median.
         return of_percentiles(((50.0, float(median)), (_ABOVE_PERCENT, median * math.exp(sigma))))
 
     def scaled(self, factor: Fraction) -> LogNormal:
@@ -115,7 +117,7 @@ _ABOVE_PERCENT = 50.0 * (1.0 + math.erf(math.sqrt(0.5)))
 
 
 def _kind(given: Any) -> str | None:
-    """Which distribution is meant, by its field."""
+    """The distribution that is meant, by its field; `None` if unknown."""
     for kind in ("percentiles", "histogram", "log_normal"):
         if (kind in given) if isinstance(given, Mapping) else hasattr(given, kind):
             return kind
@@ -156,41 +158,44 @@ class RequestLengths(Sparse):
         return self
 
     def covers(self, side: Side) -> bool:
-        """Whether it says how the lengths of that side spread."""
+        """Whether the distribution of that side's lengths is stated."""
         return self.pairs is not None or getattr(self, side) is not None
 
     def without(self, side: Side) -> RequestLengths | None:
-        """The lengths of the other side, where they are stated by themselves."""
+        """The lengths of the other side, if they are stated separately."""
         other: Side = "output" if side == "input" else "input"
-        kept = getattr(self, other)
-        return None if kept is None else RequestLengths(**{other: kept})
+        remaining = getattr(self, other)
+        return None if remaining is None else RequestLengths(**{other: remaining})
 
     def scaled(self, side: Side, factor: Fraction) -> RequestLengths:
-        """The same spread with the lengths of a side so many times as long."""
+        """The same lengths with those of one side multiplied by `factor`."""
         if self.pairs is None:
             distribution: Distribution | None = getattr(self, side)
             return self if distribution is None else self.model_copy(update={side: distribution.scaled(factor)})
         is_input = side == "input"
-        given = self.pairs if self.longest is None else (*self.pairs, self.longest)
-        pairs = [(_scaled(one, factor), more) if is_input else (one, _scaled(more, factor)) for one, more in given]
+        known = self.pairs if self.longest is None else (*self.pairs, self.longest)
+        pairs = [
+            (_scaled(prompt, factor), answer) if is_input else (prompt, _scaled(answer, factor))
+            for prompt, answer in known
+        ]
         if self.longest is None:
             return RequestLengths(pairs=tuple(pairs))
         return RequestLengths(pairs=tuple(pairs[:-1]), longest=max(pairs, key=sum))
 
     def within(self, tokens: int) -> RequestLengths | None:
-        """The pairs of at most so many tokens, the rest of which no server of a model takes; `None` where none is."""
+        """The pairs of at most `tokens` in total, which a server of the model accepts; `None` if there are none."""
         pairs = tuple(pair for pair in self.pairs or () if sum(pair) <= tokens)
         return RequestLengths(pairs=pairs) if pairs else None
 
     def __str__(self) -> str:
-        """How far each side spreads, in words."""
+        """The quantiles of each side, in words."""
         spread = self.spread(1, 1)
         figures = zip(_SIDES, spread.at(0.5), spread.at(0.95), spread.longest, strict=True)
         words = {side: f"{side} p50 {half:,}, p95 {high:,}, at most {most:,}" for side, half, high, most in figures}
         return "; ".join(words[side] for side in _SIDES if self.covers(side))
 
     def spread(self, input_tokens: int, output_tokens: int) -> Independent | Joint:
-        """What a simulation draws from; a side that is not given has the tokens given here."""
+        """The distribution that a simulation draws from; a side that is not stated has the given tokens."""
         if self.pairs is not None:
             return Joint(self.pairs, self.longest)
         return Independent(
@@ -215,14 +220,14 @@ class Arrivals(Sparse):
         return ", ".join(f"{name} {value:g}" for name, value in self if value is not None)
 
 
-# By so much a stated mean may be off: people round, and a fitted tail has no end where ours has one.
+# A stated mean may be off by this share: people round, and a fitted tail is unlimited where ours is cut off.
 _ROUNDED_SHARE = 0.05
 
 
 def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
-    """See that `lengths` have the `stated` means, and that no range is stated of what they spread over.
+    """Check that `lengths` have the `stated` means, and that no range is stated for a side that they cover.
 
-    Raises PydanticCustomError: they have others, or one is.
+    Raises PydanticCustomError: the means differ, or there is such a range.
     """
     spread = lengths.spread(stated["input_tokens"], stated["output_tokens"])
     for side, mean in zip(_SIDES, spread.means, strict=True):
@@ -234,9 +239,9 @@ def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
 
 
 def check_arrivals(arrivals: Arrivals, request_rate: float | None, *, has_turns: bool = False) -> None:
-    """See that what is said of arrivals has a meaning beside `request_rate`, and where requests are turns.
+    """Check that the fields of `arrivals` have a meaning beside `request_rate`, and with turns.
 
-    Raises PydanticCustomError: it has none.
+    Raises PydanticCustomError: one has none.
     """
     if arrivals.burstiness is not None and request_rate is None:
         raise refused("burstiness is of requests that come at a rate; state request_rate")

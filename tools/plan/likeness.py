@@ -1,10 +1,9 @@
-"""Finds the layer blocks, and the phase branches, of a plan that are copies of one another but for names.
+"""Finds the layer blocks, and the phase branches, of a plan that are copies of each other except for names.
 
-What a check finds in one such block it finds in each, so that it need look at one only. Two blocks are alike where they
-stand in phases of one kind, for layers that are alike, and hold the same nodes and edges on the same places among
-the devices of their stage. Whatever is out of the ordinary makes a block like no other: an edge that leaves it (KV
-cache from prefill to decode aside), a node that has no place in a block, layers that another block of its phase holds
-too. It judges nothing.
+A check finds the same in all of them, so it needs to look at only one. Two blocks are alike if they are in phases of
+one kind, for like layers, and hold the same nodes and edges on the same places among the devices of their stage.
+Anything unusual makes a block unlike all others: an edge that leaves it (except KV cache from prefill to decode), a
+node that does not belong in a block, layers that another block of its phase holds too. Nothing is judged.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ _INSIDE = COLLECTIVE_TYPES.union(
 
 
 class Likenesses(Struct):
-    """What repeats in a plan, by node position.
+    """The repeated parts of a plan, by node position.
 
-    `blocks` are the layer blocks that are like an earlier one; `phases` is equal where two phase branches are copies of
-    one another but for names, `outer` are the nodes outside of blocks of the branches that are like an earlier one.
-    `cache_edges` (by position of the edge) hand a cache over as they should.
+    `blocks` are the layer blocks that are like an earlier one; `phases` gives the same number to phase branches that
+    are copies except for names, `outer` are the nodes outside blocks in branches that are like an earlier one.
+    `cache_edges` (edge positions) hand over a KV cache as usual.
     """
 
     blocks: set[int] = field(default_factory=set[int])
@@ -39,7 +38,7 @@ class Likenesses(Struct):
     cache_edges: set[int] = field(default_factory=set[int])
 
     def others(self, nodes: Iterable[NodeView]) -> list[NodeView]:
-        """Those of `nodes` that are in no block or phase branch that is like an earlier one."""
+        """The nodes in no block or phase branch that is like an earlier one."""
         blocks, outer = self.blocks, self.outer
         return [
             node
@@ -48,7 +47,7 @@ class Likenesses(Struct):
         ]
 
     def other_edges(self, edges: Iterable[EdgeView]) -> list[EdgeView]:
-        """Those of `edges` that lie in no such block or branch and are no usual KV-cache edges."""
+        """The edges in no such block or branch that are no usual KV-cache edges."""
         return [edge for edge in edges if not self._hold(edge)]
 
     def _hold(self, edge: EdgeView) -> bool:
@@ -61,24 +60,24 @@ class Likenesses(Struct):
 
 
 def find_likenesses(phases: Sequence[PhaseView], architecture: Architecture | None) -> Likenesses:
-    """What repeats in the `phases` of a plan in which each id stands once; gives operators their `likeness`."""
+    """The repeated parts of a plan with unique ids; sets the `likeness` of operators."""
     finder = _Finder(phases, architecture)
     for phase in finder.phases:
         finder.read(phase)
-    return finder.found
+    return finder.likenesses
 
 
 class _Context(Struct, frozen=True):
-    """What the blocks of one stage share: `key`, and where the members of each list of devices are among its own."""
+    """What the blocks of one stage share: `key`, and the places of each device list among the stage's devices."""
 
     key: Hashable
     places: Mapping[tuple[str, ...], tuple[int, ...]]
 
 
 def _orderly_phases(phases: Sequence[PhaseView]) -> list[PhaseView]:
-    """Phases in their place, one of each kind in a replica, whose blocks hold each layer once.
+    """Well-placed phases, one of each kind in a replica, whose blocks hold each layer once.
 
-    No node of theirs stands alone on a device: what reads which stage a device belongs to reads it off them alone.
+    At least two nodes name every device, so that its stage can be read from these phases alone.
     """
     branches = Counter((phase.node.parent_id, phase.phase) for phase in phases)
     return [
@@ -97,13 +96,13 @@ def _orderly_phases(phases: Sequence[PhaseView]) -> list[PhaseView]:
 
 
 def _are_apart(spans: Sequence[tuple[int, int] | None]) -> bool:
-    """Whether all of `spans` are there, are within the layers of a model, and no layer is in two of them."""
+    """Whether all spans are known and within a model's layers, and no two overlap."""
     known = sorted(span for span in spans if span is not None and 0 <= span[0] <= span[1] < MAX_LAYERS)
-    return len(known) == len(spans) and all(one[1] < other[0] for one, other in pairwise(known))
+    return len(known) == len(spans) and all(before[1] < after[0] for before, after in pairwise(known))
 
 
 def _is_tiled(stage: StageView) -> bool:
-    """Whether the blocks hold the stage's layers in order, each once, and each a whole number of its periods."""
+    """Whether the blocks cover the stage's layers in order and once, each with a whole number of periods."""
     if stage.layers is None:
         return False
     expected = stage.layers[0]
@@ -117,7 +116,7 @@ def _is_tiled(stage: StageView) -> bool:
 
 
 class _Branch(Struct, frozen=True):
-    """The phase branch that a block is in, by its phase and its replica; `alone`: the replica serves no other."""
+    """The phase branch of a block, by phase and replica; `alone`: the replica serves no other phase."""
 
     phase: str
     replica: str | None
@@ -125,10 +124,10 @@ class _Branch(Struct, frozen=True):
 
 
 class _Finder:
-    """Numbers the kinds of blocks in the order in which they are met."""
+    """Numbers the kinds of blocks, and of branches, in the order in which they occur."""
 
     def __init__(self, phases: Sequence[PhaseView], architecture: Architecture | None) -> None:
-        self.found = Likenesses()
+        self.likenesses = Likenesses()
         self.phases = _orderly_phases(phases)
         served = Counter(phase.node.parent_id for phase in phases)
         self._branches = {
@@ -140,12 +139,12 @@ class _Finder:
         self._architecture = architecture
         self._kinds: dict[Hashable, int] = {}
         self._branch_kinds: dict[Hashable, int] = {}
-        # Whether nothing out of the ordinary was met in the branch that is being read.
+        # Whether the branch that is being read has had nothing unusual so far.
         self._is_ordinary = True
         self._layers: dict[tuple[tuple[int, int], int], Hashable] = {}
 
     def read(self, phase: PhaseView) -> None:
-        """Find what of `phase` repeats what was read before."""
+        """Record the parts of `phase` that repeat earlier ones."""
         outer = [phase.node, *phase.node.children]
         parts: list[Hashable] = [phase.node.content]
         place_of: dict[str, int] = {}
@@ -164,12 +163,12 @@ class _Finder:
         if edges is not None:
             kinds = len(self._branch_kinds)
             number = self._branch_kinds.setdefault((tuple(parts), edges), kinds)
-            self.found.phases[phase.node.position] = number
+            self.likenesses.phases[phase.node.position] = number
             if number < kinds:
-                self.found.outer.update([node.position for node in outer])
+                self.likenesses.outer.update([node.position for node in outer])
 
     def _end(self, end: NodeView, context: _Context) -> int | None:
-        """The number of an embedding or LM head; `None` where something hangs below it, or it is neither."""
+        """The number of an embedding or LM head; `None` if it has children or is neither."""
         if end.children or end.type not in ("EmbeddingNode", "LMHeadNode"):
             return None
         number = self._kinds.setdefault((context.key, end.content, context.places[end.devices]), len(self._kinds))
@@ -177,7 +176,7 @@ class _Finder:
         return number
 
     def _block(self, block: NodeView, inside: Sequence[NodeView], context: _Context) -> int | None:
-        """The number of a block, below which are `inside`; `None` where something there is out of the ordinary."""
+        """The number of a block with the nodes `inside`; `None` if anything in it is unusual."""
         for place, node in enumerate(inside):
             node.block, node.place = block, place
         body = self._body(block, inside, context)
@@ -189,24 +188,24 @@ class _Finder:
             if node.type in OPERATOR_TYPES:
                 node.likeness = (number, place)
         if number < kinds:
-            self.found.blocks.add(block.position)
+            self.likenesses.blocks.add(block.position)
         return number
 
     def _layers_of(self, block: NodeView) -> Hashable:
-        """Which layers of the model each layer of the block's period stands for: equal where they are alike."""
+        """A key of the model layers that each layer of the block's period stands for; equal if they are alike."""
         if self._architecture is None or block.layers is None:
             return block.period
-        at = (block.layers, block.period)
-        if at not in self._layers:
+        key = (block.layers, block.period)
+        if key not in self._layers:
             first, last = block.layers
             # Layers that are alike are one object.
             layers = [id(layer) for layer in self._architecture.layers[first : last + 1]]
             periods = [tuple(dict.fromkeys(layers[offset :: block.period])) for offset in range(block.period)]
-            self._layers[at] = (last < self._architecture.num_layers, tuple(periods))
-        return self._layers[at]
+            self._layers[key] = (last < self._architecture.num_layers, tuple(periods))
+        return self._layers[key]
 
     def _body(self, block: NodeView, inside: Sequence[NodeView], context: _Context) -> Hashable:
-        """Nodes and edges with places for names; `None` where something in the block is out of the ordinary."""
+        """A key of the nodes and edges, with places for names; `None` if anything in the block is unusual."""
         if not _INSIDE.issuperset([node.type for node in inside]):
             return None
         places = context.places
@@ -232,8 +231,8 @@ class _Finder:
         return tuple(body)
 
     def _is_cache_edge(self, edge: EdgeView) -> bool:
-        """Whether the edge hands the KV cache of a prefill block to the attention of a decode block."""
-        if edge.position in self.found.cache_edges:
+        """Whether the edge leads from the KV cache of a prefill block to the attention of a decode block."""
+        if edge.position in self.likenesses.cache_edges:
             return True
         source, reader = edge.source, edge.target
         if source is None or reader is None or source.type != "KVCacheUpdateNode" or reader.type != "AttentionNode":
@@ -251,21 +250,21 @@ class _Finder:
             and writer.offset == reader.offset
             and (start.replica == end.replica or (start.alone and end.alone))
         ):
-            self.found.cache_edges.add(edge.position)
+            self.likenesses.cache_edges.add(edge.position)
         else:
             self._is_ordinary = False
         return True
 
 
 def _below(stage: StageView) -> Iterator[tuple[NodeView, Sequence[NodeView]]]:
-    """The children of the stage, each with all that hangs below it."""
+    """The children of the stage, each with all its descendants."""
     starts = [place for place, node in enumerate(stage.nodes) if node.parent is stage.node]
     for start, end in zip(starts, [*starts[1:], len(stage.nodes)], strict=True):
         yield stage.nodes[start], stage.nodes[start + 1 : end]
 
 
 def _edges_among(outer: Sequence[NodeView]) -> Hashable:
-    """The edges of the nodes `outer` with places for names; `None` where one of them leads anywhere else."""
+    """A key of the edges among the nodes `outer`, with places for names; `None` if any edge leads elsewhere."""
     place_of = {node.position: place for place, node in enumerate(outer)}
     edges: list[object] = []
     for place, node in enumerate(outer):

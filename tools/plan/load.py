@@ -1,4 +1,4 @@
-"""What the workload of a plan says of its requests, wherever it says it: how lengths spread, and the longest."""
+"""The requests that the workload of a plan describes: the distribution of their lengths, the longest, arrivals."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def spread_of(workload: WorkloadBlock) -> Spread | None:
-    """How the lengths of requests spread, by lengths or by ranges; `None` where all requests are alike.
+    """The distribution of request lengths, from lengths or ranges; `None` if all requests are alike.
 
-    A range has the stated length as its mean, and spreads evenly on either side of it. Of conversations each turn is as
-    frequent as any other.
+    A range has the stated length as its mean, and is uniform on either side of it. All turns of conversations are
+    equally frequent.
     """
     if workload.prefixes is not None:
         turns = workload.prefixes.turn_lengths(workload.input_tokens, workload.output_tokens)
@@ -24,11 +24,11 @@ def spread_of(workload: WorkloadBlock) -> Spread | None:
     stated = workload.lengths
     if stated is not None and stated.pairs is not None:
         return stated.spread(workload.input_tokens, workload.output_tokens)
-    given = (None, None) if stated is None else (stated.input, stated.output)
+    distributions = (None, None) if stated is None else (stated.input, stated.output)
     ranges = workload.input_tokens_range, workload.output_tokens_range
     means = workload.input_tokens, workload.output_tokens
     sides: list[Quantiles] = []
-    for distribution, ends, mean in zip(given, ranges, means, strict=True):
+    for distribution, ends, mean in zip(distributions, ranges, means, strict=True):
         if distribution is not None:
             sides.append(distribution.quantiles())
         else:
@@ -50,28 +50,28 @@ def shortest_request(workload: WorkloadBlock) -> int:
 
 
 def think_seconds(workload: WorkloadBlock) -> float:
-    """What users wait on average before their next request; 0 where nothing is stated."""
+    """Seconds that users wait on average before their next request; 0 if not stated."""
     arrivals = workload.arrivals
     return 0.0 if arrivals is None else arrivals.think_time_s or 0.0
 
 
 def burstiness_of(workload: WorkloadBlock) -> float:
-    """The shape of the gaps between requests that come at a rate; 1, random ones, where nothing is stated."""
+    """The gamma shape of the gaps between requests at a rate; 1 (Poisson) if not stated."""
     arrivals = workload.arrivals
     return 1.0 if arrivals is None else arrivals.burstiness or 1.0
 
 
 def without_rate(workload: WorkloadBlock) -> WorkloadBlock:
-    """The load where a number of requests at once is stated in place of the rate at which they come."""
+    """The load with a number of requests in flight instead of an arrival rate."""
     return workload.model_copy(update={"request_rate": None, "arrivals": None})
 
 
-# Beyond these shapes arrivals are told from those of a Poisson process.
+# Burstiness within these bounds is described as that of a Poisson process.
 _LIKE_POISSON = 0.9, 1.1
 
 
 def arrival_words(burstiness: float) -> str:
-    """How requests of that burstiness come."""
+    """How requests of that burstiness arrive, in words."""
     least, most = _LIKE_POISSON
     words = "in bursts" if burstiness < least else "more evenly than at random" if burstiness > most else "at random"
     return words if burstiness == 1.0 else f"{words} (burstiness {burstiness:.3g})"
@@ -81,24 +81,24 @@ _SIDES: tuple[Side, Side] = ("input", "output")
 
 
 def with_lengths(workload: WorkloadBlock, lengths: RequestLengths) -> WorkloadBlock:
-    """The load with the lengths of the sides that `lengths` covers, and with their means; those of others stay."""
-    means, own = lengths.spread(1, 1).means, workload.lengths
+    """The load with the lengths and means of the sides that `lengths` covers; the other side's stay."""
+    means, stated = lengths.spread(1, 1).means, workload.lengths
     update: dict[str, object] = {}
-    kept: RequestLengths | None = None
+    remaining: RequestLengths | None = None
     for side, mean in zip(_SIDES, means, strict=True):
         if lengths.covers(side):
             update |= {f"{side}_tokens": max(1, round(mean)), f"{side}_tokens_range": None}
-        elif own is not None and own.pairs is None and own.covers(side):
-            kept = lengths.model_copy(update={side: getattr(own, side)})
+        elif stated is not None and stated.pairs is None and stated.covers(side):
+            remaining = lengths.model_copy(update={side: getattr(stated, side)})
     prefixes = workload.prefixes
     if prefixes is not None and (prefixes.turns is not None or prefixes.replay is not None):
-        # Turns and recorded requests have lengths of their own.
+        # Turns and recorded requests imply their own lengths.
         update["prefixes"] = None
-    return workload.model_copy(update={**update, "lengths": kept or lengths})
+    return workload.model_copy(update={**update, "lengths": remaining or lengths})
 
 
 def repeated_share(workload: WorkloadBlock) -> float:
-    """The share of prompt tokens that a cache may hold: the one that is given, else the most that can be found."""
+    """The share of prompt tokens that a cache may hold, 0 to 1: the stated one, else the most that can be hit."""
     prefixes = workload.prefixes
     if prefixes is None:
         return workload.prefix_cache_hit_rate or 0.0

@@ -1,4 +1,4 @@
-"""A plan document as one that names another engine: as what exports and comparisons judge it."""
+"""Rewrites a plan document for another engine, as exports and comparisons need it."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .elements import as_mapping
 
 
 def on_engine(document: Mapping[str, Any], engine: str, version: str | None = None) -> dict[str, Any]:
-    """`document` with `engine` of `version` (`None`: any) in the place of its own; settings are kept, flags are not.
+    """`document` with `engine` of `version` (`None`: any) in place of its own; settings are kept, flags are not.
 
-    What it claims was of another engine, and is left out.
+    Claimed figures were those of the other engine, and are left out.
     """
-    # Flags are those of the engine that they were kept for.
+    # Flags only fit the engine that they were kept for.
     left_out = ("engine_version", "flags")
     settings = {name: value for name, value in as_mapping(document.get("serving")).items() if name not in left_out}
     named = {"engine": engine} if version is None else {"engine": engine, "engine_version": version}
-    kept = {name: value for name, value in document.items() if name != "performance"}
-    return {**kept, "serving": {**settings, **named}}
+    remaining = {name: value for name, value in document.items() if name != "performance"}
+    return {**remaining, "serving": {**settings, **named}}

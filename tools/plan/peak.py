@@ -1,4 +1,4 @@
-"""The busiest stretch of recorded requests, as what a plan for some rate is compared with."""
+"""The busiest stretch of recorded requests, for comparison with the rate of a plan."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Literal
 
 from ..frozen import Frozen
 
-# A rate this much below the busiest stretch's is another one.
+# Rates closer than this share to the busiest stretch's count as the same.
 _SAME_SHARE = 0.99
 
 
@@ -23,7 +23,7 @@ class Peak(Frozen):
 
     @property
     def times(self) -> float:
-        """How many times the mean it is."""
+        """The ratio of the peak to the mean rate."""
         return self.rate_per_s / self.mean_per_s
 
     def __str__(self) -> str:
@@ -31,7 +31,7 @@ class Peak(Frozen):
         return f"busiest {self.stretch} {self.rate_per_s:.3g}/s, {self.times:.2g} times that, from {self.begins}"
 
     def line(self, rate_per_s: float | None, done: Done) -> str:
-        """What was `done` beside it: for its rate, for another one, or (`None`) for users who wait for answers."""
+        """A line on what was `done`: for the peak's rate, another one, or (`None`) users who wait for answers."""
         asks = f"the busiest {self.stretch} asks {self.rate_per_s:.3g} requests/s, {self.times:.2g} times the mean"
         if rate_per_s is None:
             return f"Mind: {asks}; {done} for users who wait for their answers, whatever the rate"
@@ -44,5 +44,5 @@ class Peak(Frozen):
 
 
 def beside_peak(description: str, peak: Peak | None, rate_per_s: float | None, done: Done) -> str:
-    """A trace in a line, and in another what was `done` of it, where it has a busiest stretch."""
+    """`description` of a trace, followed by a line on what was `done` if it has a busiest stretch."""
     return description if peak is None else f"{description}\n{peak.line(rate_per_s, done)}"

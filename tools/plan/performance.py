@@ -365,7 +365,7 @@ class PerformanceEstimate(Displayed, Frozen):
 
         Raises InputError: pandas is not installed.
         """
-        return frame([one.model_dump() for one in self.memory.per_device])
+        return frame([device.model_dump() for device in self.memory.per_device])
 
 
 def _optional_annotation(annotation: Any) -> Any:

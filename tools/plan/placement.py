@@ -1,8 +1,8 @@
-"""A strategy on a cluster: devices for every stage of every phase of every replica, and what each of them holds.
+"""Places a strategy on a cluster: devices for every stage of every phase of every replica, and what each of them holds.
 
-Topology-aware and deterministic: a replica, or else a stage, that fits into a node never straddles two as long as the
-inventory allows, so that tensor parallelism stays inside a node first and stages go across nodes. Refuses (`None`) what
-does not fit.
+Topology-aware and deterministic: a replica, or else a stage, that fits into a node never spans two as long as the
+inventory allows, so tensor parallelism stays inside a node and stages go across nodes. The layout is `None` if it does
+not fit.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .devices import Inventory, in_stages
 from .document import PHASES, Phase, PhaseStrategy, Strategy
 from .layout import NO_EXPERTS, Layout, PhaseLayout, ReplicaLayout, StageLayout
 
-# What is kept from straddling two nodes without need.
+# What is kept inside a node if possible.
 _Keep = Literal["replicas", "stages", "nothing"]
 _KEEPS: tuple[_Keep, ...] = ("replicas", "stages", "nothing")
 
 
 class StageDegrees(NamedTuple):
-    """The degrees of a stage as numbers, 1 where one is left out; the phase that it serves, and its devices."""
+    """The degrees of a stage as numbers (1 if left out), its phase, and its number of devices."""
 
     tp: int = 1
     sp: int = 1
@@ -42,7 +42,7 @@ class StageDegrees(NamedTuple):
 
     @classmethod
     def of(cls, degrees: PhaseStrategy, phase: Phase) -> StageDegrees:
-        """Those that a strategy states for one phase."""
+        """The stage degrees that a strategy states for one phase."""
         relaxed = degrees.attention_dp or 1, degrees.kv_sp or 1
         experts = degrees.ep, degrees.tp_expert or 1
         devices = stage_width(degrees)
@@ -50,7 +50,7 @@ class StageDegrees(NamedTuple):
 
 
 def attention_width(phase: PhaseStrategy | StageDegrees) -> int:
-    """Devices that attention runs on: attention_dp x sp (or kv_sp) x tp, the dimensions simultaneous in it."""
+    """Devices that attention runs on: attention_dp x sp (or kv_sp) x tp, which apply at the same time."""
     return (phase.attention_dp or 1) * phase.sp * (phase.kv_sp or 1) * phase.tp
 
 
@@ -60,7 +60,7 @@ def ffn_groups(phase: PhaseStrategy | StageDegrees) -> int:
 
 
 def groups_of_ffn(attention_dp: int, tp: int, tp_ffn: int) -> int:
-    """Those of attention, unless the FFN runs as TP over more devices than an attention group has."""
+    """`ffn_groups` by degrees: attention's groups, unless the FFN's TP spans more devices than one of them has."""
     return attention_dp if tp_ffn <= tp else 1
 
 
@@ -70,28 +70,28 @@ def ffn_width(phase: PhaseStrategy | StageDegrees) -> int:
 
 
 def stage_width(phase: PhaseStrategy) -> int:
-    """|D|, the devices of one stage: the widest operator's, never the product of all degrees (003 §1)."""
+    """|D|, the devices of one stage: those of its widest operator, not the product of all degrees (003 §1)."""
     return max(attention_width(phase), ffn_width(phase), phase.ep * (phase.tp_expert or 1))
 
 
 def vocabulary_shards(phase: PhaseStrategy) -> int:
-    """Parts of a vocabulary that is cut: each attention group, with requests of its own, has all of them."""
+    """Parts of a split vocabulary: each attention group, which has its own requests, holds all of them."""
     width, groups = stage_width(phase), phase.attention_dp or 1
     return width // groups if width % groups == 0 else 1
 
 
 def evening_copies(experts: int, groups: int) -> int:
-    """The fewest redundant experts with which all groups host equally many."""
+    """The fewest redundant experts with which all groups host the same number."""
     return -experts % groups
 
 
 def phase_width(phase: PhaseStrategy) -> int:
-    """Devices of one replica in one phase: stages share none."""
+    """Devices of one replica in one phase; stages share none."""
     return phase.pp * stage_width(phase)
 
 
 def layout_key(phase: PhaseStrategy) -> tuple[object, ...]:
-    """Equal for two phases that can run on weights that are loaded once: alike but for ranks along the sequence."""
+    """A key of phases that can share weights that are loaded once: they may differ in ranks along the sequence."""
     along = phase.sp * (phase.kv_sp or 1) * phase.tp
     return (phase.pp, phase.stage_layers, along, phase.ep, phase.tp_ffn, phase.attention_dp or 1, phase.tp_expert or 1)
 
@@ -109,13 +109,13 @@ def gpu_count(strategy: Strategy) -> int:
 
 
 def even_cut(layers: int, stages: int) -> tuple[int, ...]:
-    """Layers per stage, as equal as can be; the first stages take the remainder (the last one has the LM head)."""
+    """Layers per stage, as equal as possible; the first stages take the remainder (the last one has the LM head)."""
     base, extra = divmod(layers, stages)
     return tuple(base + (1 if index < extra else 0) for index in range(stages))
 
 
 def own_cut(sizes: tuple[int, ...]) -> tuple[int, ...] | None:
-    """Layers of each stage where they are not the even cut; `None` where they are."""
+    """The layers of each stage as a strategy states them: `None` for the even cut."""
     return None if sizes == even_cut(sum(sizes), len(sizes)) else sizes
 
 
@@ -144,14 +144,14 @@ def _take_stages(inventory: Inventory, phase: PhaseStrategy, keep: _Keep) -> lis
 
 @lru_cache(maxsize=64)
 def _dealt_experts(experts: int, groups: int, copies: int) -> tuple[frozenset[int], ...]:
-    """Experts of each group: in order, the first groups one larger where uneven, as many of them twice as `copies`."""
+    """Experts of each group, in order, with the first `copies` experts twice; the first groups take the remainder."""
     base, extra = divmod(experts + copies, groups)
     starts = [group * base + min(group, extra) for group in range(groups + 1)]
     return tuple(frozenset(slot % experts for slot in range(*span)) for span in pairwise(starts))
 
 
 class _Parts(Struct, frozen=True):
-    """What a run of layers has of each part that is placed by itself."""
+    """Whether a run of layers has each of the parts that are placed separately."""
 
     attention: bool
     ffn: bool
@@ -159,10 +159,10 @@ class _Parts(Struct, frozen=True):
 
 
 class StageMaker(Struct, frozen=True):
-    """Makes stages of a model: which of a stage's devices its parts run on, and the experts of each.
+    """Makes stages of a model: the devices of each part, and the experts of each device.
 
-    Each MoE operator has `redundant_experts` copies; where they are 0 and the relaxation is in force, the fewest with
-    which the expert groups are even. `rank_order`: how the engine numbers the ranks of a replica.
+    Each MoE operator has `redundant_experts` copies; if they are 0 and the relaxation is in force, the fewest that make
+    the expert groups even. `rank_order`: how the engine numbers the ranks of a replica.
     """
 
     architecture: Architecture
@@ -172,7 +172,7 @@ class StageMaker(Struct, frozen=True):
     _parts: dict[tuple[int, int], _Parts] = field(default_factory=dict[tuple[int, int], _Parts])
 
     def phase(self, phase: Phase, degrees: PhaseStrategy, stages: Sequence[StageLayout]) -> PhaseLayout:
-        """The phase of `stages`, its degrees as the graph would show them: no degree of what the model has not."""
+        """The phase of `stages`, with degrees as its graph shows them: none for parts that the model lacks."""
         update: dict[str, Any] = {
             "replicas": None,
             "stage_layers": None if degrees.stage_layers is None else own_cut(degrees.stage_layers),
@@ -193,9 +193,9 @@ class StageMaker(Struct, frozen=True):
         index: int = 0,
         operators: tuple[Sequence[str], Sequence[str]] | None = None,
     ) -> StageLayout:
-        """The stage with `layers` on `devices`: `operators` are those of attention and of the FFN, else the first ones.
+        """The stage with `layers` on `devices`, without devices that nothing would run on.
 
-        Those that nothing would run on are left out.
+        `operators` are the devices of attention and of the FFN, by default the first ones.
         """
         attention, ffn = operators or (devices[: attention_width(degrees)], devices[: ffn_width(degrees)])
         parts, first, last = self._parts_of(layers), index == 0, index == degrees.pp - 1
@@ -203,28 +203,28 @@ class StageMaker(Struct, frozen=True):
         if not (first or last or parts.experts):
             used = {*attention, *ffn}
             devices = [device for device in devices if device in used]
-        held = tuple(devices)
+        placed = tuple(devices)
         is_cut = "vocab_parallel" in self.relaxations
         width, groups = degrees.tp_expert or 1, self._experts(degrees.ep) if parts.experts else ()
         return StageLayout(
             index=index,
             layers=layers,
-            devices=held,
+            devices=placed,
             attention_devices=tuple(attention),
             ffn_devices=tuple(ffn),
             experts=tuple(
-                groups[place // width] if place // width < len(groups) else NO_EXPERTS for place in range(len(held))
+                groups[place // width] if place // width < len(groups) else NO_EXPERTS for place in range(len(placed))
             ) if groups else (),
-            expert_ranks=tuple(place % width for place in range(len(held))) if groups else (),
-            embedding_devices=held if first else (),
-            head_devices=held if last else (),
+            expert_ranks=tuple(place % width for place in range(len(placed))) if groups else (),
+            embedding_devices=placed if first else (),
+            head_devices=placed if last else (),
             vocab_shards=vocabulary_shards(degrees) if is_cut and (first or last) else 1,
         )  # fmt: skip
 
     def stages(self, degrees: PhaseStrategy, devices: Sequence[str]) -> tuple[StageLayout, ...]:
-        """All stages of a replica on the first of `devices`, which they take in the order of their ranks."""
-        held = devices[: phase_width(degrees)]
-        rows = in_stages(held, degrees.pp, degrees.attention_dp or 1, self.rank_order)
+        """All stages of a replica on the first of `devices`, in the order of ranks."""
+        used = devices[: phase_width(degrees)]
+        rows = in_stages(used, degrees.pp, degrees.attention_dp or 1, self.rank_order)
         ranges = stage_ranges(degrees, self.architecture.num_layers)
         return tuple(self.stage(degrees, rows[index], layers, index) for index, layers in enumerate(ranges))
 
@@ -247,7 +247,7 @@ class StageMaker(Struct, frozen=True):
 
 
 def replica_kinds(strategy: Strategy) -> list[tuple[Phase, ...]]:
-    """Which phases each replica serves: all replicas both, or those of prefill before those of decode."""
+    """The phases of each replica: both, or if disaggregated replicas of prefill before those of decode."""
     if not is_disaggregated(strategy):
         return [PHASES] * strategy.dp
     return [(phase,) for phase in PHASES for _ in range(strategy.of(phase).replicas or 0)]
@@ -260,16 +260,18 @@ def _place(strategy: Strategy, maker: StageMaker, inventory: Inventory, keep: _K
         devices = _take_stages(inventory, max(degrees.values(), key=phase_width), keep)
         if devices is None:
             return None
-        laid = {phase: maker.phase(phase, own, maker.stages(own, devices)) for phase, own in degrees.items()}
-        replicas.append(ReplicaLayout(index, laid.get("prefill"), laid.get("decode")))
+        layouts = {
+            phase: maker.phase(phase, of_phase, maker.stages(of_phase, devices)) for phase, of_phase in degrees.items()
+        }
+        replicas.append(ReplicaLayout(index, layouts.get("prefill"), layouts.get("decode")))
     return Layout(tuple(replicas))
 
 
 def place(strategy: Strategy, maker: StageMaker, *, nodes: int, gpus_per_node: int) -> Layout | None:
-    """`strategy` on `nodes` x `gpus_per_node`, or `None` where the inventory is too small.
+    """`strategy` on `nodes` x `gpus_per_node`; `None` if the inventory is too small.
 
-    A replica that fits into a node is kept inside one and a wider one starts at a node's start, so that replicas are
-    alike; where the inventory is too small for that, stages are kept inside nodes, else devices are taken in a row.
+    A replica that fits into a node stays inside one, and a wider one begins at a node's start, so that replicas are
+    alike. If the inventory is too small for that, stages stay inside nodes; else devices are taken in a row.
     """
     for keep in _KEEPS:
         layout = _place(strategy, maker, Inventory(nodes, gpus_per_node), keep)
@@ -279,7 +281,7 @@ def place(strategy: Strategy, maker: StageMaker, *, nodes: int, gpus_per_node: i
 
 
 def with_vocabulary(layout: Layout, *, is_split: bool) -> Layout:
-    """`layout` with embedding and LM head cut over the devices of each attention group, or else whole."""
+    """`layout` with embedding and LM head split over the devices of each attention group, or whole."""
 
     def changed(phase: PhaseLayout | None) -> PhaseLayout | None:
         if phase is None:
@@ -293,4 +295,4 @@ def with_vocabulary(layout: Layout, *, is_split: bool) -> Layout:
         ]
         return replace(phase, stages=tuple(stages))
 
-    return Layout(tuple(ReplicaLayout(one.index, changed(one.prefill), changed(one.decode)) for one in layout.replicas))
+    return Layout(tuple(ReplicaLayout(old.index, changed(old.prefill), changed(old.decode)) for old in layout.replicas))

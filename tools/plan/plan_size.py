@@ -1,6 +1,6 @@
-"""How large a plan can be: what the stated hardware and layers have room for, and what a document may write out at all.
+"""How large a plan can be for the stated hardware and layers, and how much a document may write out.
 
-A few characters of the compact form stand for any number of nodes; nobody's plan has more than every device in every
+A few characters of the compact form stand for any number of nodes, but no plan has more than every device in every
 operator of every layer.
 """
 
@@ -15,29 +15,29 @@ from ..catalog.config import read_architecture
 from ..errors import ShardwrightError
 from .elements import as_int, as_list, as_mapping
 
-# As many are read, judged and timed within a gigabyte of memory.
+# Documents of this size are read, judged and timed within a gigabyte of memory.
 MAX_NODES = 250_000
 MAX_EDGES = 400_000
-# What `repeat` and `like` write out in all, beside what is written already: the plan of some thousand GPUs, judged and
-# mended in seconds. A wide node repeated often is large before it is many nodes, so that values are counted too.
+# What `repeat` and `like` may write out in total: the plan of some thousand GPUs, judged and mended in seconds. A wide
+# node repeated often is large before there are many nodes, so values are counted too.
 MAX_COPIED_NODES = 50_000
 MAX_COPIED_EDGES = 100_000
 MAX_COPIED_VALUES = 1_500_000
-# The same where hardware or layers are not known.
+# The same if hardware or layers are unknown.
 _UNKNOWN_NODES, _UNKNOWN_EDGES = 10_000, 30_000
 
-# In one phase, for one layer on one device: a shard of every operator and a finer split of each; as many containers,
-# collectives, routers and cache writes where each device is a replica of its own. Several times what a plan has.
+# Nodes in one phase, for one layer on one device: a shard of every operator and a finer split of each; as many
+# containers, collectives, routers and cache writes if each device is a replica. Several times what a plan has.
 _NODES_OF_A_PLACE = 64
 _EDGES_OF_A_NODE = 4
 _PHASES = 2
-# Room for what no layer and no device has a part in, and for a draft that is all fault.
+# Room for nodes that belong to no layer and device, and for faulty drafts.
 _SPARE_NODES = 10_000
 _CHARS_OF_A_VALUE = 64
 
 
 class PlanSize(Struct, frozen=True):
-    """Nodes and edges that no plan exceeds, and of what: "16 GPUs and 8 layers"."""
+    """Nodes and edges that no plan exceeds, and for what: "16 GPUs and 8 layers"."""
 
     nodes: int
     edges: int
@@ -45,7 +45,7 @@ class PlanSize(Struct, frozen=True):
 
 
 def largest_plan(document: Mapping[str, Any]) -> PlanSize | None:
-    """The size that no plan for the hardware and the model of `document` exceeds; `None` where these cannot be read."""
+    """The size that no plan for the hardware and model of `document` exceeds; `None` if these cannot be read."""
     hardware = as_mapping(document.get("hardware"))
     nodes, gpus_per_node = as_int(hardware.get("nodes")), as_int(hardware.get("gpus_per_node"))
     layers = _layers(as_mapping(document.get("model")).get("config"))
@@ -59,7 +59,7 @@ def largest_plan(document: Mapping[str, Any]) -> PlanSize | None:
 
 
 class Excess(Struct, frozen=True):
-    """Which list of a document is longer than that of any plan: `part` is `nodes` or `edges`."""
+    """A list of a document (`part`: `nodes` or `edges`) that is longer than that of any plan."""
 
     part: str
     count: int
@@ -71,7 +71,7 @@ class Excess(Struct, frozen=True):
 
 
 def excess_of(document: Mapping[str, Any]) -> Excess | None:
-    """Which of the lists that `document` writes out is longer than any plan's for what it states."""
+    """The list of `document` that is longer than that of any plan for its hardware and model; `None` if none is."""
     counts = {part: len(as_list(document.get(part))) for part in ("nodes", "edges")}
     if max(counts.values()) <= _SPARE_NODES:
         return None
@@ -90,7 +90,7 @@ def _layers(config: object) -> int | None:
 
 
 class Room:
-    """What the compact form of one document may still write out."""
+    """The room that is left for the compact form of one document."""
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         largest = largest_plan(document)
@@ -101,7 +101,7 @@ class Room:
         self._of = most.of
 
     def take(self, *, nodes: int = 0, edges: int = 0, values: int = 0) -> bool:
-        """Whether so many fit, and then they are taken."""
+        """Take room for this many; return whether they fit."""
         if nodes > self.nodes or edges > self.edges or values > self._values:
             return False
         self.nodes, self.edges, self._values = self.nodes - nodes, self.edges - edges, self._values - values
@@ -112,7 +112,7 @@ class Room:
 
 
 def size_of(item: object) -> int:
-    """Values in `item`, long texts counted by their length: what one more copy of it costs."""
+    """The number of values in `item`, long texts counted by length: the cost of one copy."""
     values, total = [item], 0
     for value in values:
         total += 1 + (len(value) // _CHARS_OF_A_VALUE if isinstance(value, str) else 0)

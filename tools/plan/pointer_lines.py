@@ -1,4 +1,4 @@
-"""Where the values of a JSON text stand in it."""
+"""Line numbers of the values in a JSON text."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _DECODER = json.JSONDecoder()
 
 
 def line_of(text: str, pointer: str) -> int:
-    """The line, from 1, at which the value at a JSON Pointer begins; of what is not there, the value that lacks it.
+    """The line, from 1, where the value at a JSON Pointer begins; if it is absent, the line of the value that lacks it.
 
     `text` is valid JSON.
     """
     at = after_space(text, 0)
     for wanted in parts_of(pointer):
-        found = next((begin for name, begin in members(text, at) if name == wanted), None)
-        if found is None:
+        position = next((begin for name, begin in members(text, at) if name == wanted), None)
+        if position is None:
             break
-        at = found
+        at = position
     return text.count("\n", 0, at) + 1
 
 
 def members(text: str, at: int) -> Iterator[tuple[str, int]]:
-    """Of the object or list that begins at `at`: the name, or the place, of each value in it, and where that begins."""
+    """The name (or the place) of each value in the object or list that begins at `at`, and where the value begins."""
     opening = text[at]
     if opening not in "{[":
         return
@@ -35,7 +35,7 @@ def members(text: str, at: int) -> Iterator[tuple[str, int]]:
         name = str(place)
         if opening == "{":
             name, at = _DECODER.raw_decode(text, at)
-            # Behind the name stands a colon.
+            # A colon follows the name.
             at = after_space(text, after_space(text, at) + 1)
         yield name, at
         at = after_space(text, _DECODER.raw_decode(text, at)[1])

@@ -18,7 +18,7 @@ from .lengths import MOST_PAIRS, Tokens, refused
 from .quantiles import Joint
 
 Routing = Literal["round_robin", "least_loaded", "sticky", "prefix_aware"]
-# What stands in front of servers where nobody says: a balancer by requests in flight, as exports ask for one.
+# The default in front of servers: a balancer by requests in flight, as exports ask for one.
 DEFAULT_ROUTING: Routing = "least_loaded"
 
 Shared = tuple[
@@ -62,11 +62,11 @@ class SharedPrefixes(Sparse):
 
     @property
     def router(self) -> Routing:
-        """How requests are dealt to schedulers."""
+        """How requests are distributed to schedulers."""
         return self.routing or DEFAULT_ROUTING
 
     def turn_lengths(self, input_tokens: int, output_tokens: int) -> Joint | None:
-        """Prompt and answer of each turn, in order, of prompts of `input_tokens` on average; `None` of no turns.
+        """Prompt and answer tokens of each turn, for a mean prompt of `input_tokens`; `None` without turns.
 
         With s tokens of system prompt, u new ones a turn and answers of o, the prompt of turn t has
         s + t u + (t - 1) o tokens, of which the mean over T turns is s + u (T + 1) / 2 + o (T - 1) / 2.
@@ -79,17 +79,17 @@ class SharedPrefixes(Sparse):
         return Joint(tuple((round(system + (t + 1) * new) + t * output_tokens, output_tokens) for t in turns))
 
     def mean_input(self, new_tokens: int, output_tokens: int) -> int:
-        """Tokens of the mean prompt where each has, or each turn adds, `new_tokens` to what it repeats."""
+        """Tokens of the mean prompt if each prompt, or each turn, adds `new_tokens` to what it repeats."""
         before = ((self.turns or 1) - 1) / 2
         return math.ceil((self.system_tokens or 0) + new_tokens * (before + 1) + output_tokens * before)
 
     def of_kept(self, kept: Sequence[bool]) -> SharedPrefixes:
-        """The replay of the requests that are `kept`: who shared with another one shares with whom that shared."""
+        """The replay of the `kept` requests: one that shared with a dropped request shares with that one's source."""
         if self.replay is None:
             return self
         places = list(accumulate(kept, initial=0))
         replay: list[tuple[int, int]] = []
-        for earlier, tokens in (one for one, is_kept in zip(self.replay, kept, strict=True) if is_kept):
+        for earlier, tokens in (pair for pair, is_kept in zip(self.replay, kept, strict=True) if is_kept):
             while tokens > 0 and not kept[earlier]:
                 earlier, shared = self.replay[earlier]
                 tokens = min(tokens, shared)
@@ -97,7 +97,7 @@ class SharedPrefixes(Sparse):
         return self.model_copy(update={"replay": tuple(replay)})
 
     def most_shared(self, pairs: Sequence[tuple[int, int]], input_tokens: int) -> float:
-        """The share of prompt tokens that a cache without an end holds: no cache finds more."""
+        """The share of prompt tokens that an unlimited cache holds, 0 to 1: the most that any cache can hit."""
         if self.replay is not None:
             shared = [tokens for _, tokens in self.replay]
         elif self.turns is not None:
@@ -122,9 +122,9 @@ class SharedPrefixes(Sparse):
 
 
 def check_prefixes(prefixes: SharedPrefixes, stated: Mapping[str, Any]) -> None:
-    """See that `prefixes` agree with the `stated` lengths, and that no hit rate is given beside them.
+    """Check that `prefixes` agree with the `stated` lengths, and that no hit rate is given beside them.
 
-    Raises PydanticCustomError: they do not, or one is.
+    Raises PydanticCustomError: they disagree, or there is a hit rate.
     """
     if stated.get("prefix_cache_hit_rate") is not None:
         raise refused("prefix_cache_hit_rate is given, and prefixes are that it is computed from; leave one out")
@@ -156,5 +156,5 @@ def check_prefixes(prefixes: SharedPrefixes, stated: Mapping[str, Any]) -> None:
 
 
 def _least_mean(turns: int, system: int, output_tokens: int) -> int:
-    """Tokens of the mean prompt where each turn adds one."""
+    """Tokens of the mean prompt if each turn adds one token."""
     return -(-(2 * system + turns + 1 + output_tokens * (turns - 1)) // 2)

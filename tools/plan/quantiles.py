@@ -1,4 +1,4 @@
-"""How lengths spread, as what a simulation draws from: tokens by share of requests, by side or for both together."""
+"""Distributions of request lengths that a simulation draws from: tokens by share of requests, per side or jointly."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from msgspec import Struct
 
 from ..input.bounds import TOKENS
 
-# Beyond these shares of requests nobody knows how lengths spread, unless a percentile further out is stated.
+# Lengths beyond these shares of requests are unknown, unless a percentile further out is stated.
 _LEAST_SHARE, _MOST_SHARE = 0.001, 0.999
-# Where the shortest and the longest stand, for which a normal quantile has no place.
+# Percentiles of the shortest and the longest request, since the normal quantiles of 0 and 100 are infinite.
 LEAST_PERCENT, MOST_PERCENT = 0.01, 99.99
-# Between percentiles so many points stand for a curve.
+# Points that represent the curve between percentiles.
 _POINTS = 128
 
 
 class Quantiles(Struct, frozen=True, dict=True):
-    """Tokens by share of requests: straight lines between points, of which shares and tokens never fall.
+    """Tokens by share of requests (0 to 1): straight lines between points whose shares and tokens never fall.
 
-    `stated` is the longest that somebody stated; what is longer only follows from how the others spread.
+    `stated` is the longest stated length; longer ones only follow from the distribution.
     """
 
     shares: tuple[float, ...]
@@ -32,7 +32,7 @@ class Quantiles(Struct, frozen=True, dict=True):
     stated: int
 
     def at(self, share: float) -> int:
-        """Tokens than which `share` of the requests have fewer; whole, and one at least."""
+        """The length in tokens below which `share` of the requests are; whole, at least 1."""
         last = len(self.shares) - 1
         high = min(bisect_right(self.shares, share), last)
         low = max(0, high - 1)
@@ -42,13 +42,13 @@ class Quantiles(Struct, frozen=True, dict=True):
 
     @cached_property
     def mean(self) -> float:
-        """Tokens of a request on average."""
+        """The mean tokens of a request."""
         points = pairwise(zip(self.shares, self.tokens, strict=True))
         return math.fsum((right - left) * (less + more) / 2 for (left, less), (right, more) in points)
 
     @property
     def is_fixed(self) -> bool:
-        """Whether all are alike."""
+        """Whether all requests have the same length."""
         return self.tokens[0] == self.tokens[-1]
 
     @property
@@ -57,18 +57,18 @@ class Quantiles(Struct, frozen=True, dict=True):
         return max(self.at(1.0), self.stated)
 
     def scaled(self, factor: float) -> Quantiles:
-        """The same spread of lengths so many times as long."""
-        tokens = tuple(min(TOKENS.most, max(1.0, one * factor)) for one in self.tokens)
+        """The same distribution with lengths multiplied by `factor`."""
+        tokens = tuple(min(TOKENS.most, max(1.0, length * factor)) for length in self.tokens)
         return Quantiles(self.shares, tokens, max(1, round(self.stated * factor)))
 
 
 def fixed(tokens: int) -> Quantiles:
-    """All requests alike."""
+    """The distribution with all requests of the same length."""
     return Quantiles((0.0, 1.0), (float(tokens), float(tokens)), tokens)
 
 
 def between(least: int, mean: int, most: int) -> Quantiles:
-    """From `least` to `most`, evenly on either side of `mean`: as many are below it as make it the mean."""
+    """From `least` to `most`, uniform on either side of `mean`, with the shares that make it the mean."""
     low, high = float(min(least, mean)), float(max(mean, most))
     if mean == high:
         return fixed(mean)
@@ -78,10 +78,10 @@ def between(least: int, mean: int, most: int) -> Quantiles:
 
 @lru_cache(maxsize=256)
 def of_percentiles(points: tuple[tuple[float, float], ...]) -> Quantiles:
-    """Through (percent, tokens): log-normal between two of them, and beyond the outer ones as between their nearest.
+    """The distribution through points (percent, tokens): log-normal between two, and extended beyond the outer ones.
 
-    Logarithms of lengths are a straight line of the normal quantile, so that two percentiles are a log-normal
-    distribution. The outermost thousandths, where such a line has no end, are as long as those next to them.
+    Logarithms of lengths are linear in the normal quantile, so two percentiles define a log-normal distribution. The
+    outermost thousandths, where such a line is unlimited, are as long as those next to them.
     """
     normal = NormalDist()
     places = [normal.inv_cdf(min(MOST_PERCENT, max(LEAST_PERCENT, percent)) / 100) for percent, _ in points]
@@ -91,19 +91,19 @@ def of_percentiles(points: tuple[tuple[float, float], ...]) -> Quantiles:
     grid = sorted({*grid, *places})
     shares = [normal.cdf(place) for place in grid]
     tokens = [math.exp(min(_on_lines(places, logarithms, place), math.log(TOKENS.most))) for place in grid]
-    rising = list(accumulate((max(1.0, one) for one in tokens), max))
+    rising = list(accumulate((max(1.0, length) for length in tokens), max))
     return Quantiles((0.0, *shares, 1.0), (rising[0], *rising, rising[-1]), round(points[-1][1]))
 
 
 def _on_lines(places: Sequence[float], values: Sequence[float], place: float) -> float:
-    """The value on the straight lines through points, of which the outer ones go on."""
+    """The value at `place` on the straight lines through the points, extended beyond the outer ones."""
     low = min(max(bisect_left(places, place) - 1, 0), len(places) - 2)
     width = places[low + 1] - places[low]
     return values[low] + (place - places[low]) / width * (values[low + 1] - values[low])
 
 
 def of_histogram(bins: Sequence[tuple[int, float]]) -> Quantiles:
-    """Of bins (tokens up to, requests): evenly within each, the first from one token on."""
+    """The distribution of bins (tokens up to, requests): uniform within each, the first from 1 token on."""
     ends = list(accumulate(weight for _, weight in bins))
     longest = max(tokens for tokens, weight in bins if weight > 0.0)
     shares = (0.0, *(end / ends[-1] for end in ends))
@@ -111,14 +111,14 @@ def of_histogram(bins: Sequence[tuple[int, float]]) -> Quantiles:
 
 
 class Independent(Struct, frozen=True):
-    """Requests whose prompt says nothing of the length of the answer."""
+    """Requests whose prompt and answer lengths are independent."""
 
     input: Quantiles
     output: Quantiles
 
     @property
     def means(self) -> tuple[float, float]:
-        """Tokens of prompt and answer on average."""
+        """The mean tokens of prompt and answer."""
         return self.input.mean, self.output.mean
 
     @property
@@ -138,11 +138,11 @@ class Independent(Struct, frozen=True):
 
     @property
     def longest_stated(self) -> tuple[int, int]:
-        """The same two lengths, as far as somebody stated them."""
+        """The longest stated prompt, and answer."""
         return self.input.stated, self.output.stated
 
     def at(self, share: float) -> tuple[int, int]:
-        """The lengths than which `share` of the prompts, and of the answers, are shorter."""
+        """The lengths below which `share` of the prompts, and of the answers, are."""
         return self.input.at(share), self.output.at(share)
 
     def drawn(self, first: float, second: float) -> tuple[int, int]:
@@ -151,7 +151,7 @@ class Independent(Struct, frozen=True):
 
 
 class Joint(Struct, frozen=True, dict=True):
-    """Requests as they were: each pair of lengths as likely as any other, the longest too rare to be among them."""
+    """Recorded requests: all pairs of lengths are equally likely; `rare` is the longest request, if not among them."""
 
     pairs: tuple[tuple[int, int], ...]
     rare: tuple[int, int] | None = None
@@ -162,14 +162,14 @@ class Joint(Struct, frozen=True, dict=True):
 
     @cached_property
     def means(self) -> tuple[float, float]:
-        """Tokens of prompt and answer on average."""
+        """The mean tokens of prompt and answer."""
         inputs, outputs = zip(*self.pairs, strict=True)
         return sum(inputs) / len(self.pairs), sum(outputs) / len(self.pairs)
 
     @cached_property
     def longest(self) -> tuple[int, int]:
         """The most tokens of a prompt, and of an answer."""
-        return max(one for one, _ in self._all), max(one for _, one in self._all)
+        return max(length for length, _ in self._all), max(length for _, length in self._all)
 
     @cached_property
     def longest_request(self) -> int:
@@ -187,7 +187,7 @@ class Joint(Struct, frozen=True, dict=True):
         return max(self._all, key=sum)
 
     def at(self, share: float) -> tuple[int, int]:
-        """The lengths than which `share` of the prompts, and of the answers, are shorter."""
+        """The lengths below which `share` of the prompts, and of the answers, are."""
         place = min(int(share * len(self.pairs)), len(self.pairs) - 1)
         inputs, outputs = self._sorted
         return inputs[place], outputs[place]
@@ -198,7 +198,7 @@ class Joint(Struct, frozen=True, dict=True):
         return sorted(inputs), sorted(outputs)
 
     def drawn(self, first: float, second: float) -> tuple[int, int]:
-        """The request at a share; a second one is not needed."""
+        """The request at the first share; the second is not needed."""
         del second
         return self.pairs[min(int(first * len(self.pairs)), len(self.pairs) - 1)]
 

@@ -1,6 +1,6 @@
-"""How many requests come over a day: the steps of a rate curve, the shape of one that is said by its peak and its mean.
+"""Rate curves: the requests that arrive over a day, by steps, or as a shape that follows from peak and mean.
 
-A curve says nothing of one day more than another, and costs do not depend on the order of its hours.
+A curve stands for every day, and costs do not depend on the order of its hours.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ..input.bounds import HEADROOM, REQUESTS_PER_S, RESERVE
 DAY_H = 24
 # One a minute.
 MOST_STEPS = 1440
-# The hour in which a shape has its peak, and how many times the mean a shape of one hump can have there.
+# The hour in which a shape has its peak, and the largest ratio of peak to mean of a shape with one hump.
 _PEAK_H, _MOST_TIMES = 13, 12.0
-# Of the peak that comes at night at least; a power of the cosine of no more than this.
+# The least share of the peak at night, and the largest power of the cosine.
 _NIGHT_SHARE, _MOST_POWER = 0.02, 200.0
 _HALVINGS = 60
 
@@ -45,7 +45,7 @@ class Span(Struct, frozen=True):
 
     @property
     def hours(self) -> float:
-        """How long it lasts."""
+        """The length of the span in hours."""
         return self.ends_h - self.begins_h
 
 
@@ -61,7 +61,7 @@ class RateCurve(Frozen):
 
     @model_validator(mode="after")
     def _is_a_day(self) -> Self:
-        begins = [one.begins_h for one in self.steps]
+        begins = [step.begins_h for step in self.steps]
         if begins[0] != 0.0:
             raise ValueError(f"the first step begins at {clock(begins[0])}; a day begins at 00:00")
         for earlier, later in pairwise(begins):
@@ -74,7 +74,7 @@ class RateCurve(Frozen):
     @property
     def peak_per_s(self) -> float:
         """The highest rate."""
-        return max(one.requests_per_s for one in self.steps)
+        return max(step.requests_per_s for step in self.steps)
 
     @property
     def mean_per_s(self) -> float:
@@ -82,7 +82,7 @@ class RateCurve(Frozen):
         return math.fsum(span.hours * span.requests_per_s for span in self.spans()) / DAY_H
 
     def spans(self) -> Iterator[Span]:
-        """Its steps with their ends; neighbours of one rate are one."""
+        """The steps with their ends; neighbours with the same rate are merged."""
         begins_h, rate = 0.0, self.steps[0].requests_per_s
         for step in self.steps[1:]:
             if step.requests_per_s != rate:
@@ -117,7 +117,7 @@ def clock(hours: float) -> str:
 
 
 def hourly(rates: Sequence[float], source: str, assumed: str | None = None) -> RateCurve:
-    """The curve of 24 rates, one an hour. Raises InputError: they are none."""
+    """The curve of 24 hourly rates. Raises InputError: they make none."""
     if len(rates) != DAY_H:
         raise InputError(f"rate curve: {len(rates)} rates; {DAY_H} are expected, one an hour of the day")
     steps = tuple(
@@ -129,13 +129,13 @@ def hourly(rates: Sequence[float], source: str, assumed: str | None = None) -> R
 def checked_curve(steps: Sequence[RateStep], source: str, assumed: str | None = None) -> RateCurve:
     """The curve of `steps`. Raises InputError: they make none."""
     try:
-        return RateCurve(steps=tuple(one.model_dump() for one in steps), source=source, assumed=assumed)  # type: ignore[arg-type]
+        return RateCurve(steps=tuple(step.model_dump() for step in steps), source=source, assumed=assumed)  # type: ignore[arg-type]
     except ValueError as error:
         raise InputError(f"rate curve: {reason_of(error)}") from None
 
 
 def reason_of(error: ValueError) -> str:
-    """The first fault that a model finds, in words."""
+    """The first fault of a model's validation, in words."""
     errors = getattr(error, "errors", None)
     if errors is None:
         return str(error)
@@ -145,11 +145,11 @@ def reason_of(error: ValueError) -> str:
 
 
 def shaped(peak_per_s: float, mean_per_s: float, words: str) -> RateCurve:
-    """The curve of one hump with that peak and that mean, hour by hour; `words` say where both come from.
+    """The hourly curve with one hump of that peak and mean; `words` say where both come from.
 
     With w(h) = (1 + cos(2 pi (h - 13) / 24)) / 2 it is peak x (b + (1 - b) w^p): a cosine (p = 1) over the rate at
-    night that makes the mean, and where that would be below 2% of the peak, these 2% and the power that does. Raises
-    InputError: no such curve has them: the peak is below the mean, or so far above it that its hours must be said.
+    night b that gives the mean; if b would be below 2% of the peak, it is 2% and p gives the mean. Raises InputError:
+    there is no such curve: the peak is below the mean, or so far above it that its hours must be stated.
     """
     if peak_per_s < mean_per_s:
         raise InputError(f"rate curve: a peak of {peak_per_s:g} requests/s is below the mean of {mean_per_s:g}")
@@ -165,13 +165,13 @@ def shaped(peak_per_s: float, mean_per_s: float, words: str) -> RateCurve:
     shares = [night + (1.0 - night) * wave**power for wave in waves]
     form = f"a cosine{'' if power == 1.0 else f' to the power of {power:.2g}'} over {night:.0%} of the peak at night"
     assumed = f"{words}: when which rate holds was not said: taken as {form}, highest at {clock(_PEAK_H)}"
-    # Hours as far from the peak are alike to the last digit.
+    # Rounded, so that hours equally far from the peak have the same rate.
     rates = [peak_per_s * round(share, 9) for share in shares]
     return hourly(rates, f"{words}, a shape that is assumed", assumed)
 
 
 def _power_of(waves: Sequence[float], mean_share: float) -> float:
-    """The power of `waves` whose mean is `mean_share`, by halving: it falls as the power grows."""
+    """The power of `waves` with mean `mean_share`, by bisection: the mean falls as the power grows."""
     low, high = 0.0, _MOST_POWER
     for _ in range(_HALVINGS):
         middle = (low + high) / 2.0

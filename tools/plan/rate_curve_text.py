@@ -1,4 +1,4 @@
-"""A rate curve as people type it or keep it in a file: 24 rates, steps FROM-TO=RATE, or rows of a time and a rate."""
+"""Reads rate curves from text or files: 24 rates, steps FROM-TO=RATE, or rows of a time and a rate."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def is_curve_text(text: str) -> bool:
 
 
 def curve_of_text(text: str, source: str) -> RateCurve:
-    """The curve that a list of rates or steps is. Raises InputError: it is none."""
+    """The curve of a list of rates or steps. Raises InputError: it is malformed."""
     if len(text) > MAX_CHARACTERS:
         raise InputError(f"rate curve: {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     parts = [part for part in re.split(r"[,;\s]+", re.sub(r"\s*([-–=])\s*", r"\1", text.strip())) if part]
@@ -39,7 +39,7 @@ def curve_of_text(text: str, source: str) -> RateCurve:
 def curve_of_file(path: Path) -> RateCurve:
     """The curve in a file: 24 rates, steps as on the command line, or CSV rows of when a step begins and its rate.
 
-    Raises InputError: it cannot be read, or is none.
+    Raises InputError: it cannot be read, or is malformed.
     """
     name = shown_path(path)
     text = utf8_text(read_bounded(path, MAX_FILE_BYTES, name), name).removeprefix("\ufeff")
@@ -50,7 +50,7 @@ def curve_of_file(path: Path) -> RateCurve:
 
 
 def curve_of_rows(text: str, source: str) -> RateCurve:
-    """The curve of a text as a file has it. Raises InputError: it is none."""
+    """The curve of the text of a file. Raises InputError: it is malformed."""
     if is_curve_text(text) and ("=" in text or not _has_two_columns(text)):
         return curve_of_text(text, source)
     dialect = csv.excel_tab if "\t" in text else csv.excel
@@ -68,25 +68,25 @@ def curve_of_rows(text: str, source: str) -> RateCurve:
 
 
 def curve_of_spans(spans: Sequence[Span], source: str) -> RateCurve:
-    """The curve of spans that make a day together; one that ends before it begins goes over midnight.
+    """The curve of spans that together make a day; a span that ends before it begins crosses midnight.
 
-    Raises InputError: some of the day has no rate, or two.
+    Raises InputError: a part of the day has no rate, or two.
     """
     parts: list[Span] = []
-    for one in spans:
-        if one.ends_h > one.begins_h:
-            parts.append(one)
+    for span in spans:
+        if span.ends_h > span.begins_h:
+            parts.append(span)
         else:
-            halves = (one.begins_h, float(DAY_H)), (0.0, one.ends_h)
-            parts += [Span(begins, ends, one.requests_per_s) for begins, ends in halves if ends > begins]
-    parts.sort(key=lambda one: one.begins_h)
+            halves = (span.begins_h, float(DAY_H)), (0.0, span.ends_h)
+            parts += [Span(begins, ends, span.requests_per_s) for begins, ends in halves if ends > begins]
+    parts.sort(key=lambda part: part.begins_h)
     ends = [Span(0.0, 0.0, 0.0), *parts, Span(DAY_H, DAY_H, 0.0)]
     for earlier, later in pairwise(ends):
         if later.begins_h != earlier.ends_h:
             what = "no rate" if later.begins_h > earlier.ends_h else "two rates"
             begins_h, ends_h = sorted((earlier.ends_h, later.begins_h))
             raise InputError(f"rate curve: {clock(begins_h)}-{clock(ends_h)} has {what}; steps must make a day")
-    steps = [RateStep.model_construct(begins_h=one.begins_h, requests_per_s=one.requests_per_s) for one in parts]
+    steps = [RateStep.model_construct(begins_h=part.begins_h, requests_per_s=part.requests_per_s) for part in parts]
     return checked_curve(steps, source)
 
 

@@ -1,11 +1,10 @@
-"""Reads a plan document from wherever it comes (a file, a text, an object, a `Plan`), with Python's cyclic collector
-paused while it is read and checked.
+"""Reads a plan document from any source (a file, a text, an object, a `Plan`), with Python's cyclic collector paused.
 
-The input is hostile: bounded in size and depth, strict JSON (no NaN, no key twice), nothing evaluated. A file that
-cannot be opened is an `InputError`; anything that can is read as far as it goes, with its faults (rule ST001) listed.
+Input may be hostile: bounded in size and depth, strict JSON (no NaN, no duplicate key), nothing evaluated. A file that
+cannot be opened is an `InputError`; anything else is read as far as possible, with its faults (rule ST001) listed.
 
-Reading a plan makes millions of objects that all stay alive, and each full collection visits every one of them for
-nothing: left alone, the collector takes more time than the work itself. It touches nothing but that one switch.
+Reading a plan makes millions of objects that stay alive, and each full collection visits all of them in vain: it would
+take more time than the work itself.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ from .view import PlanView, as_list, as_mapping
 
 @contextmanager
 def collector_paused() -> Generator[None]:
-    """No cyclic collection inside; memory that no circle holds is freed at once all the same.
+    """Pause cyclic collection; memory that is in no reference cycle is still freed at once.
 
-    The switch is the process's: of two threads that pause at once, the one that began first switches it on again.
+    The switch is global: of two threads that pause at once, the one that began first switches it on again.
     """
     if not gc.isenabled():
         yield
@@ -51,18 +50,18 @@ def collector_paused() -> Generator[None]:
 
 
 MAX_DOCUMENT_BYTES = 128 * 2**20
-# More members than any object of a plan has, and more values than its header (all but nodes and edges) has.
+# Bounds on the members of an object, and on the values of the header (all but nodes and edges).
 MAX_MEMBERS = 10_000
 MAX_HEADER_VALUES = 1_000_000
 _BEGINS_JSON = re.compile(r"[\ufeff\s]*+[{\[]")
 
 
 class ReadDocument(Struct, frozen=True, dict=True):
-    """A document as read: prose stripped, compact form expanded.
+    """A document as read, with its compact form expanded.
 
-    `raw` is the JSON object (`None` where the text holds none), `view` the indexed view of what was read. `mended` are
-    those of the faults that `raw` has no more: what JSON cannot carry was replaced. Nor does it show `unexpanded`: what
-    of the compact form stands for nothing, and is there as if it were written out.
+    `raw` is the JSON object (`None` if the text holds none), `view` its indexed view. `mended` are the faults that are
+    gone from `raw`, since values that JSON cannot carry were replaced. `unexpanded` are faults of the compact form,
+    which `raw` does not show either.
     """
 
     raw: dict[str, Any] | None
@@ -73,7 +72,7 @@ class ReadDocument(Struct, frozen=True, dict=True):
 
     @cached_property
     def plan(self) -> Plan | None:
-        """The typed plan where the document is one: made when it is asked for, since to check a plan needs none."""
+        """The typed plan; `None` if the document has faults. Made on demand, since checks do not need it."""
         return None if self.faults or self.raw is None else Plan.model_validate(self.raw)
 
 
@@ -93,12 +92,12 @@ def read_document(source: Mapping[str, Any] | Plan | str | Path) -> ReadDocument
 
 
 def is_json_text(text: str) -> bool:
-    """Whether `text` begins as a JSON object or list does, and so is no path of a file."""
+    """Whether `text` begins like a JSON object or list, and so is no path of a file."""
     return _BEGINS_JSON.match(text) is not None
 
 
 def path_named(source: object) -> Path:
-    """The path of a file that `source` is. Raises InputError: it is no text and no path, or an empty text."""
+    """`source` as the path of a file. Raises InputError: it is no text and no path, or an empty text."""
     if isinstance(source, str) and source.strip():
         return Path(source)
     if isinstance(source, str):
@@ -111,7 +110,7 @@ def _dumped(plan: Plan) -> dict[str, Any]:
     try:
         return plan.model_dump(mode="json")
     except (PydanticSerializationError, ValueError):
-        # Its open places hold what JSON cannot carry.
+        # Its open fields hold values that JSON cannot carry.
         return plan.model_dump()
 
 
@@ -124,18 +123,18 @@ def read_file(path: Path) -> str:
 def read_text(text: str) -> ReadDocument:
     """Read a JSON text; never raises."""
     try:
-        document, found = load(text, "", most_members=MAX_MEMBERS, doubts_numbers=True)
+        document, replaced = load(text, "", most_members=MAX_MEMBERS, doubts_numbers=True)
     except JsonError as error:
         at = f", line {error.line}" if error.line is not None else ""
         return _unreadable(SchemaFault("", f"{error.reason}{at}"))
-    faults = tuple(map(_schema_fault, found))
+    faults = tuple(map(_schema_fault, replaced))
     if not isinstance(document, dict):
         return _unreadable(*faults, SchemaFault("", "not a JSON object", type(document).__name__, "object"))
     return _read_object(cast("dict[str, Any]", document), faults, is_text=not may_hold_halves(text))
 
 
 def read_sound(document: dict[str, Any]) -> ReadDocument:
-    """Read an object that is known to be of JSON's types, whole characters and bounded depth, as what was read is."""
+    """Read an object that is known to have JSON types, whole characters and bounded depth, as read documents have."""
     return _read_object(document, (), is_text=True)
 
 
@@ -148,7 +147,7 @@ def _unreadable(*faults: SchemaFault) -> ReadDocument:
 
 
 def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
-    """What makes `document` too large to be looked at element by element."""
+    """The fault of a `document` that is too large to be checked element by element; `None` if it is not."""
     excess = excess_of(document)
     if excess is not None:
         return SchemaFault(f"/{excess.part}", f"too large to be a plan: {excess}", excess.count, excess.most)
@@ -162,7 +161,7 @@ def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
 
 
 def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *, is_text: bool) -> ReadDocument:
-    """`document` as read; `is_text`: its texts and types are those of JSON, and its depth alone is not known."""
+    """Read `document`; `is_text`: it has JSON types and texts, and only its depth is unknown."""
     excess = _excess(document)
     if excess is not None:
         return _unreadable(*mended, excess)
@@ -178,32 +177,32 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
         try:
             Plan.model_validate(raw)
         except ValidationError as refusal:
-            # Where something was replaced the replacement is no fault of its own.
+            # The replacement of a mended value is no additional fault.
             known = {fault.path for fault in mended if fault.path}
             faults += tuple(fault for fault in explain_refusal(raw, refusal) if fault.path not in known)
     return ReadDocument(raw, view, faults, mended, unexpanded)
 
 
 def _read_cleaned(document: Mapping[str, Any], mended: tuple[SchemaFault, ...]) -> ReadDocument:
-    """`document` without what no JSON can carry, each such place a fault."""
-    sound, found = cleaned(document)
-    mended = (*mended, *map(_schema_fault, found))
+    """Read `document` without values that JSON cannot carry, each of them a fault."""
+    sound, replaced = cleaned(document)
+    mended = (*mended, *map(_schema_fault, replaced))
     return _unreadable(*mended) if sound is None else _read_object(sound, mended, is_text=True)
 
 
 def _header(document: Mapping[str, Any]) -> dict[str, Any]:
-    """All but the graph, which the models judge."""
+    """The document without its graph; the models validate it."""
     return {key: value for key, value in document.items() if key not in ("nodes", "edges")}
 
 
 def _has_doubles(document: Mapping[str, Any]) -> bool:
-    """Whether two nodes have one id: they are compared whole, at any depth."""
+    """Whether two nodes share an id; such nodes are compared as a whole, at any depth."""
     names = [as_mapping(node).get("id") for node in as_list(document.get("nodes"))]
     return len({name for name in names if isinstance(name, str)}) < len(names)
 
 
 def _is_plan(raw: Mapping[str, Any], view: PlanView) -> bool:
-    """Whether `raw` is certainly of the format, as its header and one of each kind of its elements are."""
+    """Whether `raw` certainly follows the format, as its header and one example of each kind of element do."""
     examples = view.elements.examples()
     if examples is None or not isinstance(raw.get("nodes"), list) or not isinstance(raw.get("edges"), list):
         return False

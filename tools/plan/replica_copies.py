@@ -1,7 +1,7 @@
-"""Replicas that are written as `like` another, written out: its descendants and the edges among them.
+"""Writes out replicas that are `like` another one: copies of its descendants and the edges among them.
 
 Ids become `<new replica>/<old id>` and devices move by `device_offset`. What cannot be copied is reported as a fault
-(rule ST001) and kept as it stands. Nothing is walked twice, and nothing at all once the document has grown too large.
+(rule ST001) and kept as it is. Nothing is read twice, and nothing at all once the document has grown too large.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .plan_size import Room, size_of
 
 
 class _Body(Struct, frozen=True):
-    """What hangs below a replica: its nodes, the edges among them, and how many values one copy of them is."""
+    """The descendants of a replica, the edges among them, and the number of values in a copy."""
 
     nodes: tuple[Mapping[str, Any], ...]
     edges: tuple[Mapping[str, Any], ...]
@@ -38,7 +38,7 @@ class ReplicaCopier:
         self._room = room
         self._is_full = False
         self._children: dict[str, list[Mapping[str, Any]]] = {}
-        # Replicas below which another is itself written as `like`.
+        # Replicas with a descendant that is itself `like` another.
         self._holding_copies: set[str] = set()
         for node in self._nodes:
             parent = as_str(node.get("parent"))
@@ -54,10 +54,10 @@ class ReplicaCopier:
         self._bodies: dict[str, _Body] = {}
 
     def run(self) -> tuple[list[Any], list[Any]]:
-        """Nodes and edges with every copy written out behind its replica; none, where all of them are too large."""
+        """Nodes and edges with every copy after its replica; without copies if these are too large together."""
         nodes: list[Any] = []
         edges = self._all_edges
-        bodies = self._wanted()
+        bodies = self._bodies_by_position()
         for position, node in enumerate(self._nodes):
             if "like" not in node:
                 nodes.append(self._written[position])
@@ -73,8 +73,8 @@ class ReplicaCopier:
             )
         return nodes, edges
 
-    def _wanted(self) -> dict[int, _Body]:
-        """What is to be copied below each replica that is like another, by position; of what is not, the faults."""
+    def _bodies_by_position(self) -> dict[int, _Body]:
+        """What to copy below each replica that is like another, by its position; notes faults of the others."""
         bodies: dict[int, _Body] = {}
         too_large: list[int] = []
         for position, node in enumerate(self._nodes):
@@ -89,7 +89,7 @@ class ReplicaCopier:
                     bodies[position] = body
         if not too_large:
             return bodies
-        # Some copies of many are nobody's plan, and as much work as all.
+        # A part of the copies is no useful plan, and as much work as all of them.
         for position in sorted({*bodies, *too_large}):
             fault = "like makes the document too large"
             pattern = self._nodes[position]["like"]
@@ -97,7 +97,7 @@ class ReplicaCopier:
         return {}
 
     def _problem(self, node: Mapping[str, Any]) -> tuple[str, str] | None:
-        """The field that stands against copying, and why."""
+        """The field that prevents copying, and why; `None` if nothing does."""
         if node.get("type") != "ReplicaNode":
             return "like", "only a ReplicaNode may be like another"
         pattern = as_str(node.get("like"))
@@ -112,7 +112,7 @@ class ReplicaCopier:
         return None
 
     def _body(self, pattern: str, name: str) -> _Body | None:
-        """What hangs below `pattern`; `None` where one more copy, named `name`, makes the document too large."""
+        """The body of `pattern`; `None` if one more copy, named `name`, makes the document too large."""
         if self._is_full:
             return None
         if pattern not in self._bodies:
@@ -135,7 +135,7 @@ class ReplicaCopier:
                 if child_id is not None and child_id not in seen:
                     seen.add(child_id)
                     queue.append(child_id)
-            # The rest is not looked at: as many are refused already.
+            # Stop reading: this many are refused already.
             if len(nodes) > self._room.nodes:
                 break
         inside = {name for name in map(as_str, (node.get("id") for node in nodes)) if name is not None}

@@ -1,7 +1,7 @@
-"""The JSON Schema of the plan document: generated from the pydantic models, and used to explain a refusal.
+"""The JSON Schema of the plan document: generated from the pydantic models, and used to explain refusals.
 
-Whether a document is a plan is decided by pydantic (fast); `jsonschema` only explains a refusal, on the failing
-element alone, with its JSON Pointer.
+Pydantic decides whether a document is a plan (fast); `jsonschema` only explains a refusal of a failing element, with
+its JSON Pointer.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def plan_schema() -> dict[str, Any]:
 
 @lru_cache(maxsize=1)
 def compact_schema() -> dict[str, Any]:
-    """The same for what a proposer may write: nodes and edges with `repeat`, replicas with `like`."""
+    """The schema of the compact form: nodes and edges with `repeat`, replicas with `like`."""
     import copy
 
     schema = copy.deepcopy(plan_schema())
@@ -79,7 +79,7 @@ def explain_refusal(document: Mapping[str, Any], refusal: ValidationError) -> tu
 
 
 def _explain_header(document: Mapping[str, Any], refusal: ValidationError) -> list[SchemaFault]:
-    # Nodes and edges are explained one by one: here they stand empty, so that the pass stays small.
+    # Nodes and edges are explained one by one; they are emptied here to keep this pass small.
     slim: dict[str, Any] = {
         key: [] if key in ("nodes", "edges") and as_list(value) else value for key, value in document.items()
     }
@@ -88,21 +88,21 @@ def _explain_header(document: Mapping[str, Any], refusal: ValidationError) -> li
 
 
 def _beyond_schema(document: Mapping[str, Any], refusal: ValidationError) -> Iterator[SchemaFault]:
-    """What the schema cannot say of a header, such as lengths of another mean than the stated one."""
+    """Faults of a header that the schema cannot express, such as lengths with another mean than the stated one."""
     errors = [
         error
         for error in refusal.errors(include_url=False, include_context=False, include_input=False)
         if error["loc"][:1] not in (("nodes",), ("edges",)) or len(error["loc"]) == 1
     ]
-    # Of what may be one of several things each says why it is none of them; the schema found it to be one.
-    told = [error for error in errors if error["type"] not in ("missing", "extra_forbidden")]
-    for error in told or errors:
-        place, value = _found(document, error["loc"])
+    # Every alternative of a union reports missing and extra fields, although the schema accepted one of them.
+    specific = [error for error in errors if error["type"] not in ("missing", "extra_forbidden")]
+    for error in specific or errors:
+        place, value = _located(document, error["loc"])
         yield SchemaFault(pointer(place), str(error["msg"]), value)
 
 
-def _found(document: Any, location: tuple[int | str, ...]) -> tuple[list[int | str], Any]:
-    """The part of `location` that is in `document`, and what is there."""
+def _located(document: Any, location: tuple[int | str, ...]) -> tuple[list[int | str], Any]:
+    """The part of `location` that exists in `document`, and the value there."""
     place: list[int | str] = []
     for part in location:
         try:
@@ -125,7 +125,7 @@ def _explain_element(element: Any, path: str, errors: list[Any]) -> list[SchemaF
             return [SchemaFault(f"{path}/type", f"{shown(written)} is not a node type", written, legal)]
         name = str(written)
     faults = _explain(element, {"$defs": definitions, "$ref": f"#/$defs/{name}"}, path)
-    # The two may differ on a corner (8.0 for an integer): pydantic decides, so its word stands.
+    # The two may differ in a corner case (8.0 for an integer): pydantic decides, so its message is used.
     return faults or [SchemaFault(path + pointer(error["loc"][3:]), str(error["msg"])) for error in errors]
 
 
@@ -156,13 +156,13 @@ def _fault(error: Any, path: str) -> SchemaFault:
 
     telling: Any = relevance
     while error.context:
-        # What is written was meant as what it is of the type of, and not to be absent.
+        # The value is meant as the alternative of its type, and not as null.
         context = _of_its_kind(error)
         if not context:
             return _unknown_kind(error, path)
-        meant = [one for one in context if one.validator != "type" or one.relative_path]
-        given = [one for one in context if one.validator_value != "null"]
-        error = max(_nearest(meant or given or context), key=telling)
+        meant = [cause for cause in context if cause.validator != "type" or cause.relative_path]
+        non_null = [cause for cause in context if cause.validator_value != "null"]
+        error = max(_nearest(meant or non_null or context), key=telling)
     where: list[str | int] = [*error.absolute_path]
     expected: Any = {"enum": error.validator_value, "const": error.validator_value}.get(str(error.validator))
     if error.validator in ("type", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "pattern"):
@@ -171,13 +171,13 @@ def _fault(error: Any, path: str) -> SchemaFault:
 
 
 def _of_its_kind(error: Any) -> list[Any]:
-    """Why a value is none of what it may be; where a field says which it is meant as, why it is not that."""
+    """Why a value fits no alternative of a union; with a discriminator only the causes of the one that it names."""
     kinds, members = error.schema.get("discriminator"), as_mapping(error.instance)
     if kinds is None or (not members and error.instance != {}):
         return error.context
     written = members.get(kinds["propertyName"])
     meant = kinds["mapping"].get(written) if isinstance(written, str) else None
-    return [one for one in error.context if error.validator_value[one.schema_path[0]].get("$ref") == meant]
+    return [cause for cause in error.context if error.validator_value[cause.schema_path[0]].get("$ref") == meant]
 
 
 def _unknown_kind(error: Any, path: str) -> SchemaFault:
@@ -191,13 +191,13 @@ def _unknown_kind(error: Any, path: str) -> SchemaFault:
 
 
 def _nearest(context: list[Any]) -> list[Any]:
-    """Of why a value is each of several things not, that of the thing to which it lacks the least."""
-    lacks = Counter(one.schema_path[0] for one in context)
-    return [one for one in context if lacks[one.schema_path[0]] == min(lacks.values())]
+    """The causes of the alternative that fails for the fewest causes."""
+    lacks = Counter(cause.schema_path[0] for cause in context)
+    return [cause for cause in context if lacks[cause.schema_path[0]] == min(lacks.values())]
 
 
 def _in_words(error: Any) -> str:
-    """The message of jsonschema, in the words of who writes a document."""
+    """The message of jsonschema, in words for the author of a document."""
     if (lost := re.fullmatch(r"(.*) is a required property", error.message, re.DOTALL)) is not None:
         return _MISSING.format(lost[1])
     unknown = re.fullmatch(r"Additional properties are not allowed \((.*) (?:was|were) unexpected\)", error.message)
@@ -213,5 +213,5 @@ def shortened(text: str) -> str:
 
 
 def shown(value: object) -> str:
-    """`value` as it may stand in a message."""
+    """`value` for a message, shortened."""
     return shortened(repr(value))

@@ -1,7 +1,7 @@
-"""What the operators of a stage show of its layout, one by one and by majority; the same for whoever reads a graph.
+"""Reads the layout of a stage from its operators, one by one and by majority, for all readers of a graph.
 
-The rules take what an operator shows alone, the estimator what most of a stage's operators show, and repair the same
-where they are whole. It judges nothing.
+Rules use single operators, the estimator the majority of a stage's operators, and repair the majority if it is whole.
+Nothing is judged.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from msgspec import Struct
 
 from .view import NodeView, StageView
 
-# Ranks from the slowest to the fastest: the order of devices in a stage that a builder writes.
+# Ranks from the slowest to the fastest: the builder's order of devices in a stage.
 RANKS = ("dp", "kv_sp", "sp", "tp")
 Shown = TypeVar("Shown")
-# Experts of a group (none where they cannot be read), and its devices.
+# Experts of a group (empty if unreadable), and its devices.
 ExpertGroup = tuple[tuple[int, ...], tuple[str, ...]]
 
 
 class Sharding(Struct, frozen=True):
     """Sizes of an operator along `RANKS` and its devices in rank order.
 
-    `is_grid`: whether the ranks fill a whole grid, each place once; else the sizes are as far as there are shards.
+    `is_grid`: whether the ranks fill a whole grid, each place once; else sizes are cut off at the number of shards.
     """
 
     sizes: tuple[int, int, int, int] = (1, 1, 1, 1)
@@ -38,26 +38,26 @@ class Sharding(Struct, frozen=True):
 
     @property
     def is_whole(self) -> bool:
-        """Whether the ranks fit together and each is on a device of its own."""
+        """Whether the ranks fit together and each has its own device."""
         return self.is_grid and prod(self.sizes) == len(self.devices) == len(set(self.devices))
 
 
 def sharding(operator: NodeView) -> Sharding:
-    """How the operator's own shards are ranked."""
+    """The sharding that the operator's shards show."""
     shards = operator.children_of_type("ShardNode")
     places = [tuple([shard.rank.get(name, 0) for name in RANKS]) for shard in shards]
     sizes = [1 + max([0, *column]) for column in zip(*places, strict=True)] or [1, 1, 1, 1]
     is_grid = len(set(places)) == len(places) == prod(sizes) and all(
         min(shard.rank.values(), default=0) >= 0 for shard in shards
     )
-    # A rank beyond the shards that there are is a broken rank (TP002), not a degree.
+    # A rank beyond the number of shards is a broken rank (TP002), not a degree.
     dp, kv_sp, sp, tp = (min(size, max(1, len(shards))) for size in sizes)
     ranked = sorted(zip(places, shards, strict=True), key=lambda pair: pair[0])
     return Sharding((dp, kv_sp, sp, tp), tuple(device for _, shard in ranked for device in shard.devices[:1]), is_grid)
 
 
 class StageReading(Struct, frozen=True):
-    """What most operators of a stage show, the `experts` group by group: of those that are whole, else of all."""
+    """What most operators of a stage show, whole ones first; `experts` by group."""
 
     attention: Sharding
     ffn: Sharding
@@ -65,7 +65,7 @@ class StageReading(Struct, frozen=True):
 
 
 def read_stage(stage: StageView) -> StageReading:
-    """What the operators of `stage` show."""
+    """The majority reading of the operators of `stage`."""
     groups = [_groups(operator) for operator in stage.operators if operator.type == "MoENode"]
     return StageReading(
         _usual([sharding(operator) for operator in stage.operators if operator.type == "AttentionNode"]),
@@ -75,7 +75,7 @@ def read_stage(stage: StageView) -> StageReading:
 
 
 def has_all_experts(groups: Sequence[ExpertGroup]) -> bool:
-    """Whether each of `groups` has devices, and experts that can be read."""
+    """Whether each group has devices and readable experts."""
     return bool(groups) and all(experts and devices for experts, devices in groups)
 
 
@@ -84,7 +84,7 @@ def _groups(operator: NodeView) -> tuple[ExpertGroup, ...]:
 
 
 def _usual(shardings: Sequence[Sharding]) -> Sharding:
-    return _most_common([one for one in shardings if one.is_whole] or shardings, Sharding())
+    return _most_common([shown for shown in shardings if shown.is_whole] or shardings, Sharding())
 
 
 def _most_common(values: Sequence[Shown], otherwise: Shown) -> Shown:

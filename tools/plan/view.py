@@ -1,8 +1,8 @@
-"""One prepared, indexed view of a plan: what the rules and the performance model read.
+"""The indexed view of a plan that the rules and the performance model read.
 
-It is built once, in time linear in the document, from any JSON value at all: what is missing or of the wrong type
-reads as absent (`None`, `()`), so that a rule needs no defence of its own. It never raises and never changes its
-input. Typed access only: nothing downstream looks into raw JSON but for a value to show.
+It is built once, in time linear in the document, from any JSON value: what is missing or of the wrong type reads as
+absent (`None`, `()`), so that rules need no checks for it. It never raises and never changes its input. Access is
+typed: nothing downstream looks into raw JSON, except for a value to show.
 """
 
 from __future__ import annotations
@@ -54,24 +54,24 @@ __all__ = [
     "places_of",
 ]
 
-_Found = TypeVar("_Found")
+_Value = TypeVar("_Value")
 
 
 class PlanView:
-    """The whole document, indexed. Built once; everything hangs off `nodes` and `edges`.
+    """The indexed document, built once around `nodes` and `edges`.
 
-    `compares`: whether what repeats is looked for. A check says the same without, and takes longer.
+    `compares`: whether repeated parts are looked for. Without, checks find the same and take longer.
     """
 
     def __init__(self, document: object, *, compares: bool = True) -> None:
         self._compares = compares
-        # The view of the whole plan, of which this may be the distinct part.
+        # The view of the whole plan; this view may be its distinct part.
         self.whole = self
-        # Whether no error is known of the graph: figures that are computed of a faulty one say nothing.
+        # Whether the graph has no known error: figures computed from a faulty one mean nothing.
         self.is_sound = True
-        # What several rules work out of the plan alike, by the function that does.
+        # Results that several rules share, by the function that computes them.
         self.memo: dict[object, object] = {}
-        # What rules could not read and so did not judge, by rule; the parts of a plan share it.
+        # Why rules could not judge the plan, by rule; shared by the parts of a plan.
         self.unjudged: dict[str, InputError] = {}
         self.raw = as_mapping(document)
         self.model = as_mapping(self.raw.get("model"))
@@ -82,7 +82,7 @@ class PlanView:
         self.strategy = as_mapping(self.raw.get("strategy"))
         self.serving = as_mapping(self.raw.get("serving"))
         self.by_id: dict[str, NodeView] = {}
-        # Nodes whose id stands before. An exact copy says nothing that the first does not, and is listed here alone.
+        # Nodes whose id an earlier one has. Exact copies are listed only here.
         self.duplicates: list[NodeView] = []
         nodes: list[NodeView] = []
         self.elements = ElementReader()
@@ -104,15 +104,15 @@ class PlanView:
         """All nodes of the given types, in document order."""
         if len(types) == 1:
             return [*self._by_type.get(types[0], ())]
-        found = [node for node_type in types for node in self._by_type.get(node_type, ())]
-        return sorted(found, key=lambda node: node.position)
+        nodes = [node for node_type in types for node in self._by_type.get(node_type, ())]
+        return sorted(nodes, key=lambda node: node.position)
 
     @cached_property
     def _by_type(self) -> dict[str, list[NodeView]]:
-        found: dict[str, list[NodeView]] = {}
+        by_type: dict[str, list[NodeView]] = {}
         for node in self.nodes:
-            found.setdefault(node.type, []).append(node)
-        return found
+            by_type.setdefault(node.type, []).append(node)
+        return by_type
 
     @cached_property
     def replicas(self) -> tuple[NodeView, ...]:
@@ -122,47 +122,49 @@ class PlanView:
     @cached_property
     def phases(self) -> tuple[PhaseView, ...]:
         """Every PhaseNode with its stages; replicas in order, prefill before decode."""
-        found: list[PhaseView] = []
+        branches: list[PhaseView] = []
         for node in self.of_type("PhaseNode"):
             siblings = Siblings()
             for child in sorted(node.children_of_type("PipelineStageNode"), key=_order):
                 siblings.stages.append(_stage(child, siblings))
             phase = as_str(node.raw.get("phase"))
-            found.append(PhaseView(node, node.ancestor("ReplicaNode"), phase, tuple(siblings.stages)))
-        return tuple(sorted(found, key=lambda p: (_order(p.replica) if p.replica else (1, 0, 0), p.phase != "prefill")))
+            branches.append(PhaseView(node, node.ancestor("ReplicaNode"), phase, tuple(siblings.stages)))
+        return tuple(
+            sorted(branches, key=lambda p: (_order(p.replica) if p.replica else (1, 0, 0), p.phase != "prefill"))
+        )
 
     @cached_property
     def served(self) -> dict[int, dict[str | None, list[PhaseView]]]:
         """The phase branches of each replica that has any, by the replica's position and the name of the phase."""
-        found: dict[int, dict[str | None, list[PhaseView]]] = {}
+        by_replica: dict[int, dict[str | None, list[PhaseView]]] = {}
         for phase in self.phases:
             if phase.replica is not None:
-                found.setdefault(phase.replica.position, {}).setdefault(phase.phase, []).append(phase)
-        return found
+                by_replica.setdefault(phase.replica.position, {}).setdefault(phase.phase, []).append(phase)
+        return by_replica
 
     @cached_property
     def num_layers(self) -> int | None:
-        """Layers of the model; `None` where it cannot be read."""
+        """Layers of the model; `None` if it cannot be read."""
         return None if self.architecture is None else self.architecture.num_layers
 
     @cached_property
     def _likenesses(self) -> Likenesses:
-        # An id that stands twice, or a device that is not there, may be anybody's.
+        # A duplicate id or an absent device could belong to any part.
         if not self._compares or self.duplicates or self.absent_devices:
             return Likenesses()
         return find_likenesses(self.phases, self.architecture)
 
     def likeness_of(self, phase: PhaseView) -> Hashable:
-        """Equal for two phase branches that are copies of one another but for names; `None` where that is not known."""
+        """A key that phase branches share if they are copies except for names; `None` if unknown."""
         return self._likenesses.phases.get(phase.node.position)
 
     @cached_property
     def distinct(self) -> PlanView:
-        """This plan less what is like an earlier part of it: insides of layer blocks, phase branches, usual KV edges.
+        """This plan without copies of earlier parts: insides of layer blocks, phase branches, usual KV edges.
 
         For checks that find the same in a block, or branch, and in its copies. Only lists are shorter (`nodes`,
         `edges`, `phases`, `of_type`, operators and `distinct_blocks` of the stages): names, devices, parents, children
-        and `blocks` are those of the `whole` plan. Where nothing repeats it is this view.
+        and `blocks` are those of the `whole` plan. If nothing repeats, it is this view.
         """
         like = self._likenesses
         if not like.blocks:
@@ -177,34 +179,34 @@ class PlanView:
         )
         view.__dict__["distinct"] = view
         view.whole = self
-        # What is worked out of the part is not what would be of the whole.
+        # Results for the part differ from those for the whole.
         view.memo = {}
         return view
 
     @cached_property
     def doubted(self) -> PlanView:
-        """This view for rules that rest on an estimate, once another rule has found an error in the graph."""
+        """This view with `is_sound` false, for rules on estimates after another rule found an error in the graph."""
         view = copy(self)
         view.is_sound = False
         view.__dict__.pop("distinct", None)
         return view
 
-    def once(self, key: object, compute: Callable[[], _Found]) -> _Found:
-        """What `compute` gives, or the InputError that it raises, kept for whoever asks next."""
+    def once(self, key: object, compute: Callable[[], _Value]) -> _Value:
+        """The result of `compute`, or the InputError that it raises, computed once for each `key`."""
         if key not in self.memo:
             try:
                 self.memo[key] = compute()
             except InputError as error:
                 self.memo[key] = error
-        found = self.memo[key]
-        if isinstance(found, InputError):
-            raise found
-        return cast("_Found", found)
+        value = self.memo[key]
+        if isinstance(value, InputError):
+            raise value
+        return cast("_Value", value)
 
     def release(self) -> None:
-        """Let go of everything; the view is of no use afterwards.
+        """Free all data; the view cannot be used afterwards.
 
-        Nodes and edges hold one another, so that else they stay in memory until Python's collector walks them all.
+        Nodes and edges refer to each other, so they would stay in memory until Python's cyclic collector runs.
         """
         for node in (*self.nodes, *self.duplicates):
             node.children.clear()
@@ -229,13 +231,13 @@ class PlanView:
 
     @cached_property
     def relaxations(self) -> frozenset[str]:
-        """The relaxations in force: names in `policy.relaxations`, and what the named engine brings."""
+        """The relaxations in force: those of `policy.relaxations`, and those that the engine brings."""
         named = (name for name in as_list(self.policy.get("relaxations")) if isinstance(name, str))
         return frozenset((*named, *self.brought_relaxations))
 
     @cached_property
     def brought_relaxations(self) -> Mapping[Relaxation, str]:
-        """What `serving.engine` does by itself, as relaxations, each with the reason (rules.md R15)."""
+        """The relaxations that `serving.engine` implies, each with the reason (rules.md R15)."""
         engine = as_str(self.serving.get("engine"))
         return {} if self.architecture is None else engine_relaxations(engine, self.architecture)
 
@@ -246,7 +248,7 @@ class PlanView:
 
     @cached_property
     def absent_devices(self) -> frozenset[str]:
-        """Devices that the graph names and the hardware has not; where its size is not readable, ill-formed names."""
+        """Devices that the graph names and the hardware lacks; only ill-formed names if its size cannot be read."""
         nodes, gpus = as_int(self.hardware.get("nodes")), as_int(self.hardware.get("gpus_per_node"))
         places = {device: parse_device(device) for device in self.devices}
         if nodes is None or gpus is None:
@@ -257,12 +259,12 @@ class PlanView:
 
     @cached_property
     def architecture(self) -> Architecture | None:
-        """The model as read from `model.config`, or `None` where it cannot be read (`architecture_error` says why)."""
+        """The model as read from `model.config`; `None` if it cannot be read (`architecture_error` says why)."""
         return self._architecture[0]
 
     @cached_property
     def architecture_error(self) -> str | None:
-        """Why `model.config` cannot be read, in one line."""
+        """Why `model.config` cannot be read, in one line; `None` if it can."""
         return self._architecture[1]
 
     @cached_property
@@ -276,7 +278,7 @@ class PlanView:
             return None, str(error)
 
     def layer_spec(self, layer: int) -> LayerSpec | None:
-        """What the model has at `layer`, or `None` where that is not known."""
+        """The spec of `layer`; `None` if it is not known."""
         if self.architecture is None or not 0 <= layer < self.architecture.num_layers:
             return None
         return self.architecture.layers[layer]
@@ -290,5 +292,5 @@ def _stage(node: NodeView, siblings: Siblings) -> StageView:
 
 
 def _order(node: NodeView) -> tuple[int, int, int]:
-    """Sort key: nodes with an index by it, the others after them in document order."""
+    """Sort key: nodes with an index by index, then the others in document order."""
     return (0, node.index, node.position) if node.index is not None else (1, 0, node.position)
