@@ -1,9 +1,9 @@
-"""What a rule is and what it reports.
+"""Rules, and how they report findings.
 
-A rule is one module `tools/rules/<family>/<offence>.py` with one `RULE = Rule(...)`. It says what it `visits`, and
-`decide(view, thing)` yields the findings about one such thing; the engine does the walking. A rule that needs the plan
-at once has `check(view)` instead. Neither prints or changes its input. Where a rule cannot read what it needs it lets
-the `InputError` through that says so: nothing passes because it could not be judged.
+A rule is one module `tools/rules/<family>/<offence>.py` with one `RULE = Rule(...)`. It names what it `visits`, and
+`decide(view, thing)` yields the findings about each visited thing; the engine walks the plan. A rule that needs the
+whole plan has `check(view)` instead. Neither prints or changes its input. A rule that cannot read what it needs lets
+the `InputError` through: nothing passes because it could not be judged.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ __all__ = [
     "set_top",
 ]
 
-# What a rule may visit, each with how a plan lists it; a tuple names types of node. `parts` is a plan seen at once by a
-# rule that finds in a copy of a part what it finds in the first; only `plan` compares replicas or reads device numbers.
+# What a rule may visit, and how to list it; a tuple names node types. `parts` is a plan without copied parts, for rules
+# that find the same in a copy as in the original; only `plan` is for comparing replicas or reading device numbers.
 VISITED: Mapping[str, Callable[[PlanView], Iterable[Any]]] = {
     "plan": lambda view: (view,),
     "parts": lambda view: (view,),
@@ -54,7 +54,7 @@ VISITED: Mapping[str, Callable[[PlanView], Iterable[Any]]] = {
 Visits = Literal["plan", "parts", "phase", "stage", "tp_operator", "node", "link"] | tuple[str, ...]
 
 
-# A dataclass: pydantic reads it, in datasets of broken plans, and knows no other records than its own.
+# A dataclass, since pydantic reads it in datasets of broken plans.
 @dataclass(frozen=True, slots=True)
 class Edit:
     """One change to a base plan, by node id: `add_node`, `remove_node`, `set`, `add_edge`, `remove_edge`, `set_top`.
@@ -71,17 +71,17 @@ class Edit:
 
 
 def set_top(field: str, value: Any) -> Edit:
-    """The edit by which a document has `value` at the JSON Pointer `field`."""
+    """The edit that sets `value` at the JSON Pointer `field`."""
     return Edit("set_top", field=field, value=value)
 
 
 def served_by(engine: str, **settings: str) -> Edit:
-    """The edit by which a plan names its engine."""
+    """The edit that names the engine of a plan."""
     return set_top("/serving", {"engine": engine, **settings})
 
 
 class Example(Struct, frozen=True):
-    """A base plan by name (`tools/rules/examples.py`) and the edits that make the example out of it."""
+    """A base plan by name (`tools/rules/examples.py`) and the edits that turn it into the example."""
 
     base: str = ""
     edits: tuple[Edit, ...] = ()
@@ -92,19 +92,19 @@ class Rule(Struct, frozen=True, kw_only=True):
 
     `remedy` is the default remedy line of its findings.
 
-    `bad` breaks it and `good` does not, which starts from the base plan of `bad` where it names none.
+    `bad` breaks the rule and `good` does not; `good` starts from the base plan of `bad` if it names none.
 
     `visits` is what it looks at: `decide` is called for each such thing, or `check` once for `plan` and `parts`;
-    where they yield `None`, nothing is found.
+    a yielded `None` is no finding.
 
     A rule that `rests_on_estimate` runs after the others and can ask (`PlanView.is_sound`) whether these found the
-    graph in order: figures of a faulty graph would repeat its fault in other words.
+    graph in order: figures of a faulty graph would only repeat its fault.
 
-    `mend` says what would mend a finding where that does not follow from the plan that the author meant.
+    `mend` gives the changes that mend a finding, if they do not follow from the plan that the author meant.
 
-    A rule on degrees says too which of them are legal before there is a graph (`legality.py`): `limits` on those of a
-    stage, `pipeline_faults` of a number of stages, `pair_faults` of a replica that serves both phases. Where it has
-    neither `decide` nor `check`, its findings are the operators of the graph that do not keep its `limits`.
+    A rule on degrees also states which are legal before there is a graph (`legality.py`): `limits` on those of a
+    stage, `pipeline_faults` of a number of stages, `pair_faults` of a replica that serves both phases. Without `decide`
+    and `check`, its findings are the operators of the graph that break its `limits`.
     """
 
     id: str
@@ -137,9 +137,9 @@ class Rule(Struct, frozen=True, kw_only=True):
         return (self.decide or self.check or self.limits[0].faults).__module__
 
     def run(self, view: PlanView) -> Iterator[Violation]:
-        """The violations of this rule in `view`, in the order of its visits, less what follows from another fault.
+        """The violations of this rule in `view`, in the order of its visits, without consequences of other faults.
 
-        What it could not read, and so did not judge, is kept in `view.unjudged`.
+        If the rule could not read the plan, `view.unjudged` gets the error.
         """
         consequences = Consequences(view)
         try:
@@ -159,7 +159,7 @@ class Rule(Struct, frozen=True, kw_only=True):
         return chain.from_iterable(decide(view, thing) for thing in things)
 
     def violation(self, finding: Finding) -> Violation:
-        """`finding` with what this rule knows."""
+        """`finding` completed by the fields of this rule."""
         where = finding.where
         nodes = finding.node_ids
         edges = [(edge.source_id, edge.target_id) for edge in finding.edges]
@@ -190,12 +190,12 @@ _MAX_SHOWN_DEPTH = 24
 
 
 def printable(text: str) -> str:
-    """`text` as UTF-8 can hold it: half a surrogate pair, which JSON can spell, reads as a question mark."""
+    """`text` as valid UTF-8: half a surrogate pair, which JSON can contain, becomes a question mark."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def plain(value: Any, depth: int = _MAX_SHOWN_DEPTH) -> Any:
-    """`value` as JSON can hold it: sets sorted, tuples as lists, mappings as dicts; cut where it is nested deeper."""
+    """`value` as JSON: sets sorted, tuples as lists, mappings as dicts; cut off below `depth` levels."""
     if isinstance(value, str):
         return printable(value)
     if value is None or isinstance(value, bool | int | float):

@@ -1,7 +1,7 @@
-"""Which strategies keep the constraints of a request: one judge for the rule over a graph and for the search.
+"""Judges whether strategies meet the constraints of a request, for the rule over a graph and for the search.
 
-Degrees, stages and replicas are judged here; GPUs and nodes kept back, cards and groups inside a node by CO008, over
-the devices of a document. Memory that stays free lowers what is usable of a GPU (`performance/layout.py`).
+Degrees, stages and replicas are judged here; reserved GPUs and nodes, accelerators and groups inside a node by CO008,
+over the devices of a document. Memory that stays free lowers what is usable of a GPU (`performance/layout.py`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BOUNDS = {None: "", ">=": "at least ", "<=": "at most "}
 
 
 class Broken(Struct, frozen=True):
-    """A constraint that is not kept: what there is, and what was demanded."""
+    """A broken constraint: what the plan has, and what was demanded."""
 
     constraint: Constraint
     found: str
@@ -40,7 +40,7 @@ class Stage(Struct, frozen=True):
 
 
 def broken_by_stage(constraints: Constraints, stage: Stage, degrees: PhaseStrategy) -> Iterator[Broken]:
-    """The constraints that the degrees inside a stage do not keep; the number of stages is not looked at."""
+    """The constraints that the degrees inside a stage break; the number of stages does not count."""
     for limit in constraints:
         if isinstance(limit, DegreeConstraint) and limit.value.name != "pp" and limit.phase in (None, stage.phase):
             yield from _broken_degree(limit, _ranks(limit, stage.phase, degrees))
@@ -49,7 +49,7 @@ def broken_by_stage(constraints: Constraints, stage: Stage, degrees: PhaseStrate
 
 
 def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> Iterator[Broken]:
-    """The constraints that so many stages do not keep."""
+    """The constraints that this number of stages breaks."""
     for limit in constraints:
         if isinstance(limit, DegreeConstraint) and limit.value.name == "pp" and limit.phase in (None, stage.phase):
             yield from _broken_degree(limit, (stages,))
@@ -58,12 +58,12 @@ def broken_by_pipeline(constraints: Constraints, stage: Stage, stages: int) -> I
 
 
 def is_placed(limit: PlacementConstraint, phase: str | None) -> bool:
-    """Whether `phase` has groups that the constraint is about: a decode step has one token, no sequence to split."""
+    """Whether `phase` has groups for the constraint: a decode step has one token and no sequence to split."""
     return limit.value != "sp" or phase != "decode"
 
 
 def broken_placement(limit: PlacementConstraint, *, leaves_node: bool) -> Iterator[Broken]:
-    """The constraint, where the groups of its primitive leave a node and may not, or stay in one and may not."""
+    """The constraint, if the groups of its primitive illegally leave a node, or illegally stay in one."""
     name = limit.value.upper()
     inside, across = f"{name} inside a node", f"{name} across nodes"
     if leaves_node != (limit.kind == "across_nodes"):
@@ -71,7 +71,7 @@ def broken_placement(limit: PlacementConstraint, *, leaves_node: bool) -> Iterat
 
 
 def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: int) -> Iterator[Broken]:
-    """The constraints that these numbers of replicas do not keep; `prefill` is `None` where each serves both phases."""
+    """The constraints that these numbers of replicas break; `prefill` is `None` if each serves both phases."""
     for limit in constraints:
         if isinstance(limit, ReplicasConstraint):
             of_phase = {"prefill": decode if prefill is None else prefill, "decode": decode}
@@ -82,7 +82,7 @@ def broken_by_replicas(constraints: Constraints, prefill: int | None, decode: in
 
 
 def _ranks(constraint: DegreeConstraint, phase: Phase, degrees: PhaseStrategy) -> tuple[int, ...]:
-    """The degrees that a constraint on one of them is about: tensor ranks of all operators, where they are bounded."""
+    """The degrees that a constraint applies to: a bound on TP applies to the tensor ranks of all operators."""
     name = constraint.value.name
     if name == "tp" and constraint.value.relation != "=":
         return degrees.tp, degrees.tp_ffn, degrees.tp_expert or 1
@@ -104,7 +104,7 @@ def _broken_degree(constraint: DegreeConstraint, ranks: Sequence[int]) -> Iterat
 
 
 def _is_inside(constraint: PlacementConstraint, stage: Stage, degrees: PhaseStrategy) -> bool:
-    """Whether each group of the primitive lies on one node; stages are on part of a node or on whole ones."""
+    """Whether each group of the primitive is inside a node; stages use a part of a node or whole ones."""
     if stage.gpus <= stage.gpus_per_node:
         return True
     if constraint.value == "ep":

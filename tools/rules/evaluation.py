@@ -1,7 +1,7 @@
-"""What the performance model computes of a plan, once for all rules that ask for it.
+"""The estimate of a plan by the performance model, computed once for all rules.
 
-Nothing is computed before a rule asks, and nothing of a graph in which another rule has found an error: such figures
-would only repeat that error in other words. It judges nothing. What cannot be computed is raised, never passed over.
+Nothing is computed before a rule asks, and nothing for a graph with a known error: such figures would only repeat it.
+Nothing is judged. What cannot be computed is raised, never ignored.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .base import Finding
 
 
 class Evaluation(Struct, frozen=True):
-    """A layout and its estimate; neither where the graph is known to be at fault."""
+    """A layout and its estimate; both `None` if the graph has a known error."""
 
     layout: LoadedLayout | None = None
     estimate: PerformanceEstimate | None = None
@@ -25,9 +25,9 @@ _NOTHING = Evaluation()
 
 
 def evaluation_of(view: PlanView) -> Evaluation:
-    """The estimate of the plan, with its explanation where the plan claims one.
+    """The estimate of the plan, with an explanation if the plan claims one.
 
-    Raises InputError: what cannot be read or is not known, by name.
+    Raises InputError: names what cannot be read or is not known.
     """
     if not view.is_sound:
         return _NOTHING
@@ -35,9 +35,9 @@ def evaluation_of(view: PlanView) -> Evaluation:
 
 
 def check_timed(view: PlanView) -> tuple[Finding, ...]:
-    """Nothing, once the plan has been timed, which no rule may have asked for: what is called valid can be estimated.
+    """No findings; times the plan unless a rule did, so that a valid plan can always be estimated.
 
-    Raises InputError: what cannot be read or is not known, by name.
+    Raises InputError: names what cannot be read or is not known.
     """
     if evaluation_of not in view.memo:
         from ..performance.estimate import estimate_layout
@@ -47,10 +47,10 @@ def check_timed(view: PlanView) -> tuple[Finding, ...]:
 
 
 def _evaluate(view: PlanView) -> Evaluation:
-    # Wanted only where a plan claims figures or states limits.
+    # Imported only if a plan claims figures or states limits.
     from ..performance.estimate import estimate_layout
 
     layout = layout_from_view(view)
-    # An explanation takes about as long again.
+    # An explanation doubles the time.
     is_claimed = "explanation" in as_mapping(view.raw.get("performance"))
     return Evaluation(layout, estimate_layout(layout, with_explanation=is_claimed))

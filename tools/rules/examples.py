@@ -1,8 +1,7 @@
-"""The small plans that the rules' examples start from, and how an example is made out of one.
+"""The small plans that the rules' examples start from, and the edits that make examples of them.
 
-A base plan is written by the builder from a tiny model (`data/base_plans.json`); an `Example` names a base and the
-edits that make it good or bad. Nothing here judges a plan. Edits name nodes by id and are a fault of the example where
-no such node exists.
+The builder writes a base plan from a tiny model (`data/base_plans.json`); an `Example` names a base and the edits that
+make it good or bad. Nothing here judges a plan. An edit that names an absent node is a fault of the example.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from ..plan.placement import gpu_count
 from .base import Edit, Example
 
 _DATA = shipped(__name__, "base_plans.json")
-# A prompt that sequence parallelism is worth its communication for (004 §4.5).
+# A prompt long enough for sequence parallelism to pay off (004 §4.5).
 _LONG_PROMPT_TOKENS = 16384
 _PLANS: Mapping[str, Mapping[str, Any]] = _DATA["plans"]
 
 
 def config_of(name: str) -> dict[str, Any]:
-    """The config of a model of the base plans, which may be like another but for its own fields."""
+    """The config of a model of the base plans, merged with that of the model which it is `like`."""
     model = _DATA["models"][name]
     return {**(config_of(model["like"]) if "like" in model else {}), **model["config"]}
 
@@ -131,10 +130,10 @@ def _add(document: dict[str, Any], edit: Edit) -> None:
 def _remove_edge(document: dict[str, Any], edit: Edit) -> None:
     """Remove the edges that have all the fields of `edit.value`."""
     wanted = edit.value.items()
-    kept = [edge for edge in document["edges"] if not wanted <= edge.items()]
-    if len(kept) == len(document["edges"]):
+    remaining = [edge for edge in document["edges"] if not wanted <= edge.items()]
+    if len(remaining) == len(document["edges"]):
         raise InputError(f"edit 'remove_edge': the plan has no edge {edit.value!r}")
-    document["edges"] = kept
+    document["edges"] = remaining
 
 
 def _set_top(document: dict[str, Any], edit: Edit) -> None:
@@ -155,7 +154,7 @@ def _evaluate(document: dict[str, Any], _: Edit) -> None:
 
 
 def _place(document: dict[str, Any], edit: Edit) -> tuple[Any, str | int]:
-    """What holds the value at the JSON Pointer of `edit`, and under which key; a list must have the place already."""
+    """The container of the value at the JSON Pointer of `edit`, and its key; a list must have the place already."""
     *parents, last = edit.field.removeprefix("/").split("/")
     place: Any = document
     try:

@@ -1,6 +1,6 @@
-"""Which expert groups of a MoE operator host which experts, and on how many devices; nothing here judges a plan.
+"""The expert groups of MoE operators: the experts that they host, and their devices. Nothing here judges a plan.
 
-Works on ranges of ids: a range costs the same however many experts it names.
+Works on ranges of ids, whose cost does not depend on the number of experts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Run(Struct, frozen=True):
 
 
 def runs_of(ranges: Iterable[tuple[int, int]]) -> list[Run]:
-    """The ids that `ranges` name, in order, with how often each is named."""
+    """The ids in `ranges` as sorted runs, with the number of times each occurs."""
     ranges = tuple(ranges)
     if len(ranges) == 1:
         return [Run(*ranges[0])]
@@ -53,19 +53,19 @@ def gaps(runs: Sequence[Run], total: int) -> list[Run]:
 
 
 def beyond(runs: Sequence[Run], total: int) -> list[Run]:
-    """The ids of `runs` that are not from 0 to `total` - 1."""
+    """The ids of `runs` outside 0 to `total` - 1."""
     below = [Run(run.first, min(run.last, -1)) for run in runs if run.first < 0]
     return below + [Run(max(run.first, total), run.last) for run in runs if run.last >= total]
 
 
 def listed(operator: NodeView) -> list[Run]:
-    """The expert ids that the groups of `operator` list, with how often."""
+    """The expert ids that the groups of `operator` list, as runs."""
     groups = operator.children_of_type("ExpertNode")
     return runs_of(item for group in groups for item in group.expert_ranges or ())
 
 
 def copies(operator: NodeView) -> int:
-    """In how many groups every expert is hosted, where that is one number for all of them; else 0."""
+    """The number of groups that host each expert, if it is the same for all experts; else 0."""
     groups = operator.children_of_type("ExpertNode")
     runs_by_group = [runs_of(group.expert_ranges or ()) for group in groups]
     times = {run.times for run in runs_of((run.first, run.last) for runs in runs_by_group for run in runs)}
@@ -79,10 +79,10 @@ def ids_text(runs: Sequence[Run]) -> str:
 
 
 def group_excess(view: PlanView, operator: NodeView, devices: frozenset[str]) -> int:
-    """How many of the stage's `devices` the groups of `operator` would need beyond those there are; negative: leave.
+    """The devices that the groups of `operator` need beyond the stage's `devices`; negative if they leave some unused.
 
-    0 where another rule says what is wrong: experts split without the relaxation (TP006), a MoE operator that runs as a
-    whole on a part of the stage (GP003).
+    0 if another rule reports the fault: experts split without the relaxation (TP006), a MoE operator that as a whole
+    runs on a part of the stage (GP003).
     """
     groups = operator.children_of_type("ExpertNode")
     split = "tp_in_expert" not in view.relaxations and any(group.children_of_type("ShardNode") for group in groups)
@@ -93,7 +93,7 @@ def group_excess(view: PlanView, operator: NodeView, devices: frozenset[str]) ->
 
 
 def _is_narrow_throughout(operator: NodeView, groups: list[NodeView], devices: frozenset[str]) -> bool:
-    """Whether router, exchanges and experts agree on a part of the stage's devices."""
+    """Whether router, exchanges and experts all run on the same part of the stage's devices."""
     used = devices_of(groups)
     parts = [child for child in operator.children if child.is_collective or child.type == "RouterNode"]
     return bool(parts) and used < devices and all(frozenset(part.devices) == used for part in parts)
@@ -105,7 +105,7 @@ def empty_groups(operator: NodeView) -> list[NodeView]:
 
 
 def group_width(view: PlanView, groups: list[NodeView]) -> int:
-    """Devices that an expert group has: one, under `tp_in_expert` as many as most groups have shards."""
+    """Devices of an expert group: 1; under `tp_in_expert` the number of shards that most groups have."""
     if "tp_in_expert" not in view.relaxations:
         return 1
     widths = Counter(len(group.children_of_type("ShardNode")) or len(set(group.devices)) for group in groups)

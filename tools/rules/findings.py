@@ -1,8 +1,7 @@
-"""What a rule reports: a finding as it yields it, the violation that a report lists, and the changes of a document that
-would mend it.
+"""Findings as rules yield them, violations as reports list them, and changes of a document that mend them.
 
-A change names its place by a JSON Pointer into the document as it stands before any change of the same fix is made, so
-that changes can be listed one by one and applied together. Nothing here changes a document.
+A change names its place by a path into the document before any change of the same fix, so that changes can be listed
+separately and applied together. Nothing here changes a document.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ Step = str | int
 class Change(Struct, frozen=True):
     """`set` the member at `path` (there already or not), `remove` it, or `append` to the list at `path`.
 
-    `nodes` are ids of nodes, `edges` the ends of edges that the change is about, as a finding would name them.
+    `nodes` are the ids of nodes, and `edges` the ends of edges, that the change is about.
     """
 
     action: Literal["set", "remove", "append"]
@@ -33,7 +32,7 @@ class Change(Struct, frozen=True):
 
 
 def steps_of(pointer: str, document: Any) -> tuple[Step, ...] | None:
-    """The steps of a JSON Pointer, places in lists as numbers; `None` where the document has nothing on the way."""
+    """The steps of a JSON Pointer, list places as numbers; `None` if the document does not have the path."""
     steps: list[Step] = []
     parts = parts_of(pointer)
     for place, key in enumerate(parts):
@@ -51,7 +50,7 @@ def steps_of(pointer: str, document: Any) -> tuple[Step, ...] | None:
 
 
 def value_at(document: Any, path: Sequence[Step]) -> Any:
-    """What stands at `path`. Raises LookupError: nothing does."""
+    """The value at `path`. Raises LookupError: there is none."""
     for step in path:
         if isinstance(document, list | tuple) != isinstance(step, int) or not isinstance(document, list | tuple | dict):
             raise LookupError(step)
@@ -59,15 +58,17 @@ def value_at(document: Any, path: Sequence[Step]) -> Any:
     return document  # pyright: ignore[reportUnknownVariableType] - raw JSON
 
 
-def same(one: Any, other: Any) -> bool:
-    """Whether two JSON values are equal and of one type: 1, 1.0 and true are three."""
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        mine, theirs = as_list(one), as_list(other)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
-        return len(mine) == len(theirs) and all(map(same, mine, theirs))
-    if isinstance(one, dict) and isinstance(other, dict):
-        own, wanted = as_mapping(one), as_mapping(other)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
-        return own.keys() == wanted.keys() and all(same(own[key], wanted[key]) for key in own)
-    return type(one) is type(other) and one == other  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+def same(first: Any, second: Any) -> bool:
+    """Whether two JSON values have equal types and values: 1, 1.0 and true differ."""
+    if isinstance(first, list | tuple) and isinstance(second, list | tuple):
+        items, second_items = as_list(first), as_list(second)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+        return len(items) == len(second_items) and all(map(same, items, second_items))
+    if isinstance(first, dict) and isinstance(second, dict):
+        members, second_members = as_mapping(first), as_mapping(second)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+        return members.keys() == second_members.keys() and all(
+            same(members[key], second_members[key]) for key in members
+        )
+    return type(first) is type(second) and first == second  # pyright: ignore[reportUnknownArgumentType] - raw JSON
 
 
 # Nodes that a finding names at most, and names that its message lists.
@@ -95,14 +96,14 @@ class Violation(Frozen):
 
 
 class Finding(Struct, frozen=True):
-    """What a check yields: a violation less what the rule itself knows. `where` gives the JSON Pointer.
+    """A finding as a check yields it: a violation without the fields of its rule. `where` gives the JSON Pointer.
 
-    What `where` is, is named before the `nodes`; of several nodes that are alike it is the first, and all are named.
+    `where` is named before the `nodes`; a sequence of like nodes points to the first and names all.
     `message_id` names the offence within the rule, so that programs can tell findings apart without reading `message`.
-    `severity` is that of the rule, but where a rule's gravity depends on the plan (the engine that it names); `fix` is
-    that of the rule, but where no repair may change what this finding is of (the request itself).
-    `lacks` are the types of node whose absence is found, `unlinked` the edges: where such a node hangs in a wrong
-    place, or such an edge leads elsewhere, that is the fault, and this finding only follows from it.
+    `severity` overrides that of the rule if it depends on the plan (the engine that it names); `fix` overrides that of
+    the rule if no repair may change the place (the request itself).
+    `lacks` are the node types, and `unlinked` the edges, whose absence is found: if such a node is misplaced, or such
+    an edge leads elsewhere, that is the fault, and this finding is only its consequence.
     """
 
     message_id: str

@@ -1,7 +1,7 @@
-"""Which degrees the rules accept before there is a graph: every rule's limits, asked of degrees alone.
+"""Judges degrees by every rule's limits before there is a graph.
 
-A limit says which degrees it reads, so that its verdict is worked out once for each of their values: a space of
-millions of combinations is judged by few of them.
+A limit states which degrees it reads, so its verdict is computed once for each combination of their values: a space of
+millions of combinations needs few verdicts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .registry import all_rules
 
 
 class _Limit:
-    """A limit of a rule, with its faults by what it has read."""
+    """A limit of a rule, with its known faults by the values that it reads."""
 
     def __init__(self, rule: Rule, limit: DegreeLimit) -> None:
         self.rule, self.limit = rule, limit
@@ -29,14 +29,14 @@ class _Limit:
 
 
 class DegreeJudge:
-    """Judges the degrees of stages, whatever their phase and devices.
+    """Judges the degrees of stages, for any phase and number of devices.
 
-    `accepted` are the rules whose faults are put up with where they are no errors.
+    `accepted` are the rules whose faults are tolerated unless they are errors.
     """
 
     def __init__(self, conditions: Conditions, accepted: frozenset[str] = frozenset()) -> None:
         self.conditions, self.accepted = conditions, accepted
-        # How many of the degrees that `legal` and `together` were asked about each rule has refused.
+        # The number of degrees that each rule has refused.
         self.refused: Counter[str] = Counter()
         split = {name for name in SPLIT_BY if splits(conditions.architecture, name)}
         self._idle = SPLIT_BY.keys() - split
@@ -48,27 +48,27 @@ class DegreeJudge:
             yield rule, fault
 
     def faults_by_degree(self, degrees: StageDegrees) -> Iterator[tuple[str, Rule, Fault]]:
-        """Every fault of `degrees` with the name of the degree that its limit is about."""
+        """Every fault of `degrees` with the degree that its limit is on, and its rule."""
         for limit in self._limits:
             for fault in self._of(limit, degrees):
                 yield limit.limit.reads[0], limit.rule, fault
 
     def warned(self, degrees: StageDegrees) -> frozenset[str]:
-        """The rules that warn of `degrees` and leave them in the running."""
+        """The rules that warn of `degrees` without refusing them."""
         return frozenset(rule.id for rule, fault in self.faults(degrees) if fault.is_proposed)
 
     def accepts(self, degrees: StageDegrees) -> bool:
-        """Whether `degrees` may be proposed: no limit refuses them, and what splits nothing is 1."""
+        """Whether `degrees` may be proposed: no limit refuses them, and degrees that split nothing are 1."""
         return all(getattr(degrees, name) == 1 for name in self._idle) and self._pass(self._limits, degrees)
 
     def legal(self, name: str, candidates: Iterable[int], stage: StageDegrees) -> tuple[int, ...]:
-        """Those values of one degree that may be proposed in `stage`, as far as they can be judged alone."""
+        """The values of one degree that may be proposed in `stage`, judged by limits on this degree alone."""
         limits = self._that_read(name)
         usable = (1,) if name in self._idle else candidates
         return tuple(value for value in usable if self._pass(limits, stage._replace(**{name: value})))
 
     def together(self, *names: str) -> Callable[[StageDegrees], bool]:
-        """Whether degrees that are each legal alone may be proposed together, as far as limits read only `names`."""
+        """A test whether degrees that are legal alone may be proposed together, by limits that read only `names`."""
         alone = [limit for name in names for limit in self._that_read(name)]
         limits = [limit for limit in self._that_read(*names) if limit not in alone]
         return lambda degrees: self._pass(limits, degrees)
@@ -88,10 +88,10 @@ class DegreeJudge:
 
     def _of(self, limit: _Limit, degrees: StageDegrees) -> tuple[Fault, ...]:
         key = limit.read(degrees)
-        found = limit.known.get(key)
-        if found is None:
-            found = limit.known[key] = tuple(limit.limit.of(self.conditions, degrees))
-        return found
+        faults = limit.known.get(key)
+        if faults is None:
+            faults = limit.known[key] = tuple(limit.limit.of(self.conditions, degrees))
+        return faults
 
     def _refuses(self, rule: Rule, fault: Fault) -> bool:
         return not fault.is_proposed and (fault.severity == "error" or rule.id not in self.accepted)
@@ -103,16 +103,16 @@ def _limits() -> tuple[tuple[Rule, DegreeLimit], ...]:
 
 
 def refusing_pipeline(conditions: Conditions, pipeline: Pipeline) -> str | None:
-    """The rule that refuses so many stages, if one does."""
+    """The rule that refuses this pipeline; `None` if none does."""
     return next((name for name, faults in _judges("pipeline_faults") for _ in faults(conditions, pipeline)), None)
 
 
 def refusing_pair(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> str | None:
-    """The rule that refuses one replica which serves both phases in these degrees, if one does."""
+    """The rule that refuses a replica with these degrees for its two phases; `None` if none does."""
     return next((name for name, faults in _judges("pair_faults") for _ in faults(conditions, prefill, decode)), None)
 
 
 @cache
 def _judges(field: str) -> tuple[tuple[str, Any], ...]:
-    """The rules that have `field`, each with what it judges by."""
+    """The ids of the rules that have `field`, with its function."""
     return tuple((rule.id, faults) for rule in all_rules() if (faults := getattr(rule, field)) is not None)

@@ -1,7 +1,7 @@
-"""Which layers of the model each operator of a phase stands for.
+"""The layers of the model that each operator of a phase stands for.
 
-Each layer is looked at once: blocks over layers that another block holds already are PP004's to name, and blocks that
-are no whole number of their periods PP005's.
+Each layer is read once: PP004 reports blocks over layers that another block holds already, and PP005 blocks that are no
+whole number of their periods.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from .reading import clipped
 
 @once_per_phase
 def placed_blocks(view: PlanView, phase: PhaseView) -> tuple[tuple[NodeView, range], ...]:
-    """The blocks of `phase` with their layers of the model; nothing where the model cannot be read."""
+    """The blocks of `phase` with their layers of the model; empty if the model cannot be read."""
     return tuple(_placed_blocks(view, phase))
 
 
@@ -36,7 +36,7 @@ def _placed_blocks(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView,
 
 
 def specs_by_offset(view: PlanView, block: NodeView, layers: range) -> dict[int, list[tuple[int, LayerSpec]]]:
-    """For each offset in the block's period: the layers that it stands for, one of each kind, with what they have."""
+    """The layers and specs that each offset in the block's period stands for, one of each kind."""
     start = block.layers[0] if block.layers is not None else 0
     period = block.period
     kinds_by_offset: dict[int, dict[int, tuple[int, LayerSpec]]] = {}
@@ -48,7 +48,7 @@ def specs_by_offset(view: PlanView, block: NodeView, layers: range) -> dict[int,
 
 
 def has_all_operators(view: PlanView, block: NodeView, layers: range) -> bool:
-    """Whether `block` has an operator wherever the model has one in its period, and none beyond the period."""
+    """Whether `block` has every operator that the model has in its period, and none beyond the period."""
     operators = block.children_of_type(*OPERATOR_TYPES)
     written = {(node.offset, node.type == "AttentionNode") for node in operators}
     wanted: set[tuple[int, bool]] = set()
@@ -62,7 +62,7 @@ def has_all_operators(view: PlanView, block: NodeView, layers: range) -> bool:
 
 
 def specs_of(view: PlanView, operator: NodeView) -> list[tuple[int, LayerSpec]]:
-    """The layers that `operator` stands for, one of each kind; none where that is not known."""
+    """The layers that `operator` stands for, one of each kind; empty if unknown."""
     known = view.once(
         specs_of,
         lambda: {node.position: specs for phase in view.phases for node, specs in operator_specs(view, phase)},

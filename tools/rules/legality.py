@@ -1,7 +1,7 @@
-"""How a rule says which degrees are legal before there is a graph: the one form that graphs and searches are judged by.
+"""Limits on degrees, as rules state them before there is a graph, for graphs and searches alike.
 
 A rule on degrees lists its limits in its `RULE`. Over a graph they become findings (`shown_faults.py`); the search, the
-repair and the answers to requests ask them of degrees alone (`judge.py`). Only this form stands here, and no limit.
+repair and the answers to requests apply them to degrees alone (`judge.py`). No limit is defined here.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..plan.document import Phase, PhaseStrategy, Relaxation
 from ..plan.placement import StageDegrees
 
 OperatorKind = Literal["attention", "ffn", "experts"]
-# What each degree of a stage splits; a shared expert is split as a dense FFN is.
+# What each degree of a stage splits; a shared expert is split like a dense FFN.
 SPLIT_BY: Mapping[str, OperatorKind] = {
     "tp": "attention",
     "sp": "attention",
@@ -38,7 +38,7 @@ RELAXATION_OF: Mapping[str, Relaxation] = {
 
 
 class Conditions(Struct, frozen=True):
-    """What degrees are judged under beside the devices; without an engine, a plan on paper.
+    """The conditions for judging degrees, beside the devices; without an engine, for a plan on paper.
 
     `weights` is the number format that the weights run in; `overlaps`: two halves of a batch overlap.
     """
@@ -53,16 +53,15 @@ class Conditions(Struct, frozen=True):
 
     @property
     def engine_title(self) -> str:
-        """The engine as its makers write it; `an engine` where none is named."""
+        """The engine as its makers write it; `an engine` if none is named."""
         return "an engine" if self.engine is None else self.engine.title
 
 
 class Fault(Struct, frozen=True):
-    """A limit that degrees do not keep: in words, what there is and what would pass; `message_id` and `lacks` as in
-    `Finding`.
+    """A limit that degrees break: the message, the value and what would pass; `message_id` and `lacks` as in `Finding`.
 
-    `severity`: an error; a warning; or `None`, legal as far as is known and worth no finding. What is no error may be
-    stated, and a search proposes it only where it `is_proposed`: then it comes behind all that no rule warns of.
+    `severity`: an error; a warning; or `None`, legal as far as is known and no finding. Degrees without an error may be
+    stated, but a search proposes them only if the fault `is_proposed`, after all degrees without warnings.
     """
 
     message_id: str
@@ -83,13 +82,13 @@ class Case(NamedTuple):
 
     @property
     def attention(self) -> AttentionSpec:
-        """The attention of a limit on attention's degrees."""
+        """The attention spec, for a limit on attention's degrees."""
         assert self.layer.attention is not None
         return self.layer.attention
 
     @property
     def ffn(self) -> FFNSpec:
-        """The dense FFN or shared expert of a limit on `tp_ffn`."""
+        """The spec of the dense FFN or shared expert, for a limit on `tp_ffn`."""
         assert self.layer.split_ffn is not None
         return self.layer.split_ffn
 
@@ -100,16 +99,16 @@ class Case(NamedTuple):
 
     @property
     def moe(self) -> MoESpec:
-        """The experts of a limit on their degrees."""
+        """The spec of the experts, for a limit on their degrees."""
         assert self.layer.moe is not None
         return self.layer.moe
 
 
 class DegreeLimit(Struct, frozen=True):
-    """What one operator demands of degrees. `reads` are those that it looks at: the first is the one that it limits.
+    """The demand of one operator on degrees. `reads` are the degrees that it depends on, first the one that it limits.
 
-    It is shown nothing else of a stage, so that what it says of them is worked out once; `phase`, `devices` and
-    `sp_kind` are read by name too. `faults` is asked for each kind of layer that has the operator.
+    It sees nothing else of a stage, so that each verdict is computed once; `phase`, `devices` and `sp_kind` have to be
+    listed too. `faults` is called for each kind of layer that has the operator.
     """
 
     reads: tuple[str, ...]
@@ -117,11 +116,11 @@ class DegreeLimit(Struct, frozen=True):
 
     @property
     def operator(self) -> OperatorKind:
-        """The operator that is asked about."""
+        """The operator that the limit is on."""
         return SPLIT_BY[self.reads[0]]
 
     def reduced(self, degrees: StageDegrees) -> StageDegrees:
-        """What it reads of `degrees`, all else as it is where nothing is said."""
+        """`degrees` with only the fields that it reads, all others at their defaults."""
         return StageDegrees()._replace(**{name: getattr(degrees, name) for name in self.reads})
 
     def of(self, conditions: Conditions, degrees: StageDegrees) -> Iterator[Fault]:
@@ -158,5 +157,5 @@ def has_operator(layer: LayerSpec, operator: OperatorKind) -> bool:
 
 
 def splits(architecture: Architecture, name: str) -> bool:
-    """Whether the model has anything that the degree splits; else it stays 1."""
+    """Whether the model has the operator that the degree splits; else the degree stays 1."""
     return any(has_operator(layer, SPLIT_BY[name]) for layer in architecture.layer_kinds)

@@ -1,7 +1,7 @@
-"""The ids of the findings of a rule, read from where its code makes them: nothing is listed a second time.
+"""Reads the message ids of a rule from its code, so that they need not be listed twice.
 
-An id is the first argument of a call, in the rule's own file, of what has `message_id` as its first parameter:
-`Finding`, `Fault`, or a function or a class of that file. In a table of rules it stands in the entry of its rule.
+An id is the first argument of a call, in the rule's file, of something with `message_id` as its first parameter:
+`Finding`, `Fault`, or a function or class of that file. In a table of rules it is in the entry of its rule.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .base import Rule
 
 
 def message_ids(rule: Rule) -> tuple[str, ...]:
-    """The ids of the findings of `rule`, in the order of its file."""
+    """The message ids of `rule`, in the order of its file."""
     return tuple(dict.fromkeys(message_id for _, message_id in stated_ids(rule)))
 
 
 def stated_ids(rule: Rule) -> list[tuple[str, str]]:
-    """Every id that the rule states, with what it is handed to, in the order of its file."""
+    """The name of the called function or class and the message id of each such call, in the order of the file."""
     module = sys.modules[rule.module]
     calls = [node for node in ast.walk(_code_of(rule)) if isinstance(node, ast.Call) and node.args]
     stated: list[tuple[str, str]] = []
@@ -37,7 +37,7 @@ def stated_ids(rule: Rule) -> list[tuple[str, str]]:
 
 
 def _code_of(rule: Rule) -> ast.AST:
-    """The rule's file, or its entry where that is a table of rules."""
+    """The syntax tree of the rule's file, or of its entry in a table of rules."""
     tree = ast.parse(inspect.getsource(sys.modules[rule.module]))
     entries = (node for node in ast.walk(tree) if isinstance(node, ast.Call) and _id_of(node) == rule.id)
     entry = next(entries)
@@ -54,5 +54,5 @@ def _id_of(call: ast.Call) -> object:
 
 
 def _outcomes(value: ast.expr) -> tuple[ast.expr, ...]:
-    """What an expression may come to: both sides of a choice."""
+    """The expressions that `value` may evaluate to: both sides of a conditional."""
     return (*_outcomes(value.body), *_outcomes(value.orelse)) if isinstance(value, ast.IfExp) else (value,)

@@ -1,6 +1,6 @@
-"""One fault, one finding: which rules explain a finding of which, and what is left once they are heard.
+"""One fault, one finding: drops findings that are explained by a finding of another rule.
 
-A rule that finds what follows from a fault says so, and need not know who names that fault: this list does.
+A rule need not know which other rules report the cause of its findings: this list does.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .base import Violation
 
 
 class Explained(Struct, frozen=True):
-    """Findings of `rule` are dropped where one of the rules `by` finds something at the same place, or in the plan."""
+    """Findings of `rule` are dropped if one of the rules `by` has a finding at the same place, or in the plan."""
 
     rule: str
     by: frozenset[str]
@@ -32,13 +32,13 @@ PRECEDENCE: tuple[Explained, ...] = (
     _explained("PP001", "PP002", "PP003", "ST004"),
     _explained("DE002", "DE005"),
     _explained("GP001", "GP002", "EP008", scope="plan"),
-    # A stage whose lists repeat a device is narrower than it says.
+    # A stage whose lists repeat a device is narrower than they suggest.
     _explained("GP003", "GP004", scope="plan"),
-    # A device that is none, or is named twice, in the place of another.
+    # A device that does not exist, or is named twice, in place of another.
     _explained("TP002", "GP004"),
     _explained("DE003", "GP004"),
     _explained("DE004", "GP004"),
-    # Two rules whose texts cover the same shard in the same wrong place: the one that says where it stands.
+    # Two rules cover the same shard in the same wrong place: keep the one that names the place.
     _explained("TP001", "CO005"),
     _explained("SP001", "CO005"),
     _explained("EP001", "EP007"),
@@ -46,16 +46,16 @@ PRECEDENCE: tuple[Explained, ...] = (
     _explained("ST007", "EP002", "EP006", "EP009", "ST004"),
     # An expert on several devices because it is split.
     _explained("EP003", "TP006", "CO003"),
-    # A count that is the degrees multiplied, also where one of them is ep.
+    # A count that is the product of degrees, ep among them.
     _explained("EP008", "GP002"),
-    # Degrees that do not divide because a shard was left out, or left over.
+    # Degrees that do not divide because a shard is missing or surplus.
     _explained("TP005", "TP002", "CO002"),
     _explained("EN011", "TP002", "CO002"),
     # A device whose shard is missing waits for it.
     _explained("GP005", "TP002", "TP004", "SP002"),
-    # A shard under another operator is beside the one that this has on the same device.
+    # A shard below another operator shares a device with a shard of that operator.
     _explained("GP004", "TP004"),
-    # A replica in the wrong place serves no phase either, and a model that the replicas share out covers none whole.
+    # A misplaced replica serves no phase either, and replicas that divide the model cover no layers as a whole.
     _explained("PH001", "DP001"),
     _explained("PP004", "DP003"),
     _explained("EP005", "DP003", "EP008"),
@@ -66,7 +66,7 @@ _EXPLAINED: Mapping[str, list[Explained]] = {
 
 
 def _shown(violation: Violation) -> Iterator[tuple[str, Hashable]]:
-    """Where a finding is, for others to be compared with: its edges and nodes, or its field where it has neither."""
+    """The places of a finding, which others are compared with: its edges and nodes, or its field if it has neither."""
     yield from (("edge", edge) for edge in violation.edges)
     for node in violation.nodes:
         yield "node", node
@@ -77,7 +77,7 @@ def _shown(violation: Violation) -> Iterator[tuple[str, Hashable]]:
 
 
 def _looked_for(violation: Violation) -> Iterator[tuple[str, Hashable]]:
-    """Where the finding that explains it may be.
+    """The places where the finding that explains `violation` may be.
 
     A finding about an edge is compared by its edges with other findings about edges, and by the nodes at their ends
     with those that name nodes alone: two bad edges of one node are two faults.
@@ -91,12 +91,12 @@ def _looked_for(violation: Violation) -> Iterator[tuple[str, Hashable]]:
         yield "field", violation.path
 
 
-def without_explained(found: list[Violation]) -> list[Violation]:
-    """`found`, less what a rule of `PRECEDENCE` that is among them explains."""
+def without_explained(violations: list[Violation]) -> list[Violation]:
+    """`violations` without those that others explain by `PRECEDENCE`."""
     places: dict[str, set[tuple[str, Hashable]]] = {}
-    for violation in found:
+    for violation in violations:
         places.setdefault(violation.rule, set()).update(_shown(violation))
-    return [violation for violation in found if not _is_explained(violation, places)]
+    return [violation for violation in violations if not _is_explained(violation, places)]
 
 
 def _is_explained(violation: Violation, places: Mapping[str, Set[tuple[str, Hashable]]]) -> bool:

@@ -1,6 +1,6 @@
-"""What several rules read from a plan in the same way: where a node lives, what an operator runs on, who feeds whom.
+"""Readings of a plan that several rules share: where a node belongs, what an operator runs on, which phases feed which.
 
-Everything here is linear in the document and reads the prepared view only; nothing here judges.
+Everything here is linear in the document and reads only the prepared view; nothing is judged.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ COMPUTE_TYPES = ("ShardNode", "RouterNode", "ExpertNode")
 OPERATOR_ORDER = {"AttentionNode": 0, "FFNNode": 1, "MoENode": 1}
 
 
-# What may hold shards and their collectives under a relaxation, beside attention and FFN.
+# Node types that may hold shards and their collectives under a relaxation, beside attention and FFN.
 _RELAXED_HOLDERS = {"tp_in_expert": ("ExpertNode",), "vocab_parallel": ("EmbeddingNode", "LMHeadNode")}
 
 
 def relaxed_holders(view: PlanView) -> frozenset[str]:
-    """Types of node that may hold shards by the relaxations in force."""
+    """Node types that may hold shards by the relaxations in force."""
     return frozenset(kind for name, kinds in _RELAXED_HOLDERS.items() if name in view.relaxations for kind in kinds)
 
 
 def unlike_phases(view: PlanView, phases: Iterable[PhaseView]) -> list[PhaseView]:
-    """Of `phases` that are copies of one another the first alone."""
+    """`phases` without those that are copies of an earlier one."""
     seen: set[Hashable] = set()
     unlike: list[PhaseView] = []
     for phase in phases:
@@ -42,16 +42,16 @@ def unlike_phases(view: PlanView, phases: Iterable[PhaseView]) -> list[PhaseView
 
 
 def compute_devices(operator: NodeView) -> frozenset[str]:
-    """Devices that the operator computes on: its shards', or the router's and the experts' of a MoE operator.
+    """Devices that the operator computes on: those of its shards, or of router and experts of a MoE operator.
 
-    A shared expert runs beside the routed ones and is not counted. Embedding and LM head compute on their own list.
+    A shared expert does not count. Embedding and LM head also compute on the devices that they list.
     """
-    own = operator.devices if operator.type in ("EmbeddingNode", "LMHeadNode") else ()
-    return devices_of(operator.children_of_type(*COMPUTE_TYPES)).union(own)
+    listed = operator.devices if operator.type in ("EmbeddingNode", "LMHeadNode") else ()
+    return devices_of(operator.children_of_type(*COMPUTE_TYPES)).union(listed)
 
 
 def is_on_too_many(view: PlanView, part: NodeView) -> bool:
-    """Whether a shard or an expert group names several devices where it may not (TP002, EP003)."""
+    """Whether a shard or an expert group illegally names several devices (TP002, EP003)."""
     wide = part.type == "ShardNode" or (part.type == "ExpertNode" and "tp_in_expert" not in view.relaxations)
     return wide and len(part.devices) > 1
 
@@ -59,7 +59,7 @@ def is_on_too_many(view: PlanView, part: NodeView) -> bool:
 def settled_devices(operator: NodeView) -> frozenset[str]:
     """Devices that the operator computes on and that another of its nodes (KV write, collective) names too.
 
-    One shard set on a wrong device is one fault of that shard; it must not make every neighbour look wrong too.
+    A shard on a wrong device is one fault; it must not make every neighbour look wrong.
     """
     computing = compute_devices(operator)
     others = [child for child in operator.children if child.is_collective or child.type == "KVCacheUpdateNode"]
@@ -68,13 +68,13 @@ def settled_devices(operator: NodeView) -> frozenset[str]:
 
 
 def stage_of(view: PlanView, operator: NodeView) -> StageView | None:
-    """The stage that has `operator` in one of its blocks; `None` where it hangs elsewhere."""
-    stages = view.once(stage_of, lambda: {node.position: at for at in view.stages for node in at.operators})
+    """The stage that has `operator` in one of its blocks; `None` if none has."""
+    stages = view.once(stage_of, lambda: {node.position: stage for stage in view.stages for node in stage.operators})
     return stages.get(operator.position)
 
 
 class StrangeDevices(Struct, frozen=True):
-    """Devices that a node of a stage names though they are not the stage's; other rules need not say it again.
+    """Devices that nodes of a stage name although they are not the stage's, and the rules that report them.
 
     `absent` are outside the inventory (GP004) or another replica's (DP002), `elsewhere` another stage's of the phase
     (PP006, TP004).
@@ -85,12 +85,12 @@ class StrangeDevices(Struct, frozen=True):
 
     @property
     def both(self) -> frozenset[str]:
-        """All of them."""
+        """Both kinds of devices."""
         return self.absent | self.elsewhere
 
 
 def strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
-    """For each stage, by node position, the devices that it names and another stage or replica, or nobody, has."""
+    """The strange devices of each stage, by node position."""
     return view.whole.once(strange_devices, lambda: _strange_devices(view.whole))
 
 
@@ -109,7 +109,7 @@ def _strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
             homes = owners.get(device, set())
             if any(home != replica for home, _ in homes):
                 absent.add(device)
-            elif any(other == branch for _, other in homes):
+            elif any(home_branch == branch for _, home_branch in homes):
                 elsewhere.add(device)
         strange[stage.node.position] = StrangeDevices(frozenset(absent), frozenset(elsewhere))
     return strange
@@ -121,9 +121,9 @@ def _branch(phase: PhaseView) -> tuple[int, int]:
 
 
 def tiles_layers(stage: StageView) -> bool:
-    """Whether the blocks of `stage` hold its layers in order, each once; otherwise PP004 says where they do not.
+    """Whether the blocks of `stage` hold its layers in order, each once; otherwise PP004 reports where they do not.
 
-    Blocks that say alike that they hold the same layers count as one: which of them is wrong is open.
+    Consecutive blocks with the same layers count as one, since it is open which is wrong.
     """
     if stage.layers is None:
         return True
@@ -148,13 +148,13 @@ def operators_in_order(block: NodeView) -> list[NodeView]:
 
 
 def clipped(layers: tuple[int, int], total: int | None) -> range:
-    """`layers` (inclusive) as a range inside the model; empty where they run backwards."""
+    """`layers` (inclusive) as a range inside the model; empty if they run backwards."""
     bound = MAX_LAYERS if total is None else total
     return range(max(layers[0], 0), min(layers[1] + 1, bound))
 
 
 def layers_of(view: PlanView, operator: NodeView | None) -> range:
-    """Layers that an operator of a layer block stands for; empty where they cannot be read."""
+    """Layers that an operator of a layer block stands for; empty if they cannot be read."""
     block = None if operator is None else operator.parent
     if operator is None or block is None or block.type != "LayerBlockNode" or block.layers is None:
         return range(0)
@@ -162,21 +162,21 @@ def layers_of(view: PlanView, operator: NodeView | None) -> range:
     return clipped((first + operator.offset, last), view.num_layers)[:: block.period]
 
 
-def ranges_meet(one: range, other: range) -> bool:
-    """Whether two rising ranges have a number in common: the two congruences solved, without walking either."""
-    if not one or not other:
+def ranges_meet(first: range, second: range) -> bool:
+    """Whether two rising ranges share a number, by solving their congruences instead of iterating."""
+    if not first or not second:
         return False
-    common = gcd(one.step, other.step)
-    if (other.start - one.start) % common:
+    common = gcd(first.step, second.step)
+    if (second.start - first.start) % common:
         return False
-    modulus = other.step // common
-    steps = (other.start - one.start) // common * pow(one.step // common, -1, modulus) % modulus
-    meeting = one.start + steps * one.step
-    both = one.step * modulus
-    start = max(one.start, other.start)
+    modulus = second.step // common
+    steps = (second.start - first.start) // common * pow(first.step // common, -1, modulus) % modulus
+    meeting = first.start + steps * first.step
+    period = first.step * modulus
+    start = max(first.start, second.start)
     if meeting < start:
-        meeting += -(-(start - meeting) // both) * both
-    return meeting <= min(one[-1], other[-1])
+        meeting += -(-(start - meeting) // period) * period
+    return meeting <= min(first[-1], second[-1])
 
 
 def is_cache_edge(edge: EdgeView) -> bool:
@@ -187,7 +187,7 @@ def is_cache_edge(edge: EdgeView) -> bool:
 
 
 def prefill_feeders(view: PlanView) -> Iterator[tuple[PhaseView, list[PhaseView]]]:
-    """Every decode phase with the prefill phases that may hand it a KV cache (R14).
+    """Every decode phase with the prefill phases that may send it a KV cache (R14).
 
     A replica that serves both phases feeds itself; a decode-only replica is fed by every prefill-only one.
     """
@@ -199,11 +199,11 @@ def prefill_feeders(view: PlanView) -> Iterator[tuple[PhaseView, list[PhaseView]
 
 
 def label(node: NodeView) -> str:
-    """The node's id as it stands in a message."""
+    """The node's id for a message."""
     return shown(node.id)
 
 
 def named_engine(view: PlanView) -> Engine | None:
-    """The engine that the plan is for, of those that the EN rules know: `serving.engine`."""
+    """The plan's engine (`serving.engine`), if the EN rules know it."""
     name = engine_of(as_str(view.serving.get("engine")))
     return None if name is None else JUDGED[name]

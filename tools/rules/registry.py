@@ -1,7 +1,7 @@
 """Finds every rule: each module of each package below `tools/rules/` that has a `RULE`, or a table of `RULES`.
 
-Adding a rule is adding its file; nothing is listed by hand but the order of the families. An id that two files claim
-is an error of this package, found at the first call.
+Adding a rule is adding its file; only the order of the families is listed by hand. An id that two files claim is an
+error of this package, raised at the first call.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 def find_rule(rule_id: str) -> Rule:
-    """The rule of that id, however it is capitalised.
+    """The rule of that id, in any case.
 
     Raises UnknownNameError: there is no such rule; carries the nearest ids.
     """
     expect(rule_id, str, "rule", "the id of a rule is expected")
-    # difflib is wanted only where the name is wrong.
+    # difflib is needed only for a wrong name.
     rule = _by_id().get(rule_id.strip().upper())
     if rule is None:
         from difflib import get_close_matches

@@ -1,6 +1,6 @@
-"""How the shards of one operator are ranked, on which devices, and in which collectives their results meet.
+"""The shards of an operator: their ranks and devices, and the collectives in which their results meet.
 
-What several rules of TP, EP and SP read in the same way; nothing here judges a plan.
+Shared by rules of TP, EP and SP; nothing here judges a plan.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..plan.view import NodeView, PlanView, devices_of
 from .findings import MAX_NAMES, Finding
 from .reading import label, relaxed_holders, strange_devices
 
-# Names of a rank; where two could be at fault, the first that is present answers for it.
+# Names of a rank; if two could be at fault, the first that is present is reported.
 DIMENSIONS = ("tp", "sp", "dp", "kv_sp")
 REDUCTIONS = ("AllReduceNode", "ReduceScatterNode", "AllGatherNode")
 HOLDERS = frozenset({"AttentionNode", "FFNNode"})
@@ -26,7 +26,7 @@ def names(nodes: Sequence[NodeView], most: int = MAX_NAMES) -> str:
 
 
 def tensor_holders(view: PlanView) -> Iterator[NodeView]:
-    """Operators that may hold TP shards: attention and FFN, and what the relaxations in force add to them."""
+    """Operators that may hold TP shards: attention and FFN, and those that relaxations in force add."""
     yield from view.of_type(*HOLDERS, *relaxed_holders(view))
 
 
@@ -36,7 +36,7 @@ def tensor_groups(operator: NodeView) -> list[list[NodeView]]:
 
 
 def rank_groups(operator: NodeView, dimension: str) -> list[list[NodeView]]:
-    """The shards of each group along `dimension`: those alike in every other one."""
+    """The shards of each group along `dimension`: shards with equal ranks in all other dimensions."""
     others = [name for name in DIMENSIONS if name != dimension]
     groups: dict[tuple[int | None, ...], list[NodeView]] = {}
     for shard in operator.children_of_type("ShardNode"):
@@ -46,18 +46,18 @@ def rank_groups(operator: NodeView, dimension: str) -> list[list[NodeView]]:
 
 
 def tensor_degree(operator: NodeView) -> int:
-    """Shards of the largest TP group; 1 where no shard carries a `tp` rank."""
+    """Shards of the largest TP group; 1 if no shard has a `tp` rank."""
     sizes = (sum("tp" in shard.rank for shard in group) for group in tensor_groups(operator))
     return max(sizes, default=1) or 1
 
 
 def sequence_degree(operator: NodeView) -> int:
-    """Distinct `sp` ranks of the operator's shards; 1 where none carries one."""
+    """The number of distinct `sp` ranks of the operator's shards; 1 if none has one."""
     return len({shard.rank["sp"] for shard in operator.children_of_type("ShardNode") if "sp" in shard.rank}) or 1
 
 
 def lent_shards(operator: NodeView) -> list[NodeView]:
-    """Its shards that lead into collectives of other operators alone, and others' that lead so into its own (TP004)."""
+    """The operator's shards that only lead into others' collectives, and others' that only lead into its (TP004)."""
     sources = (edge.source for node in operator.children if node.is_collective for edge in node.edges_in)
     shards = {node.position: node for node in sources if node is not None and node.type == "ShardNode"}
     shards |= {shard.position: shard for shard in operator.children_of_type("ShardNode")}
@@ -65,22 +65,22 @@ def lent_shards(operator: NodeView) -> list[NodeView]:
 
 
 def _homes(shard: NodeView) -> list[NodeView | None]:
-    """The operators into whose collectives a shard leads."""
+    """The operators of the collectives that a shard leads into."""
     ends = (edge.target for edge in shard.edges_out)
     return [end.parent for end in ends if end is not None and end.type in REDUCTIONS]
 
 
 def runs_in_groups(view: PlanView) -> bool:
-    """Whether attention runs in data-parallel groups; that it must not without the relaxation is DP001's."""
+    """Whether attention runs in data-parallel groups; DP001 reports it without the relaxation."""
     return "attention_dp" in view.relaxations or view.once(
         runs_in_groups, lambda: any("dp" in shard.rank for shard in view.of_type("ShardNode"))
     )
 
 
 def misranked_dimension(operator: NodeView) -> str | None:
-    """The dimension whose ranks do not fit together, or `None` where the ranks fill a whole grid.
+    """The dimension whose ranks do not fit together; `None` if the ranks fill a whole grid.
 
-    A wrong rank shows in its own dimension: some ranks then stand there more often than others, or leave a hole.
+    A wrong rank shows in its own dimension: some ranks then occur more often than others, or leave a gap.
     """
     ranks = [shard.rank for shard in operator.children_of_type("ShardNode")]
     if not ranks:
@@ -108,7 +108,7 @@ def undefined_ranks(operator: NodeView) -> bool:
 
 
 def reached(start: NodeView, *through: str) -> list[NodeView]:
-    """Sibling collectives (and siblings of the types `through`) that edges lead to from `start`, directly or not."""
+    """Sibling collectives (and siblings of the types `through`) that edges from `start` reach, directly or not."""
     nodes: dict[int, NodeView] = {}
     stack = [start]
     while stack:
@@ -123,7 +123,7 @@ def reached(start: NodeView, *through: str) -> list[NodeView]:
 
 
 def leading_to(ends: Iterable[NodeView], *through: str) -> set[int]:
-    """Positions of `ends` and of the siblings from which edges lead there, by collectives and the types `through`."""
+    """Positions of `ends` and of the siblings that reach them by collectives and nodes of the types `through`."""
     stack = list(ends)
     positions = {node.position for node in stack}
     while stack:
@@ -139,7 +139,7 @@ def leading_to(ends: Iterable[NodeView], *through: str) -> set[int]:
 
 
 def _at_home(parts: Iterable[NodeView]) -> Iterator[NodeView]:
-    """The parts, less the shards on several devices (TP002) or off their expert's (EP003)."""
+    """The parts without shards on several devices (TP002) or off their expert's devices (EP003)."""
     for part in parts:
         holder = part.parent
         split = holder is not None and holder.type == "ExpertNode"
@@ -150,11 +150,10 @@ def _at_home(parts: Iterable[NodeView]) -> Iterator[NodeView]:
 
 
 def left_out(view: PlanView, collective: NodeView, parts: Sequence[NodeView]) -> list[str]:
-    """Devices that `parts` compute on at home, in the collective's stage, and that it does not reach.
+    """Devices of the collective's stage that `parts` compute on and that it does not reach.
 
-    A shard that stands on a wrong device is one fault of that shard: no collective is blamed for not reaching it. None
-    where it names one device twice, or one that is not the stage's, in the place of the one that it leaves out: a rule
-    of devices (GP004, DP002, TP004) says so.
+    A shard on a wrong device is the fault of that shard, not of the collective. Empty if the collective names a device
+    twice, or one of another stage, in place of the missing one: a rule on devices (GP004, DP002, TP004) reports that.
     """
     around, reached = collective.ancestor("PipelineStageNode"), set(collective.devices)
     stages = view.once(left_out, lambda: {stage.node.position: stage.settled_devices for stage in view.stages})
@@ -168,7 +167,7 @@ def left_out(view: PlanView, collective: NodeView, parts: Sequence[NodeView]) ->
 
 
 def leaving_out(message_id: str, collective: NodeView, lacking: Sequence[str], where: str, remedy: str) -> Finding:
-    """The finding that `collective` leaves out the devices `lacking`; `where` says what is on them."""
+    """The finding that `collective` leaves out the devices `lacking`; `where` names what is on them."""
     return Finding(
         message_id,
         f"{label(collective)} leaves out {', '.join(lacking[:MAX_NAMES])}, where {where}",
@@ -184,7 +183,7 @@ def _is_abroad(view: PlanView, collective: NodeView, stage: NodeView | None) -> 
     strange = None if stage is None else strange_devices(view).get(stage.position)
     if strange is None or operator is None:
         return False
-    # TP004 looks at the TP groups of attention and FFN, PP006 at the exchanges of experts; what else reaches into
-    # another stage is named by the rule of its operator.
+    # TP004 checks the TP groups of attention and FFN, PP006 the exchanges of experts; other nodes that reach into
+    # another stage are reported by the rule of their operator.
     in_group = operator.type == "MoENode" or (operator.type in HOLDERS and tensor_degree(operator) > 1)
     return not (strange.both if in_group else strange.absent).isdisjoint(collective.devices)

@@ -1,7 +1,7 @@
-"""The limits of a rule on degrees (`legality.py`) over a graph: each operator judged by the degrees that it shows.
+"""Applies the limits of rules on degrees (`legality.py`) to a graph: each operator is judged by the degrees it shows.
 
-An operator is asked about what its phase shows as a rule, its own degrees laid over it. Where the graph does not show
-all that a limit reads, another rule names what is wrong.
+Degrees that an operator does not show itself are the usual ones of its phase. If the graph does not show all degrees
+that a limit reads, another rule reports the fault.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .sharding import SEQUENCE_ROLES, misranked_dimension, tensor_degree
 
 
 def conditions_of(view: PlanView) -> Conditions | None:
-    """What the degrees of a plan are judged under; `None` where its model cannot be read."""
+    """The conditions for judging the degrees of a plan; `None` if its model cannot be read."""
     if view.architecture is None:
         return None
     weights = view.precision.get("weights")
@@ -43,7 +43,7 @@ def conditions_of(view: PlanView) -> Conditions | None:
 
 
 class _Shown(Struct, frozen=True):
-    """An operator, the kinds of layers that it stands for, its own degrees, and with them all that its phase shows."""
+    """An operator, its kinds of layers, the degrees that it shows itself, and all degrees with those of its phase."""
 
     operator: NodeView
     layers: Sequence[LayerSpec]
@@ -51,7 +51,7 @@ class _Shown(Struct, frozen=True):
     values: Mapping[str, Any]
 
     def shows(self, limit: DegreeLimit) -> bool:
-        """Whether it shows the degree that is limited, and its phase all that goes with it."""
+        """Whether it shows the limited degree, and its phase all others that the limit reads."""
         is_shown = all(self.values[name] is not None for name in limit.reads if name in SPLIT_BY)
         return is_shown and limit.reads[0] in self.own
 
@@ -62,7 +62,7 @@ def _shown(view: PlanView, phase: PhaseView) -> tuple[_Shown, ...]:
     degrees = phase_degrees(view, phase)
     usual = {name: degrees.usual(name) for name in SPLIT_BY}
     own_degrees: dict[int, dict[str, int]] = {}
-    # Each expert group shows for itself how it is split.
+    # How experts are split is read from each expert group.
     for name in SPLIT_BY.keys() - {"tp_expert"}:
         for reading in degrees.readings.get(name, ()):
             own_degrees.setdefault(reading.operator.position, {})[name] = reading.value
@@ -80,7 +80,7 @@ def _shown(view: PlanView, phase: PhaseView) -> tuple[_Shown, ...]:
 
 
 def _parts(operator: NodeView, own_degrees: Mapping[int, dict[str, int]]) -> Iterator[tuple[NodeView, dict[str, int]]]:
-    """The operator and what is split inside it, with the degrees that each shows."""
+    """The operator and the split nodes inside it, with the degrees that each shows."""
     for node in with_shared(operator):
         if node.position in own_degrees:
             yield node, own_degrees[node.position]
@@ -90,14 +90,14 @@ def _parts(operator: NodeView, own_degrees: Mapping[int, dict[str, int]]) -> Ite
 
 
 def _has_part(layer: LayerSpec, part: NodeView) -> bool:
-    """Whether a layer of the model has what `part` stands for; a dense FFN of a MoE operator is its shared expert."""
+    """Whether a layer of the model has the operator `part`; a dense FFN of a MoE operator is its shared expert."""
     is_shared = part.parent is not None and part.parent.type == "MoENode"
     specs = {"AttentionNode": layer.attention, "FFNNode": layer.shared if is_shared else layer.ffn}
     return specs.get(part.type, layer.moe) is not None
 
 
 def _exchange(operator: NodeView) -> str | None:
-    """How an operator exchanges its sequence shards, where that sets a limit."""
+    """How an operator exchanges its sequence shards, if that is limited."""
     exchanges = operator.children_of_type("AllToAllNode") if operator.type == "AttentionNode" else ()
     return "ulysses" if any(node.role in SEQUENCE_ROLES for node in exchanges) else None
 
@@ -112,7 +112,7 @@ def shown_faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[Find
 
 
 def shown_at(operators: Sequence[NodeView], fault: Fault, before: str = "") -> Finding:
-    """`fault` as the finding of the operators that show it; `before` stands in front of its words."""
+    """`fault` as a finding on the operators that show it; `before` is put in front of its message."""
     return Finding(
         fault.message_id,
         before + fault.message,
@@ -125,7 +125,7 @@ def shown_at(operators: Sequence[NodeView], fault: Fault, before: str = "") -> F
 
 
 def _faults(view: PlanView, limits: Sequence[DegreeLimit]) -> Iterator[tuple[str, NodeView, Fault]]:
-    """Yield each fault that is worth a finding, with the name of its phase and the operator that has it."""
+    """Yield each fault with a severity, with the name of its phase and the operator that has it."""
     conditions = conditions_of(view)
     if conditions is None:
         return

@@ -1,7 +1,7 @@
-"""The chain of stages of one phase: their order, the edges between them, and where the chain is broken.
+"""The chain of stages of a phase: their order, the edges between them, and where the chain is broken.
 
-The order is witnessed three times: by `index`, by `layers` and by the edges. Two witnesses that agree are believed, so
-that one wrong index, one wrong layer range or one turned edge is one fault and not three.
+The order shows three times: in `index`, in `layers` and in the edges. Two that agree win, so that a wrong index, a
+wrong layer range or a turned edge is one fault and not three.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from ..plan.view import EdgeView, Link, PhaseView, StageView
 
 
 class Gap(Struct, frozen=True, eq=False):
-    """Two stages that follow one another with no edge from `before` to `after`.
+    """Two consecutive stages with no edge from `before` to `after`.
 
-    `parallel`: both are reached from earlier stages, so that they run side by side. `turned`: the edge from `after`
-    to `before`, where there is one.
+    `parallel`: both are reached from earlier stages, so they run side by side. `turned`: the edge from `after` to
+    `before`, if there is one.
     """
 
     before: StageView
@@ -38,19 +38,19 @@ class StageChain(Struct, frozen=True, eq=False):
     links: tuple[Link, ...]
 
     def span(self, link: Link) -> int:
-        """How many places the edge goes forward; negative where it runs against the order."""
+        """How many places the edge goes forward; negative if it runs against the order."""
         _, source, target = link
         return self.place[target.position] - self.place[source.position]
 
     def gaps(self) -> Iterator[Gap]:
         """Consecutive stages that no edge joins in order."""
         entered = [False] * len(self.stages)
-        left = [False] * len(self.stages)
+        exited = [False] * len(self.stages)
         steps: dict[int, list[Link]] = {}
         for link in self.links:
             source, target = (self.place[end.position] for end in link[1:])
             if target > source:
-                entered[target] = left[source] = True
+                entered[target] = exited[source] = True
             if abs(target - source) == 1:
                 steps.setdefault(min(source, target), []).append(link)
         for place, (before, after) in enumerate(pairwise(self.stages)):
@@ -58,16 +58,16 @@ class StageChain(Struct, frozen=True, eq=False):
             if any(self.span(link) == 1 for link in joined):
                 continue
             same_index = before.index is not None and before.index == after.index
-            # Two stages of one index that both lead on are two heads of one chain.
-            parallel = (entered[place] and entered[place + 1]) or (same_index and left[place] and left[place + 1])
+            # Two stages with the same index that both lead on are two heads of a chain.
+            parallel = (entered[place] and entered[place + 1]) or (same_index and exited[place] and exited[place + 1])
             yield Gap(before, after, parallel, next((edge for edge, _, _ in joined), None))
 
     def lacks_stages(self) -> bool:
-        """Whether the numbers rise but leave some out, and so do the layers: stages are missing (PP004)."""
-        held = [(stage.index, stage.layers) for stage in self.stages]
+        """Whether indices and layers both rise with gaps: stages are missing (PP004)."""
+        spans = [(stage.index, stage.layers) for stage in self.stages]
         following = (-1, -1)
         hole = False
-        for index, layers in held:
+        for index, layers in spans:
             if index is None or layers is None or index <= following[0] or layers[0] <= following[1]:
                 return False
             hole = hole or (index > following[0] + 1 and layers[0] > following[1] + 1)
@@ -75,7 +75,7 @@ class StageChain(Struct, frozen=True, eq=False):
         return hole
 
     def parallel_positions(self) -> frozenset[int]:
-        """Node positions of the stages that run beside another one."""
+        """Node positions of the stages that run in parallel to another."""
         pairs = (gap for gap in self.gaps() if gap.parallel)
         return frozenset(stage.node.position for gap in pairs for stage in (gap.before, gap.after))
 
@@ -102,7 +102,7 @@ def _execution_order(by_index: tuple[StageView, ...], links: tuple[Link, ...]) -
 
 
 def _order_of_layers(stages: tuple[StageView, ...]) -> tuple[StageView, ...] | None:
-    """Stages by their layers, or `None` where these leave the order open."""
+    """Stages sorted by layers; `None` if these leave the order open."""
     spans = [stage.layers for stage in stages]
     if None in spans or len(set(spans)) < len(spans):
         return None
@@ -110,7 +110,7 @@ def _order_of_layers(stages: tuple[StageView, ...]) -> tuple[StageView, ...] | N
 
 
 def _order_of_edges(stages: tuple[StageView, ...], links: tuple[Link, ...]) -> tuple[StageView, ...] | None:
-    """The only order that the edges allow, or `None` where they allow several or none."""
+    """The only order that the edges allow; `None` if they allow several or none."""
     by_position = {stage.node.position: stage for stage in stages}
     sorter = TopologicalSorter[int](dict.fromkeys(by_position, ()))
     for _, source, target in links:

@@ -1,6 +1,6 @@
-"""The tree of scopes that `parent` spells: which type may hang below which, and what hangs in its place.
+"""The tree of scopes by `parent`: which type may be below which, and which nodes are in their place.
 
-What follows from a node in the wrong place is not what is really absent; nothing here judges a plan.
+It tells real faults from consequences of a misplaced node; nothing here judges a plan.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def allowed_parents(view: PlanView, node: NodeView) -> frozenset[str]:
 
 
 def is_placed(view: PlanView, node: NodeView) -> bool:
-    """Whether `node` hangs below a node that may hold it, as far as the types are known; the root below none."""
+    """Whether `node` is below a node that may hold it, as far as types are known; the root below none."""
     if node.type not in PARENTS or node.type == "RequestNode":
         return node.parent_id is None or node.parent is not None
     parent = node.parent
@@ -50,7 +50,7 @@ def is_placed(view: PlanView, node: NodeView) -> bool:
 
 
 def is_outside_experts(node: NodeView) -> bool:
-    """Whether `node` is a part of expert parallelism that hangs below a node outside of any MoE operator (EP001)."""
+    """Whether `node` is a part of expert parallelism outside of any MoE operator (EP001)."""
     if node.type == "AllToAllNode":
         is_part = node.role in ("dispatch", "combine")
     else:
@@ -60,7 +60,7 @@ def is_outside_experts(node: NodeView) -> bool:
 
 
 def placed_positions(view: PlanView) -> frozenset[int]:
-    """Positions of the nodes that hang in their place from the root down."""
+    """Positions of the nodes that are in their place, with all their ancestors."""
     positions: set[int] = set()
     waiting = [node for node in view.of_type("RequestNode") if node.parent_id is None]
     while waiting:
@@ -71,7 +71,7 @@ def placed_positions(view: PlanView) -> frozenset[int]:
 
 
 def leaves_astray(node: NodeView) -> bool:
-    """Whether an edge from `node` leads to no node, or out of its scope (a KV-cache edge leaves it by right)."""
+    """Whether an edge from `node` leads to no node, or out of its scope (which KV-cache edges may)."""
     return any(map(_is_astray, node.edges_out))
 
 
@@ -81,16 +81,16 @@ def enters_astray(node: NodeView) -> bool:
 
 
 def is_between_placed(view: PlanView, edge: EdgeView) -> bool:
-    """Whether both ends of `edge` hang in their place from the root down."""
+    """Whether both ends of `edge` are in their place, with all their ancestors."""
     positions = view.whole.once(placed_positions, lambda: placed_positions(view.whole))
     return all(end is not None and end.position in positions for end in (edge.source, edge.target))
 
 
 class Consequences:
-    """Tells what follows from a fault that another rule names from what is a fault of its own.
+    """Tells consequences of a fault that another rule reports from separate faults.
 
-    A node that hangs in a wrong place is absent where it belongs; an edge that leads to no node, or out of its scope,
-    is missing where it should lead. Each is one fault, and named where it is. What is looked up is remembered.
+    A misplaced node is absent where it belongs; an edge that leads to no node, or out of its scope, is missing where it
+    should lead. Each is one fault, reported at its place. Lookups are cached.
     """
 
     def __init__(self, view: PlanView) -> None:
@@ -99,15 +99,15 @@ class Consequences:
 
     @cached_property
     def displaced_types(self) -> frozenset[str]:
-        """Types of the nodes that hang in a wrong place, or below a parent that does not exist."""
+        """Types of the nodes that are misplaced, or below a parent that does not exist."""
         return frozenset(node.type for node in self._view.nodes if not is_placed(self._view, node))
 
     def are_displaced(self, types: Sequence[str]) -> bool:
-        """Whether a node of one of `types` hangs in a wrong place."""
+        """Whether a node of one of `types` is misplaced."""
         return bool(types) and not self.displaced_types.isdisjoint(types)
 
     def are_misled(self, links: Sequence[tuple[NodeView, NodeView]]) -> bool:
-        """Whether for each of the missing `links` an edge of one of its ends leads elsewhere."""
+        """Whether each of the missing `links` has an end with an edge that leads elsewhere."""
         return bool(links) and all(self._leave(start) or self._enter(end) for start, end in links)
 
 

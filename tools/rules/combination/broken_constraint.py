@@ -1,6 +1,6 @@
 """CO008: the plan keeps every constraint of the request.
 
-It reads the declared strategy, and what the devices of the graph say: which nodes its groups and stages stand on.
+It reads the declared strategy, and the nodes that the groups and stages of the graph are on.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _CONSTRAINTS: TypeAdapter[list[Constraint]] = TypeAdapter(list[Constraint])
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every constraint that the plan does not keep."""
+    """Yield every constraint that the plan breaks."""
     stated = as_list(view.policy.get("constraints"))
     if not stated:
         return
@@ -59,7 +59,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         *_broken_by_places(constraints, view),
         *_broken_by_devices(constraints, view, nodes, gpus_per_node),
     ):
-        # What both phases break is said once.
+        # A constraint that both phases break is reported once.
         broken_first.setdefault(constraints.index(broken.constraint), broken)
     for place, broken in broken_first.items():
         yield Finding(
@@ -85,7 +85,7 @@ def _broken_by_strategy(constraints: list[Constraint], strategy: Strategy, gpus_
 
 
 def _broken_by_places(constraints: list[Constraint], view: PlanView) -> Iterator[Broken]:
-    for limit in (one for one in constraints if isinstance(one, PlacementConstraint)):
+    for limit in (constraint for constraint in constraints if isinstance(constraint, PlacementConstraint)):
         for phase in view.phases:
             if is_placed(limit, phase.phase):
                 nodes = [{node for node, _ in places_of(devices)} for devices in _groups(phase, limit.value)]
@@ -93,7 +93,7 @@ def _broken_by_places(constraints: list[Constraint], view: PlanView) -> Iterator
 
 
 def _groups(phase: PhaseView, primitive: Primitive) -> Iterator[frozenset[str]]:
-    """The devices of each group of a primitive: of a pipeline all that its stages have."""
+    """The devices of each group of a primitive; a pipeline is one group of all its stages."""
     if primitive == "pp":
         if len(phase.stages) > 1:
             yield frozenset[str]().union(*[stage.devices for stage in phase.stages])
@@ -118,8 +118,8 @@ def _broken_by_devices(
     accelerator = view.hardware.get("accelerator")
     for limit in constraints:
         if isinstance(limit, ReservedConstraint) and free[limit.kind][0] < limit.value:
-            left, what = free[limit.kind]
-            yield Broken(limit, f"{left} {what} are left", f"{limit.value} {what} kept back")
+            unreserved, what = free[limit.kind]
+            yield Broken(limit, f"{unreserved} {what} are left", f"{limit.value} {what} kept back")
         if isinstance(limit, BudgetConstraint):
             block = read_block(HardwareBlock, view.hardware, "hardware")
             part = hardware_facts(block.accelerator, nodes, gpus_per_node).accelerator

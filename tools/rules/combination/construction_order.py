@@ -18,7 +18,7 @@ ORDER: tuple[ConstructionStep, ...] = get_args(ConstructionStep)
 
 
 def _needed(view: PlanView) -> dict[str, str | None]:
-    """Why the graph needs each step, or `None` where it does not."""
+    """Why the graph needs each step; `None` if it does not."""
     replicas = len(root_replicas(view))
     stages = max((len(phase.stages) for phase in view.phases), default=0)
     split = any(_is_split(node) for node in view.of_type("AttentionNode", "FFNNode"))
@@ -35,7 +35,7 @@ def _is_split(node: NodeView) -> bool:
 
 
 def _excused(view: PlanView) -> frozenset[str]:
-    """Steps that may be listed though the graph does not need them.
+    """Steps that may be listed although the graph does not need them.
 
     Shards of experts, embeddings or heads exist under relaxations and may count as operator parallelism. What the
     strategy declares and the graph does not show is CO002's.
@@ -50,7 +50,7 @@ def _excused(view: PlanView) -> frozenset[str]:
         for name in names
         if (declared_degree(view, phase, name) or 1) > 1
     }
-    # MoE operators that the model has and the graph has not are EP001's.
+    # MoE operators of the model that the graph lacks are EP001's.
     if view.architecture is not None and view.architecture.is_moe:
         excused.add("expert_subgraphs")
     if (as_int(view.strategy.get("dp")) or 1) > 1:
@@ -85,7 +85,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """The steps that the graph uses, in order."""
+    """Set the steps that the graph uses, in order."""
     del view
     yield Change("set", ("construction",), list(as_list(violation.expected)))
 

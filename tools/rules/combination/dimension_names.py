@@ -1,4 +1,4 @@
-"""What people call the dimensions of parallelism: the five of this format by other names, and those it has not.
+"""Names of dimensions of parallelism: other names of this format's five, and names of dimensions that it lacks.
 
 Judges a name by its words alone. An ordinary word (`data`, `model`, `layer`) names a dimension only beside the word
 "parallel"; an abbreviation stands for itself.
@@ -24,7 +24,7 @@ _OTHERS = {
     "fsdp": None, "fsdp2": None, "hsdp": None, "edp": None, "hybrid": None, "2d": None, "2_5d": None, "3d": None,
     "4d": None, "5d": None, "vpp": None,
 }  # fmt: skip
-# Words that name a dimension where "parallel" follows them.
+# Words that name a dimension if "parallel" follows them.
 _FIVE_IN_WORDS = {
     "tensor": "tp", "tensor_model": "tp", "attention_tensor": "tp", "ffn_tensor": "tp_ffn", "mlp_tensor": "tp_ffn",
     "pipeline": "pp", "pipeline_model": "pp", "sequence": "sp", "seq": "sp", "expert": "ep", "moe": "ep",
@@ -34,7 +34,7 @@ _OTHERS_IN_WORDS = {
     "context": "sp", "prefill_context": "sp", "decode_context": "kv_sp", "model": "tp", "layer": "pp", "batch": "dp",
 }  # fmt: skip
 _ZERO = re.compile(r"(deepspeed_)?zero_?([0-3]|pp|infinity|offload|stage|dp|redundancy(_optimizer)?|optimizer)?")
-# Two to four consonants that end in p, as dimensions are abbreviated (`cp`, `vpp`, `wp`), less what means other things.
+# Two to four consonants that end in p, as abbreviated dimensions do (`cp`, `vpp`, `wp`), except other abbreviations.
 _ABBREVIATION = re.compile(r"(?!(?:mlp|http|ftp|tcp|mcp)$)[b-df-hj-np-tv-z]{1,3}p")
 _ENDINGS = re.compile(
     r"_(size|degree|world|world_size|rank|ranks|group|groups|dim|dimension|shard|shards|sharding|enabled|fan_out|"
@@ -46,14 +46,14 @@ _MAX_NAME_CHARS = 60
 
 
 class Dimension(Struct, frozen=True):
-    """A dimension that a name means. `defined`: one of the five, by another name; `degree`: its field here, if any."""
+    """The meaning of a name. `defined`: one of the five dimensions by another name; `degree`: its field, if any."""
 
     degree: str | None
     defined: bool
 
 
 def _core(name: str) -> str:
-    """`name` in lower case with underscores, less the words that say what of a dimension is meant (size, rank)."""
+    """`name` in lower case with underscores, without endings for a property of a dimension (size, rank)."""
     word = _WORD_BORDER.sub("_", name).strip("_").lower()
     while True:
         cut = word.rfind("_")
@@ -69,7 +69,7 @@ def _looked_up(word: str, five: dict[str, str], others: dict[str, str | None]) -
 
 
 def read_dimension(name: str) -> Dimension | None:
-    """The dimension of parallelism that `name` means, or `None` where it names none."""
+    """The dimension of parallelism that `name` means; `None` if it means none."""
     return _dimension(name) if len(name) <= _MAX_NAME_CHARS else None
 
 
@@ -79,7 +79,7 @@ def _dimension(name: str) -> Dimension | None:
     known = _looked_up(word, _FIVE, dict(_OTHERS))
     if known is not None:
         return known
-    # "ZeRO" is spelled with capitals that do not begin words.
+    # The capitals of "ZeRO" do not begin words.
     if _ZERO.fullmatch(word.replace("ze_ro", "zero")) or _ABBREVIATION.fullmatch(word):
         return Dimension(None, defined=False)
     before = _PARALLEL.fullmatch(word)

@@ -1,6 +1,6 @@
 """CO003: nesting follows PP → SP → EP → TP, outermost first.
 
-Read from `parent` alone, one step at a time; the numbering of devices says nothing of nesting.
+Read from `parent` alone, one step at a time; the numbering of devices does not show nesting.
 """
 
 from __future__ import annotations
@@ -14,29 +14,29 @@ from ..reading import OPERATOR_ORDER, label
 ORDER = ("PP", "SP", "EP", "TP")
 
 
-def _own(node: NodeView) -> str | None:
-    """The outermost strategy that `node` itself is a part of, where something else may wrongly hold it."""
+def _outermost(node: NodeView) -> str | None:
+    """The outermost strategy that `node` is a part of, if a wrong parent could hold it; else `None`."""
     if node.type == "PipelineStageNode":
         return "PP"
     return "SP" if node.type == "ShardNode" and "sp" in node.rank else None
 
 
 def _around(parent: NodeView, strategy: str) -> str | None:
-    """The innermost strategy that a node of strategy `own` is nested in by hanging below `parent`."""
+    """The innermost strategy around a node of `strategy` below `parent`; `None` if there is none."""
     if parent.type == "ExpertNode":
         return "EP"
     if parent.type == "ShardNode":
         return "TP" if "tp" in parent.rank else "SP" if "sp" in parent.rank else None
     if strategy != "PP" or parent.type not in OPERATOR_ORDER:
         return None
-    # A stage inside an operator is inside of whatever splits that operator.
+    # A stage inside an operator is nested in the strategy that splits this operator.
     names = {name for shard in parent.children_of_type("ShardNode") for name in shard.rank}
     return "TP" if "tp" in names else "SP" if "sp" in names else "EP" if parent.type == "MoENode" else None
 
 
 def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
-    """Yield a node whose strategy must lie outside that of its parent."""
-    parent, outer = node.parent, _own(node)
+    """Yield a node whose strategy must be outside that of its parent."""
+    parent, outer = node.parent, _outermost(node)
     around = None if parent is None or outer is None else _around(parent, outer)
     if parent is None or outer is None or around is None:
         return

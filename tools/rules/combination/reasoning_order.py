@@ -1,6 +1,6 @@
 """CO006: `reasoning` follows the order of deciding: model structure, PP/EP, TP/SP, and DP last.
 
-Looks at the steps' names and order, each at most once; steps may be left out. What a decision says is free text.
+Checks the names and order of the steps, each at most once; steps may be left out. Decisions are free text.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ ORDER: tuple[ReasoningStepName, ...] = get_args(ReasoningStepName)
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield the first step that stands before one that must precede it, or that stands twice."""
+    """Yield the first step that comes after one it must precede, or that occurs twice."""
     latest = -1
     named = [as_str(as_mapping(item).get("step")) for item in as_list(view.raw.get("reasoning"))]
     known = [name for name in named if name in ORDER]
@@ -39,7 +39,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """The author's steps in the order of deciding; decisions of one step are put together."""
+    """Put the author's steps into the order of deciding; decisions of the same step are joined."""
     del violation
     decisions: dict[str, list[str]] = {}
     for item in as_list(view.raw.get("reasoning")):

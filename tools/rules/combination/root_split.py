@@ -18,7 +18,7 @@ def decide(_: PlanView, container: NodeView) -> Iterator[Finding]:
     """Yield a container above the operators that is split by TP or SP."""
     shards = container.children_of_type("ShardNode")
     ranked = [node for node in (container, *shards) if any(name in _SPLITS for name in node.rank)]
-    # Shards without ranks say nothing of how they split, but several of them do split.
+    # Several shards without ranks are a split too, although they do not show which.
     if not ranked and len(shards) < 2:
         return
     names = sorted({_SPLITS[name] for node in ranked for name in node.rank if name in _SPLITS}) or ["TP"]

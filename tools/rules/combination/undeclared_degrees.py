@@ -1,7 +1,7 @@
 """CO002: the declared strategy is the one that the graph shows, and it is the same in all of a phase.
 
-It compares what can be read: operators whose parts do not fit together show no degree. Where all are such, a
-declaration is wrong that nothing of them bears out.
+Operators whose parts do not fit together show no degree. If all operators are such, a declaration is wrong if nothing
+of them supports it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..base import MAX_NODES, Example, Finding, Rule, set_top
 from ..legality import RELAXATION_OF, splits
 from ..reading import label, stage_of, unlike_phases
 
-# What a degree counts, where it is not shards.
+# The nodes that a degree counts, if they are not shards.
 _PARTS = {"pp": ("PipelineStageNode",), "ep": ("ExpertNode",), "tp_expert": ("ShardNode", "ExpertNode")}
 
 
@@ -31,7 +31,7 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
     replicas = root_replicas(view)
     counted = {id(replica) for replica in replicas}
     stated_dp = as_int(view.strategy.get("dp"))
-    # A replica below the root's fan-out is DP001's: it may be meant to count.
+    # A replica below the root's fan-out is DP001's, and may be meant to count.
     dp = stated_dp if stated_dp == len(view.replicas) else len(replicas)
     served = {phase.phase for phase in view.phases}
     serving_any = {id(phase.replica) for phase in view.phases}
@@ -97,22 +97,22 @@ def _degree(name: str, degree: str, declared: int, branches: list[PhaseDegrees])
             )
 
 
-def _unwitnessed(view: PlanView, name: str, degree: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
-    """A degree that no operator shows whole, and that neither shards nor devices of any of them bear out."""
+def _unsupported(view: PlanView, name: str, degree: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
+    """A degree that no whole operator shows, and that no number of shards or devices supports."""
     remains = [reading for branch in branches for reading in branch.remains.get(degree, ())]
     if not remains or any(branch.readings.get(degree) for branch in branches):
         return
     if degree == "tp_ffn" and any(declared_degree(view, name, other) != 1 for other in ("attention_dp", "ep")):
-        # How many groups of an FFN that is not whole there are is open.
+        # The number of groups of a damaged FFN is open.
         return
     kind = next(kind for kind in MULTIPLIED if degree in kind)
     declared = {other: declared_degree(view, name, other) for other in kind}
     width = prod(value or 0 for value in declared.values())
     widths = {wide for reading in remains for wide in _widths(view, reading.operator)}
-    own = declared[degree] or 0
-    shown = max(widths) * own // width if width else 0
-    if width and width not in widths and shown != own and all(reading.value != own for reading in remains):
-        yield _mismatch(name, degree, own, [shown], [reading.operator for reading in remains])
+    stated = declared[degree] or 0
+    shown = max(widths) * stated // width if width else 0
+    if width and width not in widths and shown != stated and all(reading.value != stated for reading in remains):
+        yield _mismatch(name, degree, stated, [shown], [reading.operator for reading in remains])
 
 
 def _widths(view: PlanView, operator: NodeView) -> set[int]:
@@ -123,10 +123,7 @@ def _widths(view: PlanView, operator: NodeView) -> set[int]:
 
 
 def _named_elsewhere(view: PlanView, name: str, degree: str, branches: list[PhaseDegrees]) -> bool:
-    """Whether a degree stands there that the phase, or a plan without its relaxation, must not have.
-
-    DP001, SP003 or TP006 says so.
-    """
+    """Whether the phase, or a plan without the relaxation, must not have the degree (DP001, SP003 or TP006)."""
     if (name, degree) in (("decode", "sp"), ("prefill", "kv_sp")):
         return True
     relaxation = RELAXATION_OF.get(degree)
@@ -137,7 +134,7 @@ def _named_elsewhere(view: PlanView, name: str, degree: str, branches: list[Phas
 
 
 def _applies(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
-    """Whether an operator that could show `degree` is there, or should be by the model."""
+    """Whether the model (or else the graph) has an operator that could show `degree`."""
     kinds = {"tp_ffn": "FFNNode", "ep": "MoENode", "tp_expert": "MoENode"}
     if degree not in kinds:
         return True
@@ -150,7 +147,7 @@ def _applies(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
 
 
 def _shape(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
-    """Faults of the stages: how many, and which layers each holds."""
+    """Faults of the number of stages, and of the layers of each."""
     cuts = [branch.cut for branch in branches if branch.cut is not None]
     declared = declared_degree(view, name, "pp")
     if declared is not None and cuts and declared not in [len(cut) for cut in cuts]:
@@ -170,7 +167,7 @@ def _shape(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[
 
 
 def _exchange(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterator[Finding]:
-    """A declared `sp_kind`, `all_gather` where it is left out, that an attention operator with SP does not show."""
+    """A declared `sp_kind` (by default `all_gather`) that an attention operator with SP contradicts."""
     written = as_mapping(view.strategy.get(name)).get("sp_kind")
     stated = written or "all_gather"
     if stated not in ("all_gather", "ulysses"):
@@ -206,7 +203,7 @@ def _branches(view: PlanView, name: str, branches: list[PhaseDegrees]) -> Iterat
             yield _mismatch(name, degree, declared, [1], [])
         else:
             yield from _degree(name, degree, declared, branches)
-            yield from _unwitnessed(view, name, degree, branches)
+            yield from _unsupported(view, name, degree, branches)
     yield from _exchange(view, name, branches)
 
 
@@ -217,7 +214,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         phases = [phase for phase in view.phases if phase.phase == name and phase.stages]
         if not phases:
             continue
-        # What is true of a branch is true of its copies; all are looked at where there is something to say.
+        # Copies of a branch have the same faults; all branches are checked only if there are any.
         unlike = [phase_degrees(view, phase) for phase in unlike_phases(view, phases)]
         if any(True for _ in _branches(view, name, unlike)):
             yield from _branches(view, name, [phase_degrees(view, phase) for phase in phases])

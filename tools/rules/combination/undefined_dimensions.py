@@ -34,7 +34,7 @@ _KNOWN_WORDS = frozenset(chain.from_iterable(map(get_args, (ConstructionStep, Re
 
 
 class _Named(Struct, frozen=True):
-    """A name where it stands, and the dimension that it means."""
+    """A name with its place, and the dimension that it means."""
 
     name: str
     dimension: Dimension
@@ -75,7 +75,7 @@ def _block(block: Mapping[str, Any], path: str, scope: str) -> Iterator[Finding]
 
 
 def _words(view: PlanView) -> Iterator[Finding]:
-    """Steps and relaxations that are named for a dimension that is none of the five."""
+    """Steps and relaxations named after a dimension that is none of the five."""
     lists = {
         "/construction": [as_str(item) for item in as_list(view.raw.get("construction"))],
         "/reasoning": [as_str(as_mapping(item).get("step")) for item in as_list(view.raw.get("reasoning"))],
@@ -93,7 +93,7 @@ def _named_by(node: NodeView) -> Iterator[_Named]:
     if dimension is not None and not dimension.defined:
         yield _Named(node.type, dimension, f"{node.path}/type", f"the type of {shown(node.id)}")
     for key in as_mapping(node.raw.get("rank")):
-        # A rank is a place along each dimension: whatever else stands there is one.
+        # A rank is a place along each dimension, so any other key of it names a dimension.
         if key not in _RANK_FIELDS:
             dimension = read_dimension(key) or Dimension(None, defined=False)
             yield _Named(key, dimension, f"{node.path}/rank{pointer([key])}", f"the rank of {shown(node.id)}")
@@ -125,7 +125,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """A defined dimension of the strategy by the name that it has here, where that is not stated too."""
+    """Rename a defined dimension of the strategy to this format's name, unless that is stated too."""
     steps = steps_of(violation.path, view.raw) or ()
     if len(steps) < 2 or steps[0] != "strategy":
         return

@@ -1,7 +1,7 @@
 """DP004: DP is never claimed to lower latency: one request is answered by one replica, however many there are.
 
-Looks at the figures of `performance` (a claimed latency that is the computed one divided by the replicas) and at what
-the reasoning says in so many words. A claim that is off in another way is not this rule's.
+Checks the figures of `performance` (a claimed latency that is the computed one divided by the replicas) and the words
+of the reasoning. Claims that are off in another way belong to other rules.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LOWERS = re.compile(
     r"降低|减少|缩短|减半|优化|改善|更低|更快"
 )
 _LATENCY = re.compile(r"latenc|\bttft\b|\btpot\b|response time|time to first token|延迟|时延|首字|首 ?token")
-# What takes the claim back: a negation, a latency that stays, or a wait in a queue (which replicas do shorten).
+# Words that revoke the claim: a negation, a latency that stays, or a wait in a queue (which replicas do shorten).
 _DENIED = re.compile(
     r"\b(?:not?|never|nor|without|cannot|neither|rather than|same|equal|leav|keep|unchang|unaffect|independen|depend|"
     r"queu|wait)\w*|n't\b|不|没有|无法|并非|而非|排队"
@@ -33,7 +33,7 @@ _DENIED = re.compile(
 
 
 def _says_so(text: str, *, of_dp: bool) -> str | None:
-    """The clause of `text` that says DP lowers latency; `of_dp`: what names no strategy is about DP."""
+    """The clause of `text` that says DP lowers latency; `of_dp`: clauses that name no strategy are about DP."""
     for clause in _CLAUSES.split(text[:_MAX_TEXT_CHARS].lower()):
         about_dp = bool(_SUBJECT.search(clause)) or (of_dp and not _OTHER_SUBJECT.search(clause))
         if about_dp and _LOWERS.search(clause) and _LATENCY.search(clause) and not _DENIED.search(clause):
@@ -42,7 +42,7 @@ def _says_so(text: str, *, of_dp: bool) -> str | None:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every claimed latency that DP is to have lowered, in figures and in words."""
+    """Yield every claim that DP lowers latency, in figures and in words."""
     for fault in faults_of(view, "DP004"):
         says = "it is the latency of a request divided by the replicas"
         yield finding_of("divided-latency", fault, says, "compute it again: replicas add throughput, not speed")
@@ -61,7 +61,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """The figures computed again; in words what DP does, in place of the decision that claims otherwise."""
+    """Compute the figures again, or replace the decision that makes the claim by what DP does."""
     steps = steps_of(violation.path, view.raw) or ("",)
     if steps[0] == "reasoning":
         replicas = len(view.replicas)

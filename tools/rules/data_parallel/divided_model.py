@@ -1,6 +1,6 @@
 """DP003: DP splits no layers and no operators: each replica holds the whole model for the phases that it serves.
 
-Fires where replicas share the model out: each holds layers, experts or shards that the other has not.
+Reports replicas that divide the model: each holds layers, experts or shards that the others lack.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import clipped, label
 
 
-class _Held(Struct, frozen=True):
-    """What one replica holds of something that must be whole (a set, or a set as the bits of a number)."""
+class _Share(Struct, frozen=True):
+    """The part of something that one replica holds (a set, or a set as the bits of a number)."""
 
     branch: PhaseView
     parts: int | frozenset[Hashable]
@@ -25,22 +25,22 @@ class _Held(Struct, frozen=True):
 
 
 def _bits(ranges: Iterable[tuple[int, int]], total: int | None) -> int:
-    """The numbers in inclusive `ranges` as bits; those from `total` on (from 10,000 on where it is `None`) left out."""
-    held = 0
+    """The numbers in inclusive `ranges` as bits, without those from `total` on (`None`: from 10,000 on)."""
+    bits = 0
     for item in ranges:
         numbers = clipped(item, total)
-        held |= ((1 << len(numbers)) - 1) << numbers.start
-    return held
+        bits |= ((1 << len(numbers)) - 1) << numbers.start
+    return bits
 
 
-def _layers(view: PlanView, branch: PhaseView) -> _Held:
+def _layers(view: PlanView, branch: PhaseView) -> _Share:
     total = view.num_layers
-    held = _bits((stage.layers for stage in branch.stages if stage.layers is not None), total)
-    return _Held(branch, held, tuple(stage.node for stage in branch.stages))
+    layers = _bits((stage.layers for stage in branch.stages if stage.layers is not None), total)
+    return _Share(branch, layers, tuple(stage.node for stage in branch.stages))
 
 
 def _operators(branches: Iterable[PhaseView]) -> dict[Hashable, list[tuple[PhaseView, NodeView]]]:
-    """Operators of all branches by type and layers, less those that are alike in all of them."""
+    """Operators of all branches by type and layers, without those that are alike in all branches."""
     by_place: dict[Hashable, list[tuple[PhaseView, NodeView]]] = {}
     for branch in branches:
         for stage in branch.stages:
@@ -48,7 +48,7 @@ def _operators(branches: Iterable[PhaseView]) -> dict[Hashable, list[tuple[Phase
                 block = operator.parent
                 key = (operator.type, None if block is None else block.layers, operator.offset)
                 by_place.setdefault(key, []).append((branch, operator))
-    return {key: held for key, held in by_place.items() if not _are_alike([operator for _, operator in held])}
+    return {key: entries for key, entries in by_place.items() if not _are_alike([operator for _, operator in entries])}
 
 
 def _are_alike(operators: Sequence[NodeView]) -> bool:
@@ -56,35 +56,35 @@ def _are_alike(operators: Sequence[NodeView]) -> bool:
     return first is not None and all(operator.likeness == first for operator in operators)
 
 
-def _held(branch: PhaseView, operator: NodeView) -> Iterator[_Held]:
-    """Experts of a MoE operator, and shards of an operator whose own do not make a whole."""
+def _shares(branch: PhaseView, operator: NodeView) -> Iterator[_Share]:
+    """The experts of a MoE operator, or the shards of another one if they do not make a whole."""
     shards = operator.children_of_type("ShardNode")
     if operator.type == "MoENode":
         groups = operator.children_of_type("ExpertNode")
         experts = _bits((item for group in groups for item in group.expert_ranges or ()), None)
-        yield _Held(branch, experts, (operator, *groups))
+        yield _Share(branch, experts, (operator, *groups))
     elif shards and not sharding(operator).is_grid:
         ranks = frozenset(tuple(sorted(shard.rank.items())) for shard in shards)
-        yield _Held(branch, ranks, (operator, *shards))
+        yield _Share(branch, ranks, (operator, *shards))
 
 
-def _divided(helds: Sequence[_Held]) -> list[_Held]:
-    """Those that hold a part of the whole, and nothing of it that all the others hold too."""
-    helds = [held for held in helds if held.parts]
-    if len(helds) < 2:
+def _divided(shares: Sequence[_Share]) -> list[_Share]:
+    """The shares that are a part of the whole and have nothing that all shares have."""
+    shares = [share for share in shares if share.parts]
+    if len(shares) < 2:
         return []
-    parts: list[Any] = [held.parts for held in helds]
+    parts: list[Any] = [share.parts for share in shares]
     common: Any = parts[0]
     whole: Any = parts[0]
     for part in parts[1:]:
         common, whole = common & part, whole | part
-    divided = [held for held, part in zip(helds, parts, strict=True) if part != whole and not part & common]
+    divided = [share for share, part in zip(shares, parts, strict=True) if part != whole and not part & common]
     return divided if len(divided) > 1 else []
 
 
-def _finding(message_id: str, name: str, what: str, divided: Sequence[_Held]) -> Finding:
-    replicas = [held.branch.replica for held in divided if held.branch.replica is not None]
-    nodes = [node for held in divided for node in (held.branch.node, *held.nodes)]
+def _finding(message_id: str, name: str, what: str, divided: Sequence[_Share]) -> Finding:
+    replicas = [share.branch.replica for share in divided if share.branch.replica is not None]
+    nodes = [node for share in divided for node in (share.branch.node, *share.nodes)]
     return Finding(
         message_id,
         f"{what} of {name} are divided among replicas {', '.join(label(replica) for replica in replicas[:4])}; each "
@@ -96,7 +96,7 @@ def _finding(message_id: str, name: str, what: str, divided: Sequence[_Held]) ->
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield the layers, and else the operators, that replicas divide among themselves."""
+    """Yield the layers, or else the operators, that replicas divide among them."""
     for name in PHASES:
         first = [phases[name][0] for phases in view.served.values() if name in phases]
         if len(first) < 2:
@@ -106,7 +106,7 @@ def check(view: PlanView) -> Iterator[Finding]:
             yield _finding("divided-layers", name, "layers", divided)
             continue
         for key, operators in _operators(first).items():
-            divided = _divided([held for branch, operator in operators for held in _held(branch, operator)])
+            divided = _divided([share for branch, operator in operators for share in _shares(branch, operator)])
             if divided:
                 what = "experts" if isinstance(key, tuple) and key[0] == "MoENode" else "shards of one operator"
                 yield _finding("divided-operators", name, what, divided)

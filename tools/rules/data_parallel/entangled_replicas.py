@@ -15,7 +15,7 @@ from ..tree import is_between_placed
 
 
 def _only_phase(replica: NodeView) -> str | None:
-    """The phase that the replica serves, where it serves one alone."""
+    """The only phase that the replica serves; `None` if it serves none or both."""
     served = {as_str(phase.raw.get("phase")) for phase in replica.children_of_type("PhaseNode")}
     return served.pop() if len(served) == 1 else None
 
@@ -23,19 +23,19 @@ def _only_phase(replica: NodeView) -> str | None:
 def _edges(view: PlanView) -> Iterator[Finding]:
     alone = {replica.position: _only_phase(replica) for replica in view.replicas}
     served = set(alone.values())
-    # What is left out there are edges inside of blocks, and KV-cache edges inside of replicas or between split ones.
+    # The distinct view only lacks edges inside blocks, and KV-cache edges inside replicas or between split ones.
     for edge, start, end in view.distinct.links:
-        # Siblings that are no replicas themselves are in one.
+        # Siblings that are no replicas themselves are in the same replica.
         if start.parent is end.parent and "ReplicaNode" not in (start.type, end.type):
             continue
         source, target = start.within("ReplicaNode"), end.within("ReplicaNode")
         if source is None or target is None or source is target:
             continue
-        # Disaggregated (R14), in either direction: what may run between the two is PH002's matter.
+        # Disaggregated (R14), in either direction: PH002 judges the edges between the two.
         split = {alone[source.position], alone[target.position]} == {"prefill", "decode"}
         if split and start is not source and end is not target:
             continue
-        # Where all replicas serve one phase alone, and the same, some have the wrong name for it (PH001).
+        # If all replicas serve the same single phase, some of them misname it (PH001).
         if is_cache_edge(edge) and len(served) == 1 and None not in served:
             continue
         if not is_between_placed(view, edge):
@@ -51,7 +51,7 @@ def _edges(view: PlanView) -> Iterator[Finding]:
 
 
 def _inside(view: PlanView) -> Iterator[tuple[NodeView, NodeView]]:
-    """Each node that names devices, with the replica at the root that it belongs to."""
+    """Each node with devices, and the replica below the root that it belongs to."""
     counted = {replica.position for replica in root_replicas(view)}
     for node in view.nodes:
         replica = node.within("ReplicaNode") if node.devices else None
@@ -60,7 +60,7 @@ def _inside(view: PlanView) -> Iterator[tuple[NodeView, NodeView]]:
 
 
 def _devices(view: PlanView) -> Iterator[Finding]:
-    """What computes owns a device; a collective reaches for what others own."""
+    """Devices that two replicas compute on, and collectives that reach devices of another replica."""
     owners: dict[str, NodeView] = {}
     shared: dict[tuple[int, int], tuple[NodeView, NodeView, set[str]]] = {}
     seen: set[tuple[tuple[str, ...], int]] = set()

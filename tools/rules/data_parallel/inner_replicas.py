@@ -18,7 +18,7 @@ from ..reading import label
 def _replicas(view: PlanView) -> Iterator[Finding]:
     for replica in view.of_type("ReplicaNode"):
         parent = replica.parent
-        # A parent of no known type is ST001's: what it stands for is not known.
+        # A parent of an unknown type is ST001's.
         if parent is None or parent.type == "RequestNode" or not parent.type.endswith("Node"):
             continue
         yield Finding(
@@ -71,7 +71,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 def _inner_groups(case: Case) -> Iterator[Fault]:
     groups, is_refused = case.degrees.attention_dp, "attention_dp" not in case.conditions.relaxations
-    # Replicas do the same for a dense model.
+    # For a dense model replicas do the same.
     if groups > 1 and (is_refused or not case.conditions.architecture.is_moe):
         why = "without the relaxation attention_dp" if is_refused else "in a model without experts"
         yield Fault("inner-groups", f"attention_dp {groups} {why}", groups, 1, "error" if is_refused else None)

@@ -17,7 +17,7 @@ _Shape = dict[str, int | tuple[int, ...]]
 
 
 def _shape(view: PlanView, branch: PhaseDegrees) -> _Shape:
-    """What is compared: stages, layers of each, and the usual value of each degree, as far as they can be read."""
+    """The compared values: stages, layers of each, and the usual value of each degree, as far as readable."""
     shape: _Shape = {}
     if branch.cut is not None:
         shape["pp"] = len(branch.cut)
@@ -31,7 +31,7 @@ def _shape(view: PlanView, branch: PhaseDegrees) -> _Shape:
 
 
 def _common(shapes: list[_Shape], declared: Mapping[str, int | None]) -> _Shape:
-    """The shape that most replicas have, item by item; of a draw, the declared one, else the one that comes first."""
+    """The most frequent value of each item; in a draw the declared one, else the first."""
     common: _Shape = {}
     for key in dict.fromkeys(key for shape in shapes for key in shape):
         counts = Counter(shape[key] for shape in shapes if key in shape)
@@ -52,7 +52,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield every replica that differs from the others that serve the same phase."""
     counted = {replica.position for replica in root_replicas(view)}
     if len(counted) < 2 or not {phase.phase for phase in view.phases}.issuperset(PHASES):
-        # A phase that nobody serves stands there under the name of the other (PH001).
+        # A phase that nobody serves was given the name of the other (PH001).
         return
     for name in PHASES:
         phases = [

@@ -1,7 +1,7 @@
-"""Counts of devices that several rules compare with the declared one: what the graph uses, less what does not belong.
+"""Counts the devices that the graph uses, without those that do not belong, to compare with the declared number.
 
-A count that follows from another fault (a replica or a stage that is missing, devices that two parts share) is told
-apart here from one that is wrong by itself.
+Tells a count that follows from another fault (a missing replica or stage, devices that two parts share) from one that
+is wrong itself.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PARTS = frozenset({"ShardNode", "ExpertNode", "RouterNode", "KVCacheUpdateNode"
 
 
 def wrong_count(view: PlanView) -> tuple[int, int] | None:
-    """The declared number of GPUs and that of the devices in use, where they differ and no other fault explains it."""
+    """The declared number of GPUs and that of devices in use; `None` if equal, or if another fault explains it."""
     declared, used = as_int(view.strategy.get("gpu_count")), len(view.devices)
     if declared is None or not used or declared == used or _is_explained(view, declared):
         return None
@@ -25,7 +25,7 @@ def wrong_count(view: PlanView) -> tuple[int, int] | None:
 
 
 def _is_explained(view: PlanView, declared: int) -> bool:
-    """Whether `declared` is the number of devices in use once a fault that another rule names is mended."""
+    """Whether `declared` is right once a fault that another rule reports is mended."""
     return (
         declared == _settled(view)
         # Stages or replicas that share devices (PP006, DP002): the count is right once they do not.
@@ -36,7 +36,7 @@ def _is_explained(view: PlanView, declared: int) -> bool:
 
 
 def _settled(view: PlanView) -> int:
-    """Devices less those that one node names alone and should not: that node is misplaced, which others report."""
+    """The number of devices without those that only a misplaced node names, which other rules report."""
     named = Counter(device for node in view.nodes for device in set(node.devices))
     narrow = _narrow_embeddings(view)
     strays = {
@@ -49,7 +49,7 @@ def _settled(view: PlanView) -> int:
 
 
 def _narrow_embeddings(view: PlanView) -> frozenset[int]:
-    """Positions of the embeddings that leave out a device of the first operator (DE004); others use what they name."""
+    """Positions of the embeddings that leave out a device of the first operator (DE004)."""
     return frozenset(
         node.position
         for stage in view.stages
@@ -60,7 +60,7 @@ def _narrow_embeddings(view: PlanView) -> frozenset[int]:
 
 
 def _apart(view: PlanView) -> int:
-    """Devices that the graph would use if no two stages of a phase and no two replicas shared one."""
+    """The number of devices that the graph would use if stages of a phase, and replicas, shared none."""
     return sum(
         max(sum(len(stage.settled_devices) for stage in phase.stages) for phase in chain(*phases.values()))
         for phases in view.served.values()

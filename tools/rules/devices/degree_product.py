@@ -1,7 +1,7 @@
 """GP002: the product dp × tp × pp × ep × sp is no GPU count where the dimensions share devices.
 
-Fires where the declared count is such a product and the graph uses another number of devices. Where no
-two dimensions share devices the product is the count.
+Reports a declared count that is such a product, if the graph uses another number of devices. If no dimensions share
+devices, the product is the count.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .counting import wrong_count
 
 
 class _Counts(Struct, frozen=True):
-    """Devices of one phase: by multiplying all degrees (each way of doing so), and by what shares devices."""
+    """Device counts of one phase: `products` of all degrees (in each way), and the right one, `mapped`."""
 
     products: frozenset[int]
     mapped: int
@@ -37,7 +37,7 @@ def _counts(view: PlanView, phase: str, replicas: int) -> _Counts | None:
 
 
 def is_degree_product(view: PlanView, declared: int) -> bool:
-    """Whether `declared` is a product of the declared degrees where these share devices."""
+    """Whether `declared` is a product of declared degrees that share devices."""
     dp = as_int(view.strategy.get("dp"))
     replicas = [as_int(as_mapping(view.strategy.get(phase)).get("replicas")) for phase in PHASES]
     counts: list[_Counts] = []
@@ -49,14 +49,14 @@ def is_degree_product(view: PlanView, declared: int) -> bool:
         return True
     if None in replicas or len(counts) != 2:
         return False
-    # Disaggregated: each kind of replica has devices of its own.
+    # Disaggregated: each kind of replica has its own devices.
     prefill, decode = counts
-    sums = {one + other for one in prefill.products for other in decode.products}
+    sums = {first + second for first in prefill.products for second in decode.products}
     return declared in sums and declared != prefill.mapped + decode.mapped
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield the declared count where it is the degrees multiplied and the graph uses another number."""
+    """Yield the declared count if it is a product of degrees and the graph uses another number."""
     counts = wrong_count(view)
     if counts is not None and is_degree_product(view, counts[0]):
         declared, used = counts

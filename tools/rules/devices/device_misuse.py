@@ -56,7 +56,7 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
     for operator in view.nodes:
         if not operator.children:
             continue
-        # A part on several devices is TP002's, EP003's or TP006's, where no relaxation allows it.
+        # A part on several devices is TP002's, EP003's or TP006's, unless a relaxation allows it.
         parts = [
             part
             for part in operator.children_of_type("ShardNode", "ExpertNode")
@@ -89,13 +89,13 @@ def _doubled(view: PlanView) -> Iterator[Finding]:
 
 
 def _home(part: NodeView) -> list[str]:
-    """Where a shard or an expert group computes; of a split expert, what it and its shards agree on (else EP003)."""
+    """Devices that a shard or an expert group computes on; of a split expert those that its shards name too (EP003)."""
     inner = devices_of(part.children_of_type("ShardNode"))
     return [device for device in part.devices if not inner or device in inner]
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every device that does not exist, stands twice in a list, or does two parts of one operator."""
+    """Yield every device that does not exist, occurs twice in a list, or runs two parts of one operator."""
     yield from _outside(view)
     yield from _repeated(view)
     yield from _doubled(view)

@@ -22,7 +22,7 @@ def decide(_: PlanView, stage: StageView) -> Iterator[Finding]:
     idle: dict[tuple[str, tuple[str, ...]], list[NodeView]] = {}
     for operator in stage.operators:
         used = settled_devices(operator)
-        # A shard on another's device (GP004) or off the stage (DE004, TP004) leaves its own idle: one fault.
+        # A shard on another shard's device (GP004) or off the stage (DE004, TP004) leaves its device idle: one fault.
         computing = compute_devices(operator)
         misplaced = len(operator.children_of_type("ShardNode")) > len(computing & devices)
         if operator.type in _NAMES and used and devices - used and not misplaced:

@@ -14,9 +14,9 @@ from ..sharding import lent_shards
 
 
 def shard_excess(operator: NodeView, width: int) -> int:
-    """How many shards `operator` has beyond the `width` devices of its stage; 0 where it fits.
+    """The number of shards that `operator` has beyond the `width` devices of its stage; 0 if it fits.
 
-    One that leads into the collective of another operator is that one's (TP004).
+    A shard that leads into the collective of another operator belongs to that one (TP004).
     """
     return max(0, len(operator.children_of_type("ShardNode")) - len(lent_shards(operator)) - width)
 
@@ -70,7 +70,7 @@ _FFN = "r0.prefill.s0.b0.ffn"
 
 
 def _shard(rank: int) -> tuple[Edit, Edit]:
-    """One shard more of the prefill FFN, on a device that has one already."""
+    """Another shard of the prefill FFN, on a device that has one already."""
     name = f"{_FFN}.tp{rank}"
     node = {"id": name, "type": "ShardNode", "parent": _FFN, "rank": {"tp": rank}, "devices": [f"n0.g{rank % 2}"]}
     edge = {"source": name, "target": f"{_FFN}.ar", "type": "synchronization"}

@@ -13,7 +13,7 @@ from .counting import wrong_count
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield the declared count where the graph uses another number of devices."""
+    """Yield the declared count if the graph uses another number of devices."""
     counts = wrong_count(view)
     if counts is not None:
         declared, used = counts

@@ -12,7 +12,7 @@ from ...plan.view import Link, NodeView, PlanView
 from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import OPERATOR_ORDER, label
 
-# The place of a node among its siblings, where its type or role gives one.
+# The place of a node among its siblings by its type or role.
 _PLACES = {"EmbeddingNode": 0, "LayerBlockNode": 1, "LMHeadNode": 2}
 _PLACES_INSIDE = {
     "RouterNode": 0, "ShardNode": 2, "ExpertNode": 2, "KVCacheUpdateNode": 3, "AllReduceNode": 4,
@@ -45,7 +45,7 @@ def _circles(view: PlanView) -> list[list[int]]:
     try:
         sorter.prepare()
     except CycleError:
-        # Loaded only where there is a circle: plans have none.
+        # Loaded only if there is a cycle, which legal plans do not have.
         import networkx
 
         ends = ((source.position, target.position) for _, source, target in _level_links(view))
@@ -56,7 +56,7 @@ def _circles(view: PlanView) -> list[list[int]]:
 
 
 def _against(links: Sequence[Link]) -> Link:
-    """The edge to drop: the first that runs against the order of execution, else the last one written."""
+    """The edge to drop: the first that runs against the order of execution, else the last."""
     against = (link for link in links if _execution_place(link[1]) >= _execution_place(link[2]))
     return next(against, links[-1])
 

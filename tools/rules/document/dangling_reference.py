@@ -1,6 +1,6 @@
 """ST002: names are unique and lead somewhere: node ids, parents, the ends of edges, the indices of replicas.
 
-Two edges with the same ends and type are one too many. Nothing is read off the spelling of an id.
+Of two edges with the same ends and type one is too many. The spelling of an id means nothing.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
     replicas = [node for node in view.replicas if view.by_id[node.id] is node]
     indices = [node.index for node in replicas]
     stated = as_int(view.strategy.get("dp")) or 0
-    # Replicas of which some are missing: fewer than declared (CO002), and each with a number of its own.
+    # Some replicas are missing if there are fewer than declared (CO002), each with its own index.
     some_missing = len(set(indices)) == len(indices) < stated and all(index in range(stated) for index in indices)
     if replicas and indices != list(range(len(replicas))) and not some_missing:
         wrong = [node for place, node in enumerate(replicas) if node.index != place]
@@ -81,24 +81,23 @@ def _replicas(view: PlanView) -> Iterator[Finding]:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every name that stands twice or leads nowhere."""
+    """Yield every name that occurs twice or leads nowhere."""
     yield from _nodes(view)
     yield from _edges(view)
     yield from _replicas(view)
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """Drop copies of a node; of different nodes of one id give all but one a name of its own.
+    """Drop copies of a node; rename all but one of different nodes that share an id.
 
-    Which one keeps the id does not depend on the order of the document. What a name that leads nowhere was to lead to
-    is for the scope around it to say.
+    Which node keeps the id does not depend on the order of the document. Names that lead nowhere are not mended here.
     """
     steps = steps_of(violation.path, view.raw) or ()
     yield from view.once(mend, lambda: _named_apart(view)).get(steps[:2], ())
 
 
 def _named_apart(view: PlanView) -> dict[tuple[Step, ...], list[Change]]:
-    """What is to be done about the nodes of each id that stands again, by the place of each that the check names."""
+    """The changes for the nodes of each duplicate id, by the place of the finding that reports it."""
     again: dict[str, list[NodeView]] = {}
     for node in view.duplicates:
         again.setdefault(node.id, []).append(node)
@@ -113,7 +112,7 @@ def _named_apart(view: PlanView) -> dict[tuple[Step, ...], list[Change]]:
             of_name.append(
                 Change("set", ("nodes", by_content[content].position, "id"), _free_name(view, f"{name}-{place}"))
             )
-        # All of them at once: those that are named after the first find nothing left to do.
+        # All changes are made with the first finding of the id; later ones have none.
         changes[("nodes", nodes[0].position)] = of_name
     return changes
 

@@ -1,7 +1,7 @@
 """ST003: `parent` forms one tree below the only RequestNode, each type below a type that may hold it.
 
-What is misplaced as a strategy (a shard on a stage, experts outside a MoE operator, a replica inside a phase) is said
-by the rule of that strategy.
+A misplaced strategy (a shard on a stage, experts outside a MoE operator, a replica inside a phase) is reported by the
+rule of that strategy.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def _remedy(node: NodeView, expected: list[str]) -> str:
 
 
 def _circles(view: PlanView) -> Iterator[Finding]:
-    """Each circle of parents once. Every node has one parent, so walks that meet a new circle end in it."""
+    """Each cycle of parents once. Every node has one parent, so a walk that enters a new cycle ends in it."""
     walk_of: dict[int, int] = {}
     for start in view.nodes:
         path: list[NodeView] = []
@@ -85,7 +85,7 @@ def _circles(view: PlanView) -> Iterator[Finding]:
 
 
 def check(view: PlanView) -> Iterator[Finding | None]:
-    """Yield every node that is not at its place in the one tree."""
+    """Yield every node that is not in its place in the tree."""
     yield from _roots(view)
     circled: set[str] = set()
     for finding in _circles(view):

@@ -1,10 +1,10 @@
-"""How a value that is not of the format is to be read where only one reading is possible.
+"""ST001: values that break the format, and how to read those with only one possible meaning.
 
-Numbers written as text, names in another case or by another usual word, a single device for a list of one. What could
-mean two things, and what is missing, is left as it is.
+Numbers written as text, names in another case or by another usual word, a single device for a list of one. Ambiguous
+and missing values are left alone.
 
-The reader finds these faults while it reads (it alone sees what was not expanded, what stands twice and what the
-schema refuses), so the check over the view has nothing to add. Every other rule still runs on what was read.
+The reader finds these faults while it reads (only it sees what was not expanded, duplicate keys and what the schema
+refuses), so the check over the view adds nothing. Every other rule still runs on what was read.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _NUMBER = re.compile(r"[+-]?[0-9]{1,15}(?:\.[0-9]{1,15})?(?:[eE][+-]?[0-9]{1,2})
 _DEVICE = re.compile(r"n(?:ode)?[ _-]?([0-9]{1,9})[ .:/_-]{0,2}g(?:pu)?[ _-]?([0-9]{1,9})")
 _MAX_WORD_CHARS = 60
 _IDS = frozenset({"id", "parent", "source", "target"})
-# Whether a value was read otherwise; nothing of the format is this object.
+# Stands for a value that has no other reading.
 _AS_IT_IS: Any = object()
 
 
 def coercions(document: Mapping[str, Any]) -> Iterator[Change]:
-    """The changes by which values of `document` become what they can only mean."""
+    """The changes that replace values of `document` by their only possible meaning."""
     for name in Plan.model_fields:
         if name in document and name not in ("nodes", "edges"):
             yield from _changes((name,), document[name], _kind(Plan, name))
@@ -68,7 +68,7 @@ def _node(place: int, raw: Mapping[str, Any]) -> Iterator[Change]:
 
 
 def _node_type(written: str) -> str | None:
-    """The type of node that is meant by a word, in any case, with or without the ending `Node`."""
+    """The node type that a word means, in any case, with or without the ending `Node`; `None` if unknown."""
     if written in NODE_MODELS or len(written) > _MAX_WORD_CHARS:
         return written if written in NODE_MODELS else None
     word = _letters(written).removesuffix("node")
@@ -85,7 +85,7 @@ def _letters(text: str) -> str:
 
 
 def _changes(path: tuple[Step, ...], value: Any, kind: Any) -> Iterator[Change]:
-    """Changes inside of `value`, which should be of `kind`; nothing where it is."""
+    """Changes that make `value` fit `kind`; none if it does."""
     if _fits(kind, value):
         return
     model = _model_of(kind)
@@ -104,12 +104,12 @@ def _changes(path: tuple[Step, ...], value: Any, kind: Any) -> Iterator[Change]:
 
 def _members(path: tuple[Step, ...], value: Mapping[str, Any], model: type[BaseModel]) -> Iterator[Change]:
     fields = model.model_fields
-    left = {_letters(name): name for name in fields if name not in value}
+    unused = {_letters(name): name for name in fields if name not in value}
     for name, member in value.items():
         if name in fields:
             yield from _changes((*path, name), member, _kind(model, name))
             continue
-        meant = left.pop(_letters(name), None) if len(name) <= _MAX_WORD_CHARS else None
+        meant = unused.pop(_letters(name), None) if len(name) <= _MAX_WORD_CHARS else None
         if meant is not None:
             read = _read(member, _kind(model, meant), is_id=meant in _IDS)
             yield Change("remove", (*path, name))
@@ -137,7 +137,7 @@ def _fits(kind: Any, value: Any) -> bool:
 
 
 def _members_of(kind: Any) -> tuple[Any, ...]:
-    """The kinds that `kind` is one of: those of a union, itself where it is none."""
+    """The members of a union; `kind` itself if it is none."""
     while get_origin(kind) is Annotated:
         kind = get_args(kind)[0]
     return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
@@ -149,7 +149,7 @@ def _model_of(kind: Any) -> type[BaseModel] | None:
 
 
 def _item_of(kind: Any) -> Any:
-    """The kind of the members of a list; `None` where `kind` is no list of one kind."""
+    """The kind of the members of a list; `None` if `kind` is no list of one kind."""
     for member in _members_of(kind):
         while get_origin(member) is Annotated:
             member = get_args(member)[0]
@@ -159,8 +159,8 @@ def _item_of(kind: Any) -> Any:
 
 
 def _read(value: Any, kind: Any, *, is_id: bool) -> Any:
-    """What `value` can only mean as `kind`; `_AS_IT_IS` where it means nothing, or could mean two things."""
-    fitting = [read for read in _readings(value, kind, is_id=is_id) if _fits(kind, read)]
+    """The only meaning of `value` as `kind`; `_AS_IT_IS` if it has none or several."""
+    fitting = [reading for reading in _readings(value, kind, is_id=is_id) if _fits(kind, reading)]
     return fitting[0] if fitting and all(read == fitting[0] for read in fitting) else _AS_IT_IS
 
 
@@ -197,7 +197,7 @@ def _texts(text: str, kind: Any) -> Iterator[Any]:
 
 def _spelled(word: str) -> Iterator[int]:
     """The whole number that a word spells out: "two"."""
-    # Wanted only where something is wrong: the reader of numbers takes long to load.
+    # Imported only for faulty values, since the reader of numbers takes long to load.
     from ...language.quantities import read_whole
 
     number = read_whole(word.lower())
@@ -212,12 +212,12 @@ def check(view: PlanView) -> tuple[Finding, ...]:
 
 
 def finding_of(fault: SchemaFault, nodes: tuple[str, ...]) -> Finding:
-    """A fault that the reader found, at the nodes that its place names."""
+    """The finding of a fault of the reader, with the nodes at its place."""
     return Finding("breaks-schema", fault.message, fault.path, nodes, (), fault.value, fault.expected)
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """All values of the document that can only mean one thing, written as the format writes it."""
+    """Rewrite all values of the document that have only one possible meaning."""
     del violation
     yield from view.once(mend, lambda: tuple(coercions(view.raw)))
 

@@ -14,9 +14,9 @@ from ..tree import is_between_placed
 
 
 def _is_elsewhere(source: NodeView | None, target: NodeView | None) -> bool:
-    """Whether a KV-cache edge between these phase branches hands a cache on to another one.
+    """Whether a KV-cache edge between these phase branches hands a cache from one to another.
 
-    Of two branches of one name, one has the wrong name (PH001) or is one too many (DE005).
+    Of two branches with the same name, one is misnamed (PH001) or surplus (DE005).
     """
     if source is None or target is None or source is target:
         return False
@@ -25,7 +25,7 @@ def _is_elsewhere(source: NodeView | None, target: NodeView | None) -> bool:
 
 
 def _fed(view: PlanView, update: NodeView, written: range) -> set[int]:
-    """Positions of the branches in which `update`, the write of the layers `written`, leads to operators of them."""
+    """Positions of the branches where the cache write `update` of the layers `written` leads to operators of them."""
     known = view.once(_fed, dict[int, set[int]])
     if update.position not in known:
         targets = [edge.target for edge in update.edges_out if edge.target is not None and is_cache_edge(edge)]
@@ -36,12 +36,12 @@ def _fed(view: PlanView, update: NodeView, written: range) -> set[int]:
 
 def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: NodeView) -> Finding | None:
     written, read = layers_of(view, source.parent), layers_of(view, target)
-    # Layers that lie outside the model or the stage altogether are PP004's.
+    # Layers outside the model or the stage are PP004's.
     if not written or not read or ranges_meet(written, read):
         return None
     branch = target.ancestor("PhaseNode")
     if branch is None or branch.position not in _fed(view, source, written):
-        # The edge that should lead to these layers leads elsewhere: they have no cache (DE003).
+        # The edge that should lead to these layers leads elsewhere, so they have no cache (DE003).
         return None
     return Finding(
         "other-layers",
@@ -54,13 +54,13 @@ def _wrong_layers(view: PlanView, edge: EdgeView, source: NodeView, target: Node
 
 
 def decide(view: PlanView, link: Link) -> Iterator[Finding | None]:
-    """Yield an edge between nodes that are no siblings and no KV-cache edge of the same layers."""
+    """Yield an edge that neither joins siblings nor is a KV-cache edge of the same layers."""
     edge, source, target = link
     if source.parent is target.parent:
         return
     if is_cache_edge(edge) and _is_elsewhere(source.ancestor("PhaseNode"), target.ancestor("PhaseNode")):
         yield _wrong_layers(view, edge, source, target)
-    # The edges of what hangs in the wrong place, or on nothing, are right again when it is put back.
+    # The edges of a misplaced node are right again once it is moved.
     elif is_between_placed(view, edge):
         yield Finding(
             "no-siblings",

@@ -73,7 +73,7 @@ def _stage_sequence(stage: StageView, *, first: bool, last: bool) -> Iterator[Fi
     if not stage.blocks or any(block.layers is None for block in stage.blocks):
         return
     if not tiles_layers(stage):
-        # A block may be missing between two others, or before the first (PP004).
+        # A block may be missing (PP004).
         return
     groups: list[list[NodeView]] = [list(group) for _, group in groupby(stage.blocks, key=lambda block: block.layers)]
     # A second embedding or head, or one in another stage, is PP007's.
@@ -89,7 +89,7 @@ def _block_sequence(block: NodeView) -> Iterator[Finding]:
         return node.offset, node.type != "AttentionNode"
 
     if any(node.offset >= block.period for node in block.children_of_type(*OPERATOR_TYPES)):
-        # Where in the period it runs is open: PP005.
+        # Its place in the period is open (PP005).
         return
     yield from _sequence([list(group) for _, group in groupby(operators_in_order(block), key=place)])
 
@@ -100,7 +100,7 @@ def _phase(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     for stage in stages:
         yield from _stage_sequence(stage, first=stage is stages[0], last=stage is stages[-1])
         for block in stage.distinct_blocks:
-            # Where an operator of the model is not there (PP005), its edges are not either.
+            # An operator that is missing (PP005) has no edges.
             layers = described.get(block.position)
             if layers is None or has_all_operators(view, block, layers):
                 yield from _block_sequence(block)
@@ -109,7 +109,7 @@ def _phase(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
 def _shards_to(
     operator: NodeView, shards: Sequence[NodeView], ends: Sequence[NodeView], what: str
 ) -> Iterator[Finding]:
-    """Every shard has an edge to one of `ends`. Where none has, that is one fault of the end, not one of each shard."""
+    """Shards without an edge to one of `ends`. If no shard has one, that is one fault of the end."""
     goals = _positions(ends)
     lacking = [shard for shard in shards if not _precedes(shard, goals)]
     if len(lacking) == len(shards) and ends:
@@ -129,7 +129,7 @@ def _shards_to(
 
 
 def _leads(node: NodeView, computing: frozenset[int]) -> bool:
-    """Whether `node` is before some shards, and not in a circle with any of them (ST004)."""
+    """Whether `node` is before some shards, and in no cycle with any of them (ST004)."""
     after = _positions(edge.target for edge in node.edges_out) & computing
     return bool(after) and not _follows(node, after)
 
@@ -139,14 +139,14 @@ def _is_fed_inside(operator: NodeView, node: NodeView) -> bool:
 
 
 def _role(node: NodeView, leading: frozenset[int]) -> str:
-    """What a node is for in its operator, as far as a shard or a collective calls for one such node and no more."""
+    """The role of a node in its operator; a shard or a collective needs only one node of each role."""
     if node.position in leading:
         return "what feeds its shards"
     return "cache write" if node.type == "KVCacheUpdateNode" else "collective"
 
 
 def _doubled(operator: NodeView, leading: frozenset[int]) -> Iterator[Finding]:
-    """Nodes to which a shard or a collective of the operator leads that leads to another one of their role."""
+    """Second nodes of a role that a shard or a collective of the operator leads to."""
     doubles: dict[int, tuple[NodeView, NodeView]] = {}
     befores = {end.position: _positions(edge.source for edge in end.edges_in) for end in operator.children}
     for node in operator.children:
@@ -157,7 +157,7 @@ def _doubled(operator: NodeView, leading: frozenset[int]) -> Iterator[Finding]:
             for end in (edge.target for edge in node.edges_out)
             if end is not None and end.parent is operator and (end.is_collective or end.type == "KVCacheUpdateNode")
         }
-        # Of two of which one leads to the other, that one is passed by.
+        # If one of two leads to the other, the other is the second.
         for end in sorted(ends.values(), key=lambda end: (not befores[end.position].isdisjoint(ends), end.position)):
             other = first.setdefault(_role(end, leading), end)
             if other is not end:
@@ -176,7 +176,7 @@ def _doubled(operator: NodeView, leading: frozenset[int]) -> Iterator[Finding]:
 
 
 def _idle_leads(view: PlanView, operator: NodeView, leading: Sequence[NodeView]) -> Iterator[Finding]:
-    """What feeds shards that need nothing of one another: none is cut along the sequence, and no groups are joined."""
+    """Collectives before shards that need no exchange: neither the sequence is split nor are groups joined."""
     joins_groups = operator.type == "FFNNode" and runs_in_groups(view)
     if (
         joins_groups
@@ -198,13 +198,13 @@ def _idle_leads(view: PlanView, operator: NodeView, leading: Sequence[NodeView])
 def _inside_operator(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     shards = operator.children_of_type("ShardNode")
     if operator.type == "FFNNode":
-        # Sequence shards have no place in an FFN (SP001), and so no role that calls for edges.
+        # Sequence shards do not belong in an FFN (SP001), so no edges are expected.
         shards = [shard for shard in shards if "sp" not in shard.rank]
     if not shards:
         return
     computing = _positions(shards)
     collectives = [child for child in operator.children if child.is_collective]
-    # What feeds the shards (K/V AllGather, `sequence_in`, gathered tokens) closes nothing and has no edge in.
+    # Collectives that feed the shards (K/V AllGather, `sequence_in`, gathered tokens) close nothing.
     leading = [node for node in collectives if node.role == "sequence_in" or _leads(node, computing)]
     starts = _positions(leading)
     yield from _idle_leads(view, operator, leading)
@@ -217,10 +217,10 @@ def _inside_operator(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     closing = [node for node in collectives if node.position not in starts]
     fed = [node for node in closing if _follows(node, computing)]
     yield from _shards_to(operator, shards, fed or closing[:1], "collective")
-    # The first closing collective was named above where no shard leads to any.
-    rest = (*updates[1:], *(closing if fed else closing[1:]))
-    unfed = [node for node in rest if not _is_fed_inside(operator, node)]
-    # Where an edge of the operator leads elsewhere, that is the fault.
+    # If no shard leads to a closing collective, the first was reported above.
+    remaining = (*updates[1:], *(closing if fed else closing[1:]))
+    unfed = [node for node in remaining if not _is_fed_inside(operator, node)]
+    # If an edge of the operator leads elsewhere, that is the fault.
     if unfed and not any(leaves_astray(child) or enters_astray(child) for child in operator.children):
         for node in unfed:
             yield Finding(
@@ -231,7 +231,7 @@ def _inside_operator(view: PlanView, operator: NodeView) -> Iterator[Finding]:
 
 
 def _empty(view: PlanView) -> Iterator[Finding]:
-    """Operators that no shard computes, unless a shard hangs elsewhere: it may be theirs, and its own rule names it."""
+    """Operators without shards, unless some shard is misplaced: it may be theirs, and another rule reports it."""
     empty = [node for node in view.of_type("AttentionNode", "FFNNode") if not node.children_of_type("ShardNode")]
     if empty and all(is_placed(view, shard) for shard in view.of_type("ShardNode")):
         for operator in empty:

@@ -16,8 +16,8 @@ from ..tree import PARENTS
 
 _SUMS = frozenset({"AllReduceNode", "ReduceScatterNode"})
 _OUT = frozenset({"AllGatherNode", "sequence_out"})
-# Where edges from each kind of node lead, exchanges by their role. Edges of phases and replicas are PH002's and
-# DP002's; which of the nodes of a kind follows which is ST005's.
+# The kinds of nodes that edges from each kind lead to, exchanges by role. Edges of phases and replicas are PH002's and
+# DP002's; the order among nodes of a kind is ST005's.
 _LEADS_TO: Mapping[str, frozenset[str]] = {
     "PipelineStageNode": frozenset({"PipelineStageNode"}),
     "EmbeddingNode": frozenset({"LayerBlockNode", "LMHeadNode"}),
@@ -40,7 +40,7 @@ _SYNCHRONIZED = COLLECTIVE_TYPES | {"ShardNode", "ExpertNode"}
 
 
 def called_for(source: NodeView, target: NodeView) -> EdgeType:
-    """The type of an edge between two nodes of these types."""
+    """The type of an edge between these two nodes."""
     if source.type == target.type == "PipelineStageNode":
         return "pipeline"
     collective = source.is_collective or target.is_collective
@@ -50,7 +50,7 @@ def called_for(source: NodeView, target: NodeView) -> EdgeType:
 
 
 def _is_called_for(source: NodeView, target: NodeView) -> bool:
-    """Whether an edge leads from one of two siblings to the other; which way is said by the rules of order."""
+    """Whether there may be an edge between two siblings, in either direction, which other rules judge."""
     kinds = source.role or source.type, target.role or target.type
     if not _LEADS_TO.keys() >= set(kinds):
         return True
@@ -64,7 +64,7 @@ def _kind(node: NodeView) -> str:
 
 
 def decide(_: PlanView, link: Link) -> Iterator[Finding]:
-    """Yield an edge that its ends do not call for, or of another type than they do."""
+    """Yield an edge that its ends do not call for, or with a wrong type."""
     edge, source, target = link
     if source.type not in PARENTS or target.type not in PARENTS:
         return

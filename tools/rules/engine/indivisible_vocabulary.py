@@ -1,7 +1,7 @@
 """EN011 (warning, an error for vLLM and SGLang): the padded vocabulary divides by the tensor degree.
 
-Engines split embedding and LM head whether the plan does (`vocab_parallel`) or not. TensorRT-LLM pads to a multiple of
-its own degree and takes any.
+Engines split embedding and LM head even if the plan does not (`vocab_parallel`). TensorRT-LLM pads to a multiple of the
+degree and accepts any.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..legality import Case, DegreeLimit, Fault
 
 def _vocabulary(case: Case) -> Iterator[Fault]:
     engine, size, tp = case.conditions.engine, case.conditions.architecture.vocab_size, case.degrees.tp
-    # Where none is named, the rows that most hold.
+    # Without an engine, the padding of the default one.
     padded = (engine or ENGINES[DEFAULT_ENGINE]).padded_vocabulary(size)
     if padded is not None and padded % tp:
         yield Fault(

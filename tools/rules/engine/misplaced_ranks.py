@@ -1,6 +1,6 @@
-"""EN013: each node of a replica starts as many ranks, which follow each other in the order of the engine.
+"""EN013: each node of a replica starts equally many ranks, consecutive in the order of the engine.
 
-It needs a plan that names its engine and reads the devices of the stages and of attention alone.
+It needs a plan that names its engine, and reads only the devices of the stages and of attention.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _MAX_COUNTS = 16
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield, once for like replicas, those whose nodes the engine cannot start as the plan places its ranks."""
+    """Yield replicas whose ranks the engine cannot start as the plan places them, once for like replicas."""
     engine = named_engine(view)
     if engine is None:
         return
-    found: dict[str, list[Finding]] = {}
+    by_message: dict[str, list[Finding]] = {}
     for served in view.served.values():
         phases = list(chain(*served.values()))
         names = frozenset[str]().union(*(stage.settled_devices for phase in phases for stage in phase.stages))
@@ -38,10 +38,10 @@ def check(view: PlanView) -> Iterator[Finding]:
             misplaced = [_uneven(where, [counts[node] for node in sorted(counts)], engine)]
         else:
             misplaced = [_out_of_order(view, phase, engine) for phase in phases] if len(counts) > 1 else []
-        for one in filter(None, misplaced):
-            found.setdefault(one.message, []).append(one)
-    for alike in found.values():
-        yield replace(alike[0], where=[one.where for one in alike if isinstance(one.where, NodeView)])
+        for finding in filter(None, misplaced):
+            by_message.setdefault(finding.message, []).append(finding)
+    for alike in by_message.values():
+        yield replace(alike[0], where=[finding.where for finding in alike if isinstance(finding.where, NodeView)])
 
 
 def _uneven(replica: NodeView, counts: list[int], engine: Engine) -> Finding:
@@ -56,7 +56,7 @@ def _uneven(replica: NodeView, counts: list[int], engine: Engine) -> Finding:
 
 
 def _out_of_order(view: PlanView, phase: PhaseView, engine: Engine) -> Finding | None:
-    """What keeps an engine from starting the ranks of a phase on several nodes, as many on each."""
+    """Why an engine cannot start the ranks of a phase on several nodes with equal numbers; `None` if it can."""
     groups = phase_degrees(view, phase).usual("attention_dp")
     stages = [read_stage(stage).attention.devices or stage.ordered_devices for stage in phase.stages]
     if groups is None or any(len(stage) % groups for stage in stages):
@@ -97,7 +97,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _misplaced(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
-    """What `place` makes of a pipeline: stages that fit into a node are inside one, others take whole nodes."""
+    """Faults of a pipeline as `place` lays it out: stages that fit into a node are inside one, others take whole ones."""
     engine, stages, node = conditions.engine, pipeline.stages, pipeline.gpus_per_node
     if engine is None or stages * pipeline.devices <= node:
         return

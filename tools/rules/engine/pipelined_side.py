@@ -1,6 +1,6 @@
-"""EN012: SGLang learnt late to run the replicas of one phase as pipelines.
+"""EN012: early versions of SGLang do not run the replicas of one phase as pipelines.
 
-It needs a plan that names SGLang and a version; a version that is not stated is taken for the newest, which runs both.
+It needs a plan that names SGLang and a version; without a version the newest is assumed, which runs both phases so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..reading import named_engine
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each phase, once for like replicas, whose stages the version of the engine cannot run."""
+    """Yield phases whose stages the version of the engine cannot run, once for like replicas."""
     engine, version = named_engine(view), as_str(view.serving.get("engine_version"))
     if engine is None:
         return

@@ -1,8 +1,8 @@
 """EN001 (warning): copies of KV heads do not fill the larger part of a device's memory.
 
-Beyond its number of KV heads tensor parallelism repeats them, which is legal in every engine and costs nothing while
-the cache is small. It speaks where the copies take more than half of what a device may use; MLA, whose one latent is
-always repeated, is left to attention DP's own arithmetic.
+Tensor parallelism beyond the number of KV heads repeats them, which is legal in every engine and costs little while the
+cache is small. Reported are copies that take more than half of what a device may use; not those of MLA, whose only
+latent is always repeated.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MOST_COPIED_SHARE = Fraction(1, 2)
 
 
 def _copied_heads(view: PlanView, phase: PhaseView) -> dict[int, tuple[NodeView, int, int]]:
-    """For each block's position, its attention operator that repeats KV heads least, with tp and KV heads.
+    """By position of the block: its attention operator that repeats KV heads least, with tp and KV heads.
 
-    A block with an operator that repeats none is left out: what its cache holds in copies is not bounded from here.
+    A block with an operator that repeats none is left out, since the copies in its cache have no lower bound.
     """
     copied_by_block: dict[int, tuple[NodeView, int, int]] = {}
     whole: set[int] = set()

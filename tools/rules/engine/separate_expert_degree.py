@@ -1,4 +1,4 @@
-"""EN005: in a named engine the ranks of attention are the ranks of its experts; vLLM has no expert degree besides.
+"""EN005: engines run attention and experts on the same ranks; vLLM has no separate expert degree.
 
 It needs a plan that names its engine.
 """
@@ -17,7 +17,7 @@ from ..shown_faults import shown_at
 
 
 def _narrow_attention(stage: StageView, devices: frozenset[str]) -> list[NodeView]:
-    """Attention operators of a stage that run on part of its devices."""
+    """Attention operators of a stage that run on a part of its devices."""
     attention = [operator for operator in stage.operators if operator.type == "AttentionNode"]
     return [operator for operator in attention if 0 < len(settled_devices(operator) & devices) < len(devices)]
 
@@ -65,7 +65,7 @@ def _experts(case: Case) -> Iterator[Fault]:
 
 
 def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
-    """Yield the experts of a stage that are spread in a way that the engine has no setting for."""
+    """Yield attention and experts of a stage that are placed in a way that the engine has no setting for."""
     engine = named_engine(view)
     if engine is None:
         return

@@ -1,7 +1,7 @@
 """EN010: a replica that serves both phases is one engine process group, which has one layout.
 
-It needs a plan that names its engine. Ranks that decode takes along the cache are tensor ranks, or those that prefill
-takes along the sequence; replicas of one phase each may differ as they like.
+It needs a plan that names its engine. Decode's ranks along the cache are tensor ranks, or prefill's ranks along the
+sequence; replicas of one phase each may differ.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _GROUP = ("tp", "sp", "kv_sp")
 
 
 def _layout(degrees: PhaseDegrees) -> dict[str, object]:
-    """What must be alike, by name; what the graph does not show is left out."""
+    """The values that must be equal in both phases, by name; those that the graph does not show are left out."""
     layout: dict[str, object] = {}
     if degrees.cut is not None:
         layout["layers of the stages"] = list(degrees.cut)
@@ -32,9 +32,9 @@ def _layout(degrees: PhaseDegrees) -> dict[str, object]:
 
 
 def _weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[int, int]:
-    """Into how many parts attention's weights are cut for prefill (`sp`, `tp`) and for decode (`kv_sp`, `tp`).
+    """The number of parts of attention's weights for prefill (`sp`, `tp`) and for decode (`kv_sp`, `tp`).
 
-    Ranks along the sequence hold the same part. Ranks along the cache are those where prefill has some, else they are
+    Ranks along the sequence hold the same part. Ranks along the cache are these if prefill has some, else they are
     tensor ranks, as in vLLM's decode context parallelism.
     """
     (sp, tp), (kv_sp, decode_tp) = prefill, decode
@@ -42,7 +42,7 @@ def _weight_parts(prefill: tuple[int, int], decode: tuple[int, int]) -> tuple[in
 
 
 def _loaded_twice(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseStrategy) -> Iterator[Fault]:
-    """The fault of a replica whose phases are alike in all but the ranks of an attention group."""
+    """The fault of a replica whose phases differ only in the ranks of an attention group."""
     parts, decode_parts = _weight_parts((prefill.sp, prefill.tp), (decode.kv_sp or 1, decode.tp))
     if conditions.engine is not None and parts != decode_parts:
         title = conditions.engine.title
@@ -51,7 +51,7 @@ def _loaded_twice(conditions: Conditions, prefill: PhaseStrategy, decode: PhaseS
 
 
 def _weights(prefill: PhaseDegrees, decode: PhaseDegrees) -> tuple[int, int] | None:
-    """`_weight_parts` of a replica whose graph shows all of these degrees."""
+    """`_weight_parts` of a replica; `None` if its graph does not show all these degrees."""
     sizes = [prefill.usual("sp"), prefill.usual("tp"), decode.usual("kv_sp"), decode.usual("tp")]
     if any(size is None for size in sizes):
         return None
@@ -68,27 +68,27 @@ def _pairs(view: PlanView) -> Iterator[tuple[NodeView, PhaseView, PhaseView]]:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each replica whose phases are laid out differently."""
+    """Yield each replica whose phases have different layouts."""
     engine = named_engine(view)
     if engine is None:
         return
     for replica, prefill, decode in _pairs(view):
         degrees = phase_degrees(view, prefill), phase_degrees(view, decode)
-        one, other = map(_layout, degrees)
+        of_prefill, of_decode = map(_layout, degrees)
         parts = _weights(*degrees)
         if parts is not None:
-            one["parts of attention's weights"], other["parts of attention's weights"] = parts
-        unlike = [name for name in one if name in other and one[name] != other[name]]
+            of_prefill["parts of attention's weights"], of_decode["parts of attention's weights"] = parts
+        unlike = [name for name in of_prefill if name in of_decode and of_prefill[name] != of_decode[name]]
         if unlike:
-            differences = "; ".join(f"{name}: prefill {one[name]}, decode {other[name]}" for name in unlike)
+            differences = "; ".join(f"{name}: prefill {of_prefill[name]}, decode {of_decode[name]}" for name in unlike)
             yield Finding(
                 "two-layouts",
                 f"replica {label(replica)} serves both phases with two layouts ({differences}); {engine.title} loads "
                 "its weights once, in one",
                 where=decode.node,
                 nodes=(replica, prefill.node, decode.node),
-                value={name: other[name] for name in unlike},
-                expected={name: one[name] for name in unlike},
+                value={name: of_decode[name] for name in unlike},
+                expected={name: of_prefill[name] for name in unlike},
             )
 
 

@@ -1,7 +1,7 @@
 """EN003 (warning, an error for the engine that refuses it): the expert groups of an operator host equally many experts.
 
-vLLM alone deals out a remainder (one expert more on the first ranks), and only without redundant experts. How
-TensorRT-LLM is told to hold some twice is not known here.
+Only vLLM distributes a remainder (one expert more on the first ranks), and only without redundant experts. A setting of
+TensorRT-LLM for copies is not known.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..shown_faults import shown_at
 
 
 def _group_sizes(view: PlanView, operator: NodeView, moe: MoESpec) -> list[int]:
-    """Experts of each group where the operator is whole otherwise; else nothing."""
+    """The number of experts of each group; empty if the operator has another fault."""
     groups = operator.children_of_type("ExpertNode")
     runs = listed(operator)
     twice = any(run.times > 1 for run in runs) and "redundant_experts" not in view.relaxations
@@ -42,7 +42,7 @@ def _operators(view: PlanView) -> Iterator[tuple[str, NodeView, MoESpec]]:
 
 
 def _fault(sizes: Sequence[int], experts: int, engine: Engine | None) -> Fault | None:
-    """What is wrong with groups that host so many of the `experts` each, the fewest first."""
+    """The fault of groups of these sizes (sorted) that host `experts`; `None` if they are right."""
     slots, ep = sum(sizes), len(sizes)
     if engine is not None and slots > experts and "redundant_experts" in engine.lacks:
         return Fault(
@@ -70,7 +70,7 @@ def _fault(sizes: Sequence[int], experts: int, engine: Engine | None) -> Fault |
 def _dealt(case: Case) -> Iterator[Fault]:
     experts, ep, engine = case.moe.experts, case.degrees.ep, case.conditions.engine
     has_copies = "redundant_experts" in case.conditions.relaxations
-    # Copies make the groups even where they are allowed; groups without an expert are EP004's.
+    # Copies make the groups even if they are allowed; groups without an expert are EP004's.
     if experts % ep and ep <= experts:
         slots = experts + (evening_copies(experts, ep) if has_copies else 0)
         fault = _fault(sorted(even_cut(slots, ep)), experts, engine)
@@ -79,7 +79,7 @@ def _dealt(case: Case) -> Iterator[Fault]:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield, for each phase, the distribution of experts that is not even, with the operators that have it."""
+    """Yield each uneven distribution of experts of a phase, with the operators that have it."""
     engine = named_engine(view)
     by_sizes: dict[tuple[str, int, tuple[int, ...]], list[NodeView]] = {}
     for phase_name, operator, moe in _operators(view):

@@ -19,7 +19,7 @@ def _ffn(case: Case) -> Iterator[Fault]:
     ranks, is_moe = degrees.tp * degrees.sp * degrees.kv_sp, case.conditions.architecture.is_moe
     legal = engine.ffn_degrees(degrees.devices, ranks, is_moe=is_moe)
     if legal is not None and degrees.tp_ffn not in legal:
-        # Whether a shared expert beside attention groups runs on the ranks of one of them is not known.
+        # It is unknown whether a shared expert beside attention groups runs on the ranks of one group.
         is_beside_groups = case.layer.ffn is None and degrees.attention_dp > 1
         is_known = not is_beside_groups or engine.ffn_degrees(degrees.devices, None, is_moe=is_moe) is not None
         yield Fault(

@@ -1,6 +1,6 @@
 """EN014: the KV cache is in a format that the engine has.
 
-It needs a plan that names its engine, and reads the declared formats alone.
+It needs a plan that names its engine, and reads only the declared formats.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..reading import named_engine
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield the cache's format where the engine has no such cache."""
+    """Yield the cache's format if the engine has no such cache."""
     engine, dtype = named_engine(view), as_str(view.precision.get("kv_cache"))
     if engine is None or dtype is None or dtype in engine.caches:
         return

@@ -1,4 +1,4 @@
-"""EN015: two halves of a batch overlap only where the engine can be told so.
+"""EN015: two halves of a batch overlap only if the engine has a setting for it.
 
 It needs a plan that names its engine and chooses `two_batch` overlap.
 """

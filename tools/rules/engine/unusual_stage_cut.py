@@ -1,7 +1,7 @@
-"""EN004 (warning): stages that are cut otherwise than the named engine cuts by itself need its override.
+"""EN004 (warning): stages with another cut than the engine's default need its override.
 
 The three engines put the remainder of layers / stages in three different places. The plan stays legal: the finding
-says which setting makes the engine run it as it is. A plan without an engine has no default to differ from.
+names the setting that makes the engine run it. A plan without an engine has no default to differ from.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from ..reading import named_engine
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield each phase, once for like replicas, whose stages are not the engine's own."""
+    """Yield phases whose stages are not the engine's default, once for like replicas."""
     engine = named_engine(view)
     if engine is None:
         return

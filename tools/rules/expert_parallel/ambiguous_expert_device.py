@@ -28,7 +28,7 @@ def _strict(expert: NodeView) -> Finding | None:
 
 
 def _are_misused(view: PlanView, expert: NodeView, shards: list[NodeView]) -> bool:
-    """Whether a device is none or does two shards (GP004), or a shard is lacking or on several (TP002)."""
+    """Whether a device is absent or runs two shards (GP004), or a shard is missing or on several devices (TP002)."""
     named = [device for shard in shards for device in shard.devices]
     return (
         len(set(named)) < len(named)

@@ -83,10 +83,10 @@ def _coverage_faults(view: PlanView, exchanges: list[NodeView], experts: list[No
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
-    """Yield everything that a MoE operator lacks on the way from its router to its combine."""
+    """Yield every missing node and edge of a MoE operator from its router to its combine."""
     parts, experts = _parts(operator), operator.children_of_type("ExpertNode")
     exchanges = [*parts["AllToAllNode dispatch"], *parts["AllToAllNode combine"]]
-    # Without any expert it is these that lack (EP004).
+    # Without any expert, the experts are the fault (EP004).
     alone = len(experts) <= 1
     for what, nodes in parts.items():
         optional = alone and what != "RouterNode"

@@ -37,7 +37,7 @@ def _inner_collectives(operator: NodeView) -> Iterator[Finding]:
     for node in operator.children:
         if not node.is_collective or node.role in ("dispatch", "combine") or not _touches_branches(node):
             continue
-        # A collective that stands there *instead* of the dispatch or the combine: that one is lacking (EP002).
+        # A collective *instead* of the dispatch or the combine means that one of these is missing (EP002).
         if roles >= {"dispatch", "combine"}:
             yield Finding(
                 "inner-collective",
@@ -51,7 +51,7 @@ def _inner_collectives(operator: NodeView) -> Iterator[Finding]:
 
 
 def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
-    """Yield every place where branches of a fan-out meet early: at an expert, or in a collective of the operator."""
+    """Yield every place where branches of a fan-out meet early: an expert, or a collective of the operator."""
     yield from _inner_collectives(node) if node.type == "MoENode" else _joined_experts(node)
 
 

@@ -19,7 +19,7 @@ from ..sharding import names
 def _miscounted(view: PlanView, operator: NodeView, devices: frozenset[str]) -> Finding | None:
     excess = group_excess(view, operator, devices)
     experts = operator.children_of_type("ExpertNode")
-    # A stage whose lists repeat a device is narrower than it says (GP004).
+    # A stage whose lists repeat a device is narrower than they suggest (GP004).
     if not excess or any(len(set(child.devices)) < len(child.devices) for child in operator.children):
         return None
     idle = sorted(devices - devices_of(experts))
@@ -65,7 +65,7 @@ def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
 
 def _groups(case: Case) -> Iterator[Fault]:
     ep, width, experts = case.degrees.ep, case.degrees.tp_expert, case.moe.experts
-    # Copies fill further groups where they are allowed.
+    # Copies fill further groups if they are allowed.
     if ep > experts and "redundant_experts" not in case.conditions.relaxations:
         message = f"{ep} expert groups for {experts} experts leave {ep - experts} without any"
         yield Fault("empty-group", message, ep, f"at most {experts}")

@@ -1,6 +1,6 @@
 """EP005: every routed expert of the layer is hosted exactly once; `redundant_experts` allows copies.
 
-Compares with the model's number of experts where the model can be read.
+Compares with the model's number of experts if the model can be read.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _hosts(groups: list[NodeView], runs: list[Run]) -> list[NodeView]:
 
 
 def _faults(view: PlanView, operator: NodeView, total: int | None, excess: int) -> Iterator[Finding]:
-    """Faults of the experts of `operator`; what follows from groups too few, too many or empty is EP004's."""
+    """Faults of the experts of `operator`; consequences of missing, surplus or empty groups are EP004's."""
     groups = operator.children_of_type("ExpertNode")
     unreadable = [group for group in groups if group.expert_ranges is None]
     yield from map(_unreadable, unreadable)
@@ -68,7 +68,7 @@ def _faults(view: PlanView, operator: NodeView, total: int | None, excess: int) 
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
-    """Yield where a MoE operator hosts an expert twice, not at all, or one that the layer does not have."""
+    """Yield experts that a MoE operator hosts twice or not at all, and those that the layer does not have."""
     experts = [spec.moe.experts for _, spec in specs_of(view, operator) if spec.moe is not None]
     stage = stage_of(view, operator)
     excess = 0 if stage is None else group_excess(view, operator, stage.settled_devices)

@@ -1,7 +1,7 @@
 """EP007: expert parallelism is not nested inside TP or SP shards.
 
-Read from `parent` alone. TP and EP may run on the same devices; what is refused is a MoE operator, router or expert
-that hangs below a shard.
+Read from `parent` alone. TP and EP may run on the same devices; refused is a MoE operator, router or expert below a
+shard.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from ..reading import label
 
 
 def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
-    """Yield the outermost part of a MoE operator that hangs below a shard."""
+    """Yield the outermost part of a MoE operator below a shard."""
     shard, outer = node.ancestor("ShardNode"), node.ancestor("MoENode")
-    # Inside a MoE operator that itself hangs below the shard, the operator says it.
+    # If its MoE operator is itself below the shard, that one is reported.
     if shard is None or (outer is not None and outer.ancestor("ShardNode") is shard):
         return
     split = "SP" if "sp" in shard.rank else "TP"

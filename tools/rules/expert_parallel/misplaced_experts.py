@@ -22,7 +22,7 @@ def _outside(view: PlanView) -> Iterator[Finding]:
         parent = node.parent
         if parent is None or not is_outside_experts(node):
             continue
-        # Experts and routers above the operators are on the wrong layer altogether (CO004).
+        # Experts and routers above the operators are on the wrong layer (CO004).
         if node.type != "AllToAllNode" and parent.type in _ABOVE_OPERATORS:
             continue
         what = f"{node.type}, {node.role}" if node.type == "AllToAllNode" else node.type
@@ -41,10 +41,10 @@ def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Findin
     written: dict[int, list[NodeView]] = {}
     for node in block.children_of_type("FFNNode", "MoENode"):
         written.setdefault(node.offset, []).append(node)
-    # A MoE operator that hangs too deep in the block is there: EP007 or ST003 says where it belongs.
+    # A MoE operator too deep in the block is not missing: EP007 or ST003 reports its place.
     deeper = any(node.type == "MoENode" and node.parent is not block for node in block.descendants())
     if any(offset >= block.period for offset in written):
-        # Which layer of the period is meant is open: PP005.
+        # The layer of the period that is meant is open (PP005).
         return
     for offset, covered in specs_by_offset(view, block, layers).items():
         kinds = {spec.moe is not None for _, spec in covered}
@@ -77,7 +77,7 @@ def _mismatch(view: PlanView, block: NodeView, layers: range) -> Iterator[Findin
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every part of EP outside a MoE operator, and every run of layers that is MoE on one side alone."""
+    """Yield every part of EP outside a MoE operator, and layers that are MoE only in the model or only in the graph."""
     yield from _outside(view)
     for phase in view.phases:
         for block, layers in placed_blocks(view, phase):

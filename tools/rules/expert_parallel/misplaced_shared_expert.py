@@ -21,7 +21,7 @@ def _joined(operator: NodeView) -> Iterator[Finding]:
     for shared in operator.children_of_type("FFNNode"):
         for edge in (*shared.edges_in, *shared.edges_out):
             other = edge.source if edge.target is shared else edge.target
-            # An edge out of the MoE operator is ST006's, or of the rule of the border that it crosses.
+            # An edge out of the MoE operator belongs to ST006, or to the rule of the border that it crosses.
             if other is None or other.parent is not operator:
                 continue
             if other.type in ("RouterNode", "ExpertNode") or other.role in _EXCHANGES:
@@ -59,7 +59,7 @@ def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding]:
-    """Yield a shared expert that is missing, too many, or tied to the fan-out."""
+    """Yield a shared expert that is missing, surplus, or joined to the fan-out."""
     yield from _joined(operator)
     for layer, spec in specs_of(view, operator):
         finding = None if spec.moe is None else _miscounted(operator, spec.moe.shared is not None, layer)

@@ -21,9 +21,9 @@ from ..reading import label
 def _copies(view: PlanView) -> Iterator[Finding]:
     for operator in view.of_type("MoENode"):
         groups, times = operator.children_of_type("ExpertNode"), copies(operator)
-        # Redundant experts may copy every expert; all experts in every group is no distribution at all.
+        # Redundant experts may copy every expert, but all experts in every group is no distribution.
         total = next((spec.moe.experts for _, spec in specs_of(view, operator) if spec.moe is not None), 0)
-        # Where some are hosted nowhere, it is not every expert that is copied (EP005).
+        # If some experts are hosted nowhere, not every expert is copied (EP005).
         if (
             times < 2
             or gaps(listed(operator), total)

@@ -1,8 +1,8 @@
 """ME001: on every device weights, KV cache, activations and communication buffers fit into what is usable.
 
-One finding for each set of devices with equal figures. A plan that cannot be read that far is left to the rule that
-names its fault; a model or an accelerator that is not known is named here, since nobody can say then that it fits.
-A request of more tokens than the model has positions is an error of the request, which no repair changes.
+One finding for each set of devices with equal figures. An unreadable plan is left to the rule that reports its fault;
+an unknown model or accelerator is reported here, since it is then unknown whether the plan fits. A request of more
+tokens than the model has positions is an error of the request, which no repair changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Example, Finding, Rule, set_top
 
-# More expert ids than the largest deployments list: a bound on what is unrolled to compute memory.
+# Bound on the expert ids that are expanded to compute memory; the largest deployments list fewer.
 _MAX_LISTED_EXPERTS = 5_000_000
 _TERMS = {
     "weights_bytes": "weights",
@@ -76,7 +76,7 @@ _ADVICE = {
 
 
 def _unknown(view: PlanView) -> Iterator[Finding]:
-    """A config that is there and cannot be read (one that is not there is ST001's)."""
+    """A config that cannot be read (a missing one is ST001's)."""
     if view.architecture is None and isinstance(view.model.get("config"), dict):
         yield Finding(
             "unknown-model",
@@ -88,7 +88,7 @@ def _unknown(view: PlanView) -> Iterator[Finding]:
 
 
 def beyond_positions(workload: WorkloadBlock, positions: int) -> tuple[int, str] | None:
-    """The tokens of the longest request where they are more than the model's `positions`, and that in words."""
+    """The tokens of the longest request and a message, if they exceed the model's `positions`; else `None`."""
     longest_in, longest_out = longest_stated(workload)
     if longest_in + longest_out <= positions:
         return None
@@ -119,7 +119,7 @@ def _too_long(view: PlanView, positions: int) -> Iterator[Finding]:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield a request that is longer than the model can hold, and every set of alike devices short of memory."""
+    """Yield a request that is too long for the model, and every set of equal devices that are short of memory."""
     if view.architecture is None:
         yield from _unknown(view)
         return
@@ -150,8 +150,8 @@ def check(view: PlanView) -> Iterator[Finding]:
     shared = where_shared_once(layout)
     more = "" if shared is None else f"; {shared}"
     for devices in groups.values():
-        found = _shortfall(view, devices, estimate.usable_from or "")
-        yield replace(found, message=found.message + more)
+        finding = _shortfall(view, devices, estimate.usable_from or "")
+        yield replace(finding, message=finding.message + more)
 
 
 RULE = Rule(

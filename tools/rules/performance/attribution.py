@@ -1,8 +1,8 @@
-"""Which rule names a claimed figure that is off: one fault, one finding.
+"""Attributes claimed figures that are off to rules: one fault, one finding.
 
 Figures follow from one another: a latency without its communication is too short, and its throughput too high. So
-first those are found that a rule names exactly, then what follows from these is left out, and the rest is PE006's.
-Every rule of the family asks here for its own; nothing is judged where the graph itself is at fault.
+figures that a rule names exactly come first, then their consequences are left out, and the rest is PE006's. Every rule
+of the family gets its faults here; nothing is judged if the graph itself is faulty.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _LACKING = {"latency": lacking_latency, "memory": lacking_cache, "throughput": l
 
 
 class Fault(Struct, frozen=True):
-    """A claimed figure that is off, by the rule that names it, with others that are off alike and why it may be."""
+    """A claimed figure that is off, the rule that reports it, why it may be off, and others that are off alike."""
 
     rule: str
     path: str
@@ -54,7 +54,7 @@ class Fault(Struct, frozen=True):
 
 
 def faults_of(view: PlanView, rule: str) -> tuple[Fault, ...]:
-    """The faults of the plan's claims that `rule` names."""
+    """The faults of the plan's claims that `rule` reports."""
     if not claim_of(view) or not view.is_sound:
         return ()
     return tuple(fault for fault in view.once(faults_of, lambda: _all_faults(view)) if fault.rule == rule)
@@ -75,7 +75,7 @@ def phase_of(figure: Figure) -> str:
 
 
 def is_total(figure: Figure) -> bool:
-    """Whether it is a latency as a whole, no part of one."""
+    """Whether the figure is a whole latency, not a part of one."""
     return figure.place[0] == "latency" and len(figure.place) == 2
 
 
@@ -85,22 +85,22 @@ def replicas_serving(view: PlanView, phase: str) -> int:
 
 
 def is_shared_out(view: PlanView, figure: Figure) -> bool:
-    """Whether a latency is claimed as the computed one divided by the replicas (DP004)."""
+    """Whether the claimed latency is the computed one divided by the replicas (DP004)."""
     count = replicas_serving(view, phase_of(figure)) if is_total(figure) else 1
     return count > 1 and figure.is_off and near(figure.claimed * count, figure.computed)
 
 
 class _Attribution(Struct):
-    """Works out which rule names each figure that is off."""
+    """Finds the rule for each figure that is off."""
 
     view: PlanView
     estimate: PerformanceEstimate
     named: dict[Figure, str] = field(default_factory=dict[Figure, str])
-    # The least share of each phase's time that a claim may have, what other rules name being left out.
+    # The least share of each phase's time that a claim may have without what other rules report.
     floors: dict[str, float] = field(default_factory=dict[str, float])
 
     def faults(self) -> Iterator[Fault]:
-        """All faults, those of one rule and one factor as one."""
+        """All faults, grouped by rule and factor."""
         lost = list(left_out(self.view))
         for step in lost:
             place = f"/performance/critical_path/{step.phase}"
@@ -111,15 +111,15 @@ class _Attribution(Struct):
             if rule:
                 self.named[figure] = rule
         self._set_floors(sum_of={step.phase: step.computed_ms for step in lost})
-        rest = [figure for figure in off if figure not in self.named and not self._follows(figure)]
-        for figure in rest:
-            rule = self._of_the_rest(figure, rest)
+        unexplained = [figure for figure in off if figure not in self.named and not self._follows(figure)]
+        for figure in unexplained:
+            rule = self._of_the_rest(figure, unexplained)
             if rule:
                 self.named[figure] = rule
         yield from self._grouped()
 
     def _telling(self, figure: Figure) -> str:
-        """The rule that names this figure and nothing else, "" where none does."""
+        """The rule that names exactly this figure; "" if none does."""
         match figure.place:
             case ("latency", "prefill" | "decode_step", "communication_ms") if figure.claimed == 0.0:
                 return "PE004"
@@ -142,7 +142,7 @@ class _Attribution(Struct):
         return "PE005" if self._is_without_memory(figure) else ""
 
     def _is_without_memory(self, figure: Figure) -> bool:
-        """Whether a time per token, claimed without its parts, is the computed one less the memory term of its step."""
+        """Whether the time per token, claimed without parts, is the computed one without its memory term."""
         if figure.place != ("latency", "tpot_ms") or given(
             as_mapping(claim_of(self.view)["latency"]).get("decode_step")
         ):
@@ -164,7 +164,7 @@ class _Attribution(Struct):
         return stages_in(self.view, "decode" if phase == "end_to_end" else phase) if phase else 1
 
     def _is_staged(self, figure: Figure) -> bool:
-        """Whether a latency is claimed as the computed one divided by the stages, or one request's rate times them."""
+        """Whether a latency is claimed as the computed one divided by the stages, or a request's rate times them."""
         stages = self._stages(figure)
         if stages < 2:
             return False
@@ -193,10 +193,10 @@ class _Attribution(Struct):
             self.floors["end_to_end"] = min(self.floors["end_to_end"], 1.0 / max(rates))
 
     def _follows(self, figure: Figure) -> bool:
-        """Whether it is off only because of what other rules name."""
+        """Whether the figure is off only because of others that rules report."""
         if figure.place[0] == "memory":
-            kept = figure.place[-1] in ("total_bytes", "max_concurrency")
-            return kept and any(other.place[0] == "memory" for other in self.named)
+            is_sum = figure.place[-1] in ("total_bytes", "max_concurrency")
+            return is_sum and any(figure_named.place[0] == "memory" for figure_named in self.named)
         floor = self.floors.get(phase_of(figure), 1.0)
         if floor >= 1.0:
             return False
@@ -207,28 +207,28 @@ class _Attribution(Struct):
             return 1 / high <= figure.factor and figure.factor * low <= 1.0
         return low <= figure.factor <= high
 
-    def _of_the_rest(self, figure: Figure, rest: list[Figure]) -> str:
-        """PE001, PE006, PE007, or "" where it goes with another figure that is off."""
+    def _of_the_rest(self, figure: Figure, unexplained: list[Figure]) -> str:
+        """PE001, PE006 or PE007; "" if it goes with another figure that is off."""
         match figure.place:
             case ("latency", "decode_step", _) if lacking_memory_term(self.view):
                 return ""
             case ("latency", "prefill" | "decode_step" as block, _) if self._does_not_add_up(block):
                 return "PE001"
             case ("throughput", "dp_scaled_tokens_per_s"):
-                batched = _factor_of(rest, "batched_tokens_per_s")
+                batched = _factor_of(unexplained, "batched_tokens_per_s")
                 return "PE006" if batched is not None and near(figure.factor, batched) else "PE007"
             case ("throughput", "output_tokens_per_s_per_gpu"):
-                scaled = _factor_of(rest, "dp_scaled_tokens_per_s")
+                scaled = _factor_of(unexplained, "dp_scaled_tokens_per_s")
                 return "" if scaled is not None and near(figure.factor, scaled) else "PE006"
             case _:
                 pass
         lacking = _LACKING.get(figure.place[0])
         is_whole = lacking is None or not lacking(self.view)
-        # What a latency that is not taken apart leaves out cannot be known, but what it was divided by can.
+        # A latency without parts does not show what it leaves out, but may show what it was divided by.
         return "PE006" if is_whole or (is_total(figure) and self._scale(figure)) else ""
 
     def _does_not_add_up(self, block: str) -> bool:
-        """Whether the parts of a phase are not what its claimed and right total is."""
+        """Whether the parts of a phase do not add up, although its claimed total is right."""
         phase = "prefill" if block == "prefill" else "decode"
         totals = {TOTAL_OF[phase], "ttft_ms" if phase == "prefill" else "tpot_ms"}
         whole = [f for f in figures(self.view) if is_total(f) and f.place[1] in totals]
@@ -251,16 +251,16 @@ class _Attribution(Struct):
 
 
 def _bucket(factor: float) -> int:
-    """Equal for factors that are about the same."""
+    """A number that is equal for factors that are about the same."""
     return round(min(factor, 1e6) / TOLERANCE / 2) if factor < 1 else 1_000 + round(min(factor, 1e6) * 10)
 
 
-def _factor_of(rest: list[Figure], name: str) -> float | None:
-    return next((figure.factor for figure in rest if figure.place == ("throughput", name)), None)
+def _factor_of(figures_off: list[Figure], name: str) -> float | None:
+    return next((figure.factor for figure in figures_off if figure.place == ("throughput", name)), None)
 
 
 def finding_of(message_id: str, fault: Fault, says: str, remedy: str = "") -> Finding:
-    """`fault` as a finding; `says` what is wrong with the claim."""
+    """`fault` as a finding; `says` tells what is wrong with the claim."""
     others = f" (and {len(fault.also)} more alike)" if fault.also else ""
     everything = {fault.name: (fault.claimed, fault.computed)}
     everything |= {figure.name: (figure.claimed, figure.computed) for figure in fault.also[:MAX_NAMES]}

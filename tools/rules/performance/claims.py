@@ -1,6 +1,6 @@
-"""What a plan claims of its performance: figures beside those of the tools, what it leaves out, and how it is mended.
+"""The performance claims of a plan: figures paired with computed ones, what is left out, and how to mend it.
 
-Reads the `performance` block of any JSON and pairs its numbers with the estimate's, place by place. It judges nothing.
+Reads the `performance` block of any JSON and pairs its numbers with the estimate's, place by place. Nothing is judged.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from ..findings import Change
 
 # A claimed figure matches within this share of the computed one.
 TOLERANCE = 0.05
-# Half a unit of two decimals: a readable table rounds to that, 5 us of a step's time.
+# Half a unit of the second decimal: readable tables round to it; 5 us of a step's time.
 _ROUNDING = 0.005
-# What tells the items of a list apart.
+# The field that identifies the items of a list.
 _KEYS = {
     "per_device": "device", "prefill": "node", "decode": "node", "resources": "resource", "largest": "what",
     "remedies": "what",
@@ -33,7 +33,7 @@ TOTAL_OF = {"prefill": "prefill_ms", "decode": "decode_ms"}
 
 
 class Figure(Struct, frozen=True):
-    """One claimed number: its JSON Pointer below `/performance`, what it is, and what the tools compute."""
+    """A claimed number: its path below `/performance`, its value, and the computed value."""
 
     place: tuple[str, ...]
     claimed: float
@@ -46,12 +46,12 @@ class Figure(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """The field, with those above it."""
+        """The path of the field, joined by points."""
         return ".".join(self.place)
 
     @property
     def is_off(self) -> bool:
-        """Whether it does not match."""
+        """Whether the claimed value does not match the computed one."""
         return not near(self.claimed, self.computed)
 
     @property
@@ -61,22 +61,22 @@ class Figure(Struct, frozen=True):
 
 
 def near(claimed: float, computed: float) -> bool:
-    """Whether the two match: within `TOLERANCE`, or as far as two decimals go."""
+    """Whether two values match: within `TOLERANCE`, or to two decimals."""
     return abs(claimed - computed) <= max(TOLERANCE * abs(computed), _ROUNDING) + 1e-9
 
 
 def claim_of(view: PlanView) -> Mapping[str, Any]:
-    """The `performance` block; empty where there is none."""
+    """The `performance` block; empty if there is none."""
     return as_mapping(view.raw.get("performance"))
 
 
 def given(block: object) -> Mapping[str, Any]:
-    """The fields of a block of a claim that say something: `null` is as good as absent."""
+    """The fields of a block of a claim that are not `null`."""
     return {name: value for name, value in as_mapping(block).items() if value is not None}
 
 
 def number_of(value: object) -> float | None:
-    """`value` as a number that can be compared; `None` where it is none (or negative: ST001)."""
+    """`value` as a comparable number; `None` if it is none (or negative: ST001)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     try:
@@ -87,9 +87,9 @@ def number_of(value: object) -> float | None:
 
 
 def figures(view: PlanView) -> tuple[Figure, ...]:
-    """Every claimed figure that the tools compute too; none where nothing can be computed."""
-    found = view.once(figures, lambda: tuple(_figures(view)))
-    return found if view.is_sound else ()
+    """Every claimed figure that the tools compute too; empty if nothing can be computed."""
+    paired = view.once(figures, lambda: tuple(_figures(view)))
+    return paired if view.is_sound else ()
 
 
 def _figures(view: PlanView) -> Iterator[Figure]:
@@ -104,7 +104,7 @@ def _figures(view: PlanView) -> Iterator[Figure]:
 
 
 def _has_same_price(claimed: object, computed: Mapping[str, Any] | None) -> bool:
-    """Whether two costs are of one unit and one price: a price is an input, not a figure of the plan."""
+    """Whether two costs have the same unit and price: a price is an input, not a figure of the plan."""
     block = as_mapping(claimed)
     return computed is not None and all(block.get(name) == computed[name] for name in ("unit", "price_source"))
 
@@ -137,7 +137,7 @@ def phases_of(view: PlanView, phase: str) -> list[PhaseView]:
 
 
 def is_on_several_devices(view: PlanView, phase: str) -> bool:
-    """Whether a branch of the phase runs on more than one device: then something communicates."""
+    """Whether the first branch of the phase runs on several devices, so that something communicates."""
     return any(
         len(stage.devices) > 1 or len(branch.stages) > 1
         for branch in phases_of(view, phase)[:1]
@@ -151,20 +151,22 @@ def stages_in(view: PlanView, phase: str) -> int:
 
 
 def is_evaluated(view: PlanView, metric: str) -> bool:
-    """Whether the plan is to give `metric`: it claims something of it, or gives all the other metrics of 004 §2."""
+    """Whether the plan has to give `metric`: it claims a part of it, or all other metrics of 004 §2."""
     claim = claim_of(view)
-    return bool(given(claim.get(metric))) or all(given(claim.get(other)) for other in METRICS if other != metric)
+    return bool(given(claim.get(metric))) or all(
+        given(claim.get(required)) for required in METRICS if required != metric
+    )
 
 
 THROUGHPUTS = ("single_request_tokens_per_s", "batched_tokens_per_s", "dp_scaled_tokens_per_s")
-# With one of these a latency is claimed as a whole; without, what users see (TTFT, TPOT) or parts of one phase.
+# With one of these a latency is claimed as a whole; else only what users see (TTFT, TPOT) or parts of a phase.
 _WHOLE = frozenset({"end_to_end_ms", "prefill_ms", "decode_ms"})
 
 
 def lacking_latency(view: PlanView) -> tuple[str, ...]:
-    """What a claimed latency lacks to be prefill + decode, each with its parts (PE001).
+    """The fields that a claimed latency lacks to be prefill + decode, each with its parts (PE001).
 
-    A decode step of FLOPs alone is PE005's. Where the phase runs on one device there is no communication to give.
+    A decode step of FLOPs alone is PE005's. A phase on one device has no communication to give.
     """
     if not is_evaluated(view, "latency"):
         return ()
@@ -184,13 +186,13 @@ def lacking_latency(view: PlanView) -> tuple[str, ...]:
 
 
 def lacking_memory_term(view: PlanView) -> tuple[str, ...]:
-    """The memory term, where a claimed decode step has parts and none of them is memory (PE005)."""
+    """The memory term, if a claimed decode step has parts without it (PE005)."""
     parts = given(given(claim_of(view).get("latency")).get("decode_step"))
     return ("memory_ms",) if parts and "memory_ms" not in parts else ()
 
 
 def lacking_cache(view: PlanView) -> tuple[str, ...]:
-    """What a claimed memory lacks of the KV cache per token and per device (PE002)."""
+    """The fields of the KV cache per token and per device that a claimed memory lacks (PE002)."""
     if not is_evaluated(view, "memory"):
         return ()
     memory = given(claim_of(view).get("memory"))
@@ -202,7 +204,7 @@ def lacking_cache(view: PlanView) -> tuple[str, ...]:
 
 
 def lacking_throughput(view: PlanView) -> tuple[str, ...]:
-    """Which of the three throughputs a claim lacks (PE003)."""
+    """Those of the three throughputs that a claim lacks (PE003)."""
     if not is_evaluated(view, "throughput"):
         return ()
     throughput = given(claim_of(view).get("throughput"))
@@ -210,13 +212,13 @@ def lacking_throughput(view: PlanView) -> tuple[str, ...]:
 
 
 def recomputed(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """The plan's own estimate in place of what it claims; nothing where the plan cannot be estimated (yet)."""
+    """The change that replaces the claim by the plan's estimate; none if the plan cannot be estimated (yet)."""
     del violation
     yield from view.once(recomputed, lambda: tuple(_recomputed(view)))
 
 
 def _recomputed(view: PlanView) -> Iterator[Change]:
-    # Wanted only where a claim is off.
+    # Imported only if a claim is off.
     from ...performance.estimate import estimate
 
     try:

@@ -1,10 +1,10 @@
-"""A claimed critical path and a claimed effect of more GPUs, against what the performance model computes.
+"""Compares a claimed critical path, and a claimed effect of more GPUs, with what the performance model computes.
 
-Steps are known by their nodes' names; a path in other names is compared by the kinds of its steps and as a whole. An
-excerpt (the largest steps, say) leaves nothing out: only a path that is else whole does.
+Steps are matched by node names; a path with other names is compared by the kinds of its steps and as a whole. Only an
+otherwise complete path can leave something out, not an excerpt (the largest steps, say).
 
-Two things get divided: the time of the model on one device, and the plan's own time once more. It names what fits;
-whether a figure is off was decided before.
+Two times get divided by degrees: that of the model on one device, or the plan's own. The explanation that fits is
+named; whether a figure is off was decided before.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from ...plan.view import PHASES, PlanView, as_list, as_mapping, as_str
 from ..evaluation import evaluation_of
 from .claims import Figure, claim_of, near, number_of
 
-# A path that has this share of the other steps' time is a whole one.
+# A path with this share of the other steps' time counts as complete.
 _WHOLE = 0.9
-# Less of a phase is no matter.
+# Smaller shares of a phase do not matter.
 _LEAST_SHARE = 0.01
 
 
 class LeftOut(Struct, frozen=True):
-    """Steps that a claimed path leaves out, or what it adds up to, by the rule that names it."""
+    """Steps that a claimed path leaves out, or its wrong sum, with the rule that reports it."""
 
     rule: str
     phase: str
@@ -45,7 +45,7 @@ class _Step(Struct, frozen=True):
 
 
 class _Set(Struct, frozen=True):
-    """Steps that a rule asks for, by their kind or by a word in their names."""
+    """Steps that a rule asks for, by kind or by a word in their names."""
 
     rule: str
     what: str
@@ -53,7 +53,7 @@ class _Set(Struct, frozen=True):
     word: str = ""
 
     def has(self, node: str, kind: str) -> bool:
-        """Whether the step is one of them."""
+        """Whether a step of this node and kind belongs to the set."""
         return kind == self.kind if self.kind else self.word in node.lower()
 
 
@@ -66,7 +66,7 @@ _SETS = (
 
 
 def left_out(view: PlanView) -> Iterator[LeftOut]:
-    """What the claimed critical paths leave out, and those that do not add up to the computed ones."""
+    """Steps that the claimed critical paths leave out, and paths whose sum differs from the computed one."""
     claimed = as_mapping(claim_of(view).get("critical_path"))
     estimate = evaluation_of(view).estimate if claimed else None
     if estimate is None:
@@ -92,30 +92,30 @@ def _is_rounded_to_zero(step: _Step, computed: dict[str, PathStep]) -> bool:
 
 
 def _of_phase(phase: str, steps: list[_Step], computed: dict[str, PathStep]) -> Iterator[LeftOut]:
-    given = [step for step in steps if step.ms > 0.0 or _is_rounded_to_zero(step, computed)]
-    absent = [wanted for wanted in _SETS if not any(wanted.has(step.node, step.kind) for step in given)]
+    present = [step for step in steps if step.ms > 0.0 or _is_rounded_to_zero(step, computed)]
+    absent = [wanted for wanted in _SETS if not any(wanted.has(step.node, step.kind) for step in present)]
     lost = {wanted: [step for step in computed.values() if wanted.has(step.node, step.kind)] for wanted in absent}
     without = {step.node for part in lost.values() for step in part}
     whole, total = sum(step.ms for step in computed.values()), sum(step.ms for step in steps)
-    rest = sum(step.ms for node, step in computed.items() if node not in without)
+    remaining = sum(step.ms for node, step in computed.items() if node not in without)
     has_all_others = computed.keys() - without <= {step.node for step in steps}
     named = False
     for wanted, part in lost.items():
         lost_ms = sum(step.ms for step in part)
-        if part and (has_all_others or (lost_ms > _LEAST_SHARE * whole and total >= _WHOLE * rest)):
+        if part and (has_all_others or (lost_ms > _LEAST_SHARE * whole and total >= _WHOLE * remaining)):
             named = True
             yield LeftOut(wanted.rule, phase, wanted.what, 0.0, lost_ms)
     if not named and any(step.node not in computed for step in steps) and not near(total, whole):
         yield LeftOut("PE006", phase, "the whole path", total, whole)
 
 
-# What was divided is the quotient but for rounding; farther off it is chance.
+# A divided time matches the quotient except for rounding; farther off it is chance.
 _CLOSE = 0.01
 _DEGREES = ("tp", "pp", "sp", "ep", "tp_ffn", "attention_dp")
 
 
 def scaled_by(view: PlanView, figure: Figure, phase: str) -> str | None:
-    """Which degrees the claimed latency is divided by, in words; `None` where no product of degrees fits."""
+    """What the claimed latency was divided by, in words; `None` if no product of degrees fits."""
     layout = evaluation_of(view).layout
     if layout is None or figure.claimed <= 0.0:
         return None
@@ -140,7 +140,7 @@ def _degrees(layout: LoadedLayout, phase: str) -> dict[str, int]:
 
 
 def figure_on_one_device(view: PlanView, layout: LoadedLayout, name: str) -> float | None:
-    """The named latency of the same model and load on one device, whether or not it would fit there."""
+    """The named latency of the same model and load on one device, whether it fits there or not; `None` if unknown."""
     value = getattr(view.once(figure_on_one_device, lambda: _latency_on_one_device(layout)), name, None)
     return value if isinstance(value, float) else None
 

@@ -1,8 +1,8 @@
 """PE001 to PE005 and PE007 to PE009: an evaluation is complete, and each of its figures is what the graph takes.
 
-One table: what an evaluation has to give, and what is said of a figure that is off. Which rule names a figure
-(`attribution.py`) and what an evaluation lacks (`claims.py`) is worked out once for all of them; figures that
-none of these names are PE006's. A plan without an evaluation claims nothing.
+One table of what an evaluation has to give, and of messages on figures that are off. The rule of a figure
+(`attribution.py`) and what an evaluation lacks (`claims.py`) are computed once for all of them; other figures that are
+off are PE006's. A plan without an evaluation claims nothing.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .claims import claim_of, given, lacking_cache, lacking_latency, lacking_mem
 
 
 class _Wanted(Struct, frozen=True):
-    """What a block of an evaluation has to give: `missing` names what it lacks, `says` (with `{missing}`) says so."""
+    """What a block of an evaluation has to give: `missing` returns what it lacks, `says` is the message."""
 
     message_id: str
     block: str
@@ -27,7 +27,7 @@ class _Wanted(Struct, frozen=True):
     says: str
 
     def findings(self, view: PlanView, _: str) -> Iterator[Finding]:
-        """One finding of all that is missing."""
+        """One finding on everything that is missing."""
         missing = self.missing(view)
         if not missing:
             return
@@ -44,14 +44,14 @@ class _Wanted(Struct, frozen=True):
 
 
 class _Right(Struct, frozen=True):
-    """Figures that are to be what the graph takes; `says` why one is not: a sentence, or how it is made."""
+    """Figures that have to match the graph; `says` is the message on one that does not, or a function that makes it."""
 
     message_id: str
     says: str | Callable[[PlanView], str]
     remedy: str = ""
 
     def findings(self, view: PlanView, rule: str) -> Iterator[Finding]:
-        """The figures that are off and that `rule` names."""
+        """Findings on the figures of `rule` that are off."""
         for fault in faults_of(view, rule):
             says = self.says if isinstance(self.says, str) else self.says(view)
             yield finding_of(self.message_id, fault, says, self.remedy)
@@ -67,7 +67,7 @@ class _Words(TypedDict):
 
 
 def _claim(*demands: _Wanted | _Right, good: str, bad: Edit, **words: Unpack[_Words]) -> Rule:
-    """The rule that an evaluation keeps `demands`: first what it lacks is found, then figures that are off."""
+    """The rule that an evaluation meets `demands`, which are checked in order."""
 
     def check(view: PlanView) -> Iterator[Finding]:
         for demand in demands:

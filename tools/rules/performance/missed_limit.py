@@ -1,7 +1,7 @@
 """PE010: the workload's limits on TTFT, TPOT, end to end and throughput hold in the simulated run of the plan's load.
 
-Each latency is held against the statistic that its limit names. The finding names the calibration profile, since
-another one may decide otherwise.
+Each latency is compared in the statistic that its limit names. The finding names the calibration profile, since another
+one may decide otherwise.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ..evaluation import evaluation_of
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every limit that does not hold, with by how much."""
+    """Yield every limit that does not hold, and by how much."""
     if all(view.workload.get(name) is None for name in LIMIT_FIELDS):
         return
     evaluation = evaluation_of(view)

@@ -1,11 +1,11 @@
 """PE006: a claimed figure matches the critical path of the graph, and the `bytes` of an edge what it carries.
 
-Figures that another rule names more exactly are left to it, and so is what follows from these. A latency that was
-divided by degrees instead of computed is named as such.
+Figures that another rule names more exactly are left to it, and so are their consequences. A latency that was divided
+by degrees instead of computed is reported as such.
 
-An edge carries so much per token, and an author may count one token, one prompt or pass, or all requests, whole or
-each device's share. A claim that fits none of these is wrong. Where what travels depends on the routing of tokens it
-is bounded only. Sizes are those that the performance model computes with.
+An edge carries a size per token, and an author may count one token, one prompt or pass, or all requests, whole or per
+device. A claim that fits none of these is wrong. Sizes that depend on the routing of tokens are only bounded. All sizes
+are those of the performance model.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _has_sized_edge(view: PlanView) -> bool:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield claimed figures that are off, and edges that are said to carry what they do not."""
+    """Yield claimed figures that are off, and edges with wrong `bytes`."""
     has_sizes = _has_sized_edge(view)
     if not (claim_of(view) or has_sizes):
         return
@@ -60,7 +60,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def mend(view: PlanView, violation: Violation) -> Iterator[Change]:
-    """The figures computed again, or left out where they cannot be; for an edge the nearest size that it may carry."""
+    """Compute the figures again, or remove them if that fails; give an edge the nearest size that it may carry."""
     if violation.edges:
         steps = steps_of(violation.path, view.raw) or ()
         if len(steps) >= 2 and isinstance(violation.expected, int):
@@ -104,7 +104,7 @@ class Misfit(Struct, frozen=True):
 
 
 def misfits(view: PlanView, layout: LoadedLayout) -> Iterator[Misfit]:
-    """The edges whose `bytes` fit no reading; edges inside of no phase are other rules'."""
+    """The edges whose `bytes` fit no reading; edges outside phases are left to other rules."""
     payloads = {name: _Payloads(layout, layout.phase(name)) for name in ("prefill", "decode")}
     known: dict[tuple[object, ...], tuple[float, ...]] = {}
     for edge, source, _ in view.whole.links:
@@ -131,7 +131,7 @@ def _nearest(sizes: Sequence[float], claimed: int) -> int:
 
 
 class _Payloads:
-    """Sizes of what edges of one phase carry."""
+    """The sizes that edges of one phase may carry, in bytes."""
 
     def __init__(self, layout: LoadedLayout, phase: PhaseLayout) -> None:
         self.setting = layout.setting
@@ -145,7 +145,7 @@ class _Payloads:
 
     @cached_property
     def _tokens(self) -> list[int]:
-        """Tokens of a pass: one, those of a prompt or of a chunk of it, and of as many requests."""
+        """Possible numbers of tokens of a pass: one, a prompt or a chunk of it, times numbers of requests."""
         prompt = self.setting.prompt_tokens
         hits = math.floor(repeated_share(self.setting.workload) * prompt)
         chunk = self.setting.prefill_chunk_tokens
@@ -158,7 +158,7 @@ class _Payloads:
 
     @property
     def most_routed(self) -> float:
-        """Bytes of all copies of all tokens of all requests."""
+        """Bytes of all routed copies of all tokens of all requests."""
         specs = [layer.moe for layer in self.setting.architecture.layers if layer.moe is not None]
         copies = max((spec.top_k for spec in specs), default=1)
         return self._tokens[-1] * copies * self._hidden
@@ -173,7 +173,7 @@ class _Payloads:
         return any(end is not None and (end.type in _ROUTED or _is_exchange(end)) for end in (edge.source, edge.target))
 
     def readings(self, view: PlanView, edge: EdgeView) -> Iterator[float]:
-        """Every size that the edge may be said to have."""
+        """Every size that the edge may have, in bytes."""
         if _carries_cache(edge):
             yield from self._cache_sizes(view, edge)
             return
@@ -188,8 +188,8 @@ class _Payloads:
         assert edge.source is not None and edge.target is not None
         layers = [*_layers(view, edge.source)]
         if is_cache_edge(edge):
-            other = _layers(view, edge.target)
-            layers = [layer for layer in layers if layer in other] or layers
+            target_layers = _layers(view, edge.target)
+            layers = [layer for layer in layers if layer in target_layers] or layers
         setting, tp = self.setting, self.phase.degrees.tp
         lengths = {setting.prompt_tokens, setting.request_tokens, 1}
         for chosen in (layers, layers[:1]):
@@ -219,12 +219,12 @@ def _carries_cache(edge: EdgeView) -> bool:
 
 
 def _gathers_cache(edge: EdgeView) -> bool:
-    """Whether a collective leads into a shard: K and V gathered, or exchanged, before attention."""
+    """Whether the edge leads from a collective: K and V are gathered, or exchanged, before attention."""
     return edge.source is not None and edge.source.is_collective
 
 
 def _kind(view: PlanView, edge: EdgeView) -> tuple[object, ...]:
-    """What the readings of an edge depend on, beside its phase."""
+    """A key of what the readings of an edge depend on, beside its phase."""
     if not (_carries_cache(edge) or _gathers_cache(edge)):
         return ("hidden",)
     return _carries_cache(edge), *(_layers(view, end) for end in (edge.source, edge.target))

@@ -1,4 +1,4 @@
-"""PH002: the phases are independent but for KV-cache edges from prefill to decode.
+"""PH002: the phases are independent except for KV-cache edges from prefill to decode.
 
 Reports every other edge between a prefill and a decode branch that may work on the same request.
 """
@@ -14,7 +14,7 @@ from ..tree import is_between_placed
 
 
 def _may_share(view: PlanView, prefill: NodeView, decode: NodeView) -> bool:
-    """Whether both are branches of one replica, or of two that serve one phase each: of the same requests (R14)."""
+    """Whether two branches may serve the same requests: in one replica, or in two of one phase each (R14)."""
     if (prefill.raw.get("phase"), decode.raw.get("phase")) != PHASES:
         return False
     feeding, fed = prefill.ancestor("ReplicaNode"), decode.ancestor("ReplicaNode")
@@ -26,7 +26,7 @@ def _serves_both(view: PlanView, replica: NodeView | None) -> bool:
 
 
 def decide(view: PlanView, link: Link) -> Iterator[Finding]:
-    """Yield an edge between a prefill and a decode branch that is no KV-cache edge forward."""
+    """Yield an edge between a prefill and a decode branch that is no KV-cache edge from prefill to decode."""
     edge, source, target = link
     if source.parent is target.parent and source.type != "PhaseNode" and target.type != "PhaseNode":
         return

@@ -1,4 +1,4 @@
-"""The decode branches that the decode rules read, less those that are a prefill under a wrong name."""
+"""Tells decode branches, which the decode rules read, from prefill branches under a wrong name."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ _STEP_FIELDS = ("tokens_per_step", "recurrence")
 def is_decode_branch(view: PlanView, phase: PhaseView) -> bool:
     """Whether `phase` is a decode branch, and not a prefill under a wrong name (PH001).
 
-    That is one that states neither step field, where nobody prefills: in its replica beside another decode phase, or in
-    the whole plan.
+    A misnamed prefill states neither step field, and nothing else prefills: in its replica, which has another decode
+    phase, or in the whole plan.
     """
     if phase.phase != "decode" or phase.replica is None or _states_step(phase):
         return phase.phase == "decode"

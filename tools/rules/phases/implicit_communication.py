@@ -1,4 +1,4 @@
-"""DE004: no device computes on what no node brings to it.
+"""DE004: no device computes on data that no node brings to it.
 
 Every collective of an operator spans the devices that the operator computes on, and where the next operator of the
 stage runs on devices that this one does not use, this one closes with a collective over the union of both. Shards along
@@ -26,14 +26,14 @@ from ..reading import (
 
 
 class _Step(Struct, frozen=True, eq=False):
-    """One operator of a stage and what may run after it inside the stage."""
+    """An operator of a stage, and the nodes that may run after it inside the stage."""
 
     operator: NodeView
     following: tuple[NodeView, ...]
 
     @property
     def likeness(self) -> Hashable:
-        """Equal for steps of like operators on like stages; `None` where that is not known."""
+        """A key that is equal for steps of like operators on like stages; `None` if unknown."""
         parts = (self.operator.likeness, *[node.likeness for node in self.following])
         return None if None in parts else parts
 
@@ -56,7 +56,7 @@ def _steps(stage: StageView) -> Iterator[_Step]:
 
 
 def _closing(operator: NodeView) -> list[NodeView]:
-    """Collectives of the operator that hand on its result: no further node of the operator follows them."""
+    """Collectives of the operator that pass on its result: no further node of the operator follows them."""
     return [
         child
         for child in operator.children
@@ -67,7 +67,7 @@ def _closing(operator: NodeView) -> list[NodeView]:
 
 
 def _misplaced(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
-    """Devices that one shard, expert or router of the operator is on, and no other node of the stage."""
+    """Devices that a shard, expert or router of the operator is on, and no other node of the stage."""
     # A part on several devices is TP002's or EP003's.
     parts = [
         part
@@ -78,13 +78,13 @@ def _misplaced(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
 
 
 def _has_groups(operator: NodeView) -> bool:
-    """Whether the operator is split by TP, SP or EP: TP003, SP002 and EP002 then say what its collectives leave out."""
+    """Whether the operator is split by TP, SP or EP: TP003, SP002 and EP002 then check its collectives."""
     ranks = [shard.rank for shard in operator.children_of_type("ShardNode")]
     return operator.type == "MoENode" or any(len({rank.get(name) for rank in ranks}) > 1 for name in ("tp", "sp"))
 
 
 def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
-    """A collective of `operator` that leaves out a device which computes, or takes in one where nothing runs."""
+    """A collective of `operator` that leaves out a computing device, or includes one where nothing runs."""
     collectives = [child for child in operator.children if child.is_collective]
     if not collectives:
         return None
@@ -114,7 +114,7 @@ def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -
 
 
 def _where(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
-    """Devices that the operator runs on; where its parts disagree, those that its stage uses."""
+    """Devices that the operator runs on; if its parts disagree, those that its stage uses."""
     settled = settled_devices(operator)
     return settled if settled & here else (compute_devices(operator) & here) or settled
 
@@ -122,7 +122,7 @@ def _where(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
 def _is_unsettled(operator: NodeView) -> bool:
     """Whether an attention operator without collectives writes its cache on other devices than its shards.
 
-    A shard is lacking or misplaced then, or the cache is, which other rules name.
+    A shard, or the cache, is then missing or misplaced, which other rules report.
     """
     updates = operator.children_of_type("KVCacheUpdateNode")
     written = devices_of(updates)
@@ -135,18 +135,18 @@ def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Fi
     used = (_where(operator, here) | (compute_devices(operator) & here)) - strange
     wanted = frozenset[str]().union(*(_where(node, here) for node in step.following)) - strange
     if operator.type == "MoENode":
-        # Experts that are not on all devices of the stage are another fault.
+        # Experts on a part of the stage's devices are another fault.
         used |= here
-    # An embedding on another stage's devices is PP006's: nothing can be said of the rest of its list.
+    # An embedding on another stage's devices is PP006's; the rest of its list is not judged.
     astray = strange.intersection(operator.devices)
-    # A shard on another stage's device (PP006) is what its own device waits for.
+    # A device may wait for its shard on another stage's device (PP006).
     is_reached = len(wanted - used) <= len(compute_devices(operator) & strange)
     if not used or is_reached or (operator.type == "EmbeddingNode" and astray) or _is_unsettled(operator):
         return None
     union = wanted | used
     closing = _closing(operator)
-    # A collective that leaves out the operator's own devices, or names strange ones, is one fault, named for that; so
-    # is a split operator that no collective closes (TP003, SP002).
+    # A collective that leaves out the operator's devices, or names strange ones, is reported elsewhere; so is a split
+    # operator that no collective closes (TP003, SP002).
     is_open = not closing and len(used) > 1 and _has_groups(operator)
     if is_open or any(_is_named(child, used, union, strange) for child in closing):
         return None
@@ -189,9 +189,9 @@ def _unmerged(view: PlanView, operator: NodeView) -> Finding | None:
 
 
 def _inner(operator: NodeView) -> list[NodeView]:
-    """The operator and what is nested in it with collectives of its own: a shared expert, a split expert.
+    """The operator and the nodes in it that have their own collectives: a shared expert, split experts.
 
-    A split expert whose shards are not on its own devices is EP003's, such an embedding or LM head TP002's.
+    A split expert whose shards are not on its devices is EP003's, such an embedding or LM head TP002's.
     """
     experts = operator.children_of_type("ExpertNode")
     split = [part for part in (operator, *experts) if part.children]
@@ -204,7 +204,7 @@ def _inner(operator: NodeView) -> list[NodeView]:
 
 
 def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
-    """Yield, once for each operator, where its activations reach a device by no node."""
+    """Yield each operator whose activations should reach a device but no node brings them there."""
     strange, here = strange_devices(view)[stage.node.position].both, stage.settled_devices
     sound = view.once(decide, set[Hashable])
     for step in _steps(stage):

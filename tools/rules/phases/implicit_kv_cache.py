@@ -24,13 +24,13 @@ from ..reading import (
     tiles_layers,
 )
 
-# Beyond it a document lists its layers many times over, which PP004 reports.
+# A document with more lists its layers many times over, which PP004 reports.
 _MAX_STEPS = 5_000_000
 _MAX_NAMED = 8
 
 
 class _Cached(Struct, frozen=True, eq=False):
-    """One attention operator with its cache writes and the layers that it covers."""
+    """An attention operator with its cache writes and the layers that it covers."""
 
     stage: NodeView
     attention: NodeView
@@ -43,7 +43,7 @@ def _cached(view: PlanView, phase: PhaseView) -> Iterator[_Cached]:
         tiled = tiles_layers(stage)
         for block in stage.blocks:
             for node in block.children_of_type("AttentionNode"):
-                # Where blocks do not tile the stage, one of them says the wrong layers (PP004).
+                # If blocks do not tile the stage, one of them states wrong layers (PP004).
                 layers = layers_of(view, node) if tiled else range(0)
                 yield _Cached(stage.node, node, node.children_of_type("KVCacheUpdateNode"), layers)
 
@@ -60,16 +60,16 @@ def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterato
     computing = compute_devices(attention)
     writing = devices_of(cached.updates)
     gathered = devices_of(child for child in attention.children if child.is_collective)
-    # Where the collective does not know a shard's device either, it is the shard that is misplaced.
+    # If the collective lacks a shard's device too, the shard is misplaced.
     agreed = not gathered or computing <= gathered
     shards = attention.children_of_type("ShardNode")
-    # Where two shards are on one device (GP004), one of them belongs on another.
+    # If two shards are on one device (GP004), one of them belongs on another.
     witnessed = (bool(gathered) and len(shards) == len(computing)) or len(shards) == 1
     surplus = writing - computing if witnessed else frozenset[str]()
-    # A device that writes and has no shard may wait for the one that is lacking (TP002, SP002).
+    # A device that writes without a shard may be that of a missing shard (TP002, SP002).
     wrong = (computing - writing) | (surplus if surplus and missing_rank(view, attention) is None else frozenset[str]())
     # A device outside the inventory is GP004's, one of another replica DP002's.
-    # A shard on a device of another stage is PP006's or TP004's; a cache there is nobody else's to name.
+    # A shard on a device of another stage is PP006's or TP004's; no other rule reports a cache there.
     abroad = writing & strange.absent or computing & strange.both
     if writing and computing and wrong and agreed and not abroad:
         yield Finding(
@@ -85,7 +85,7 @@ def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterato
 
 
 def _owners(operators: list[_Cached]) -> dict[int, _Cached]:
-    """The attention operator that each layer of a phase belongs to; a layer that two hold (PP004) belongs to none."""
+    """The attention operator of each layer of a phase; layers that two operators hold (PP004) are left out."""
     owners: dict[int, _Cached | None] = {}
     for cached in operators:
         for layer in cached.layers:
@@ -94,7 +94,7 @@ def _owners(operators: list[_Cached]) -> dict[int, _Cached]:
 
 
 def _borders(owners: dict[int, _Cached]) -> set[int]:
-    """Layers whose operator is another than that of the layer before."""
+    """Layers whose operator differs from that of the layer before."""
     return {layer for layer, cached in owners.items() if owners.get(layer - 1) is not cached}
 
 
@@ -103,8 +103,8 @@ def _unfed(
 ) -> Iterator[tuple[_Cached, list[NodeView]]]:
     """Each decode operator with the cache writes of its layers that lead neither to it nor to a node inside it.
 
-    Only layers of `borders` are looked at: between them the same operators meet again. `fed` remembers where the writes
-    of each prefill operator lead.
+    Only layers in `borders` are checked: between them the operators stay the same. `fed` caches where the writes of
+    each prefill operator lead.
     """
     lacking: dict[int, list[NodeView]] = {}
     by_position: dict[int, _Cached] = {}
@@ -131,7 +131,7 @@ def _unfed(
 def _fed_by(source: _Cached) -> set[int]:
     """Positions of the nodes, and of their parents, that the operator's cache writes lead to."""
     ends = [edge.target for update in source.updates for edge in update.edges_out]
-    # An edge that is turned round is one fault, PH002's.
+    # A reversed edge is PH002's.
     ends += [edge.source for update in source.updates for edge in update.edges_in]
     return {node.position for end in ends if end is not None for node in (end, end.parent) if node is not None}
 
@@ -140,12 +140,12 @@ def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Find
     if sum(len(cached.layers) for of_phase in operators.values() for cached in of_phase) > _MAX_STEPS:
         return
     fed: dict[int, set[int]] = {}
-    held = {position: _owners(of_phase) for position, of_phase in operators.items()}
-    borders = {position: _borders(operators_of) for position, operators_of in held.items()}
+    owners = {position: _owners(of_phase) for position, of_phase in operators.items()}
+    borders = {position: _borders(operators_of) for position, operators_of in owners.items()}
     for decode, feeders in prefill_feeders(view):
-        sources = [held[phase.node.position] for phase in feeders]
-        met = borders[decode.node.position].union(*[borders[phase.node.position] for phase in feeders])
-        for target, lacking in _unfed(held[decode.node.position], sources, met, fed):
+        sources = [owners[phase.node.position] for phase in feeders]
+        relevant = borders[decode.node.position].union(*[borders[phase.node.position] for phase in feeders])
+        for target, lacking in _unfed(owners[decode.node.position], sources, relevant, fed):
             names = ", ".join(label(update) for update in lacking[:_MAX_NAMED])
             yield Finding(
                 "not-fed",
@@ -160,11 +160,11 @@ def _edges(view: PlanView, operators: dict[int, list[_Cached]]) -> Iterator[Find
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every attention operator without its cache write, and every decode one that is not fed."""
+    """Yield attention operators without a proper cache write, and decode attention that prefill does not feed."""
     operators = {phase.node.position: list(_cached(view, phase)) for phase in view.phases}
     strange = strange_devices(view)
-    for held in operators.values():
-        for cached in held:
+    for of_phase in operators.values():
+        for cached in of_phase:
             yield from _writes(view, cached, strange[cached.stage.position])
     yield from _edges(view, operators)
 

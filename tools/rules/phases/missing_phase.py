@@ -1,7 +1,6 @@
 """PH001: prefill and decode are both there and distinct: in every replica, or across two kinds of replica (R14).
 
-Reports replicas without a phase that they should serve, a mixture of whole and split replicas, and a prefill that
-stands twice.
+Reports replicas without a phase that they should serve, a mixture of whole and split replicas, and a second prefill.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ def _missing(view: PlanView) -> Iterator[Finding]:
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every replica whose phases do not make a whole."""
+    """Yield every replica that lacks a phase or has a second prefill."""
     if not view.replicas:
         yield Finding(
             "no-replica",
@@ -55,7 +54,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     yield from _missing(view)
     for phases in view.served.values():
         prefills = [phase.node for phase in phases.get("prefill", ())]
-        # Two of one phase and none of the other is one branch under a wrong name: reported above.
+        # Two prefill branches and no decode means that one is misnamed: reported above.
         if "decode" not in phases and len(prefills) == 2:
             continue
         for node in prefills[1:]:

@@ -1,6 +1,6 @@
 """DE001: a decode step is one token (`tokens_per_step` = 1).
 
-Speculative decoding, which takes more, is no plan of this format (R7). An absent figure is not taken for 1.
+Speculative decoding, which takes more, has no plan in this format (R7). An absent figure does not count as 1.
 """
 
 from __future__ import annotations

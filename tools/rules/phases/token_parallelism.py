@@ -17,7 +17,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     prefilling = {replica for replica, phases in view.served.items() if "prefill" in phases}
     decodes = {replica: phases["decode"] for replica, phases in view.served.items() if "decode" in phases}
     for replica, phases in decodes.items():
-        # Where no replica prefills for this one, a branch is misnamed or missing: PH001.
+        # If no replica prefills for this one, a branch is misnamed or missing (PH001).
         if replica not in prefilling and not prefilling - decodes.keys():
             continue
         for phase in phases[1:]:
@@ -35,7 +35,7 @@ _COPY = "again"
 
 
 def _copy() -> tuple[Edit, ...]:
-    """A second decode branch, whole in itself, beside the first."""
+    """A complete second decode branch beside the first."""
     stage, block, device = f"{_COPY}.s0", f"{_COPY}.s0.b0", ["n0.g0"]
     attention, ffn = f"{block}.attn", f"{block}.ffn"
     nodes = (

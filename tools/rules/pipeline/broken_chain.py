@@ -50,7 +50,7 @@ def _unjoined(chain: StageChain) -> Iterator[Finding]:
 
 
 def _backward(chain: StageChain) -> Iterator[Finding]:
-    """Edges back over more than one place, where the chain is open between the ends (else they close a cycle)."""
+    """Edges back over more than one place, if the chain is open between their ends (else they close a cycle)."""
     open_before = [0]
     broken = {chain.place[gap.after.node.position] for gap in chain.gaps()}
     for place in range(1, len(chain.stages)):

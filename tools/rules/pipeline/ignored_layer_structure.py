@@ -19,14 +19,14 @@ from ..base import Edit, Example, Finding, Rule
 from ..layer_specs import specs_by_offset
 from ..reading import MAX_LAYERS, clipped, label, tiles_layers
 
-# How heads share K and V; says nothing of which layers attend to what.
+# Names of how heads share K and V, which do not say what a layer attends to.
 _HEAD_SHARING = frozenset(
     {"mha", "mqa", "gqa", "multi_head", "multi_query", "grouped_query", "group_query", "self", "softmax"}
 )
 
 
 def kind_fits(written: str | None, actual: str) -> bool:
-    """Whether `written` is a name of the kind of attention that is `actual` here; nothing written fits all."""
+    """Whether `written` names the kind of attention `actual`; `None` fits all."""
     if written is None:
         return True
     has, named = kind_named(actual), kind_named(written)
@@ -36,7 +36,7 @@ def kind_fits(written: str | None, actual: str) -> bool:
 
 
 class _Slot(Struct, frozen=True):
-    """What the children of a block say of one layer of its period."""
+    """The operators of a block for one layer of its period."""
 
     attention: Sequence[NodeView]
     ffn: Sequence[NodeView]
@@ -54,7 +54,7 @@ def _slots(block: NodeView) -> dict[int, _Slot]:
 
 
 class _Fault(Struct, frozen=True):
-    """What a slot says of a layer (`written`) and what the model has there (`actual`); `node` is the one to blame."""
+    """What a slot has for a layer (`written`) and what the model has (`actual`); `node` is the faulty one."""
 
     message_id: str
     text: str
@@ -63,7 +63,7 @@ class _Fault(Struct, frozen=True):
     node: NodeView | None = None
 
     def finding(self, layer: int, block: NodeView) -> Finding:
-        """The finding at `layer` in `block`; where a node is lacking, one in a wrong place may be the fault."""
+        """The finding at `layer` in `block`; if a node is lacking, a misplaced one may be the fault."""
         return Finding(
             self.message_id,
             f"layer {layer} in {label(block)} {self.text}",
@@ -76,7 +76,7 @@ class _Fault(Struct, frozen=True):
 
 
 def _fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> _Fault | None:
-    """What of `slot` is not so in `layer`; `like`: the slot covers layers of one kind."""
+    """The first difference of `slot` from `layer`, if any; `like`: the slot covers layers of one kind."""
     for name, nodes in (("attention", slot.attention), ("FFN", slot.ffn), ("MoE", slot.moe)):
         if len(nodes) > 1:
             return _Fault(
@@ -139,7 +139,7 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
                 where=node, nodes=(block,), value=offset, expected=f"0 to {block.period - 1}",
             )  # fmt: skip
     if any(offset >= block.period for offset in slots):
-        # The layer that it is meant for lacks it: one fault.
+        # The layer that the operator is meant for lacks it too: one fault.
         return
     for offset, covered in specs_by_offset(view, block, layers).items():
         slot = slots.get(offset, _Slot((), (), ()))
@@ -152,19 +152,19 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
 
 
 def _structure(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
-    # Each layer is compared once: a block over layers that another one holds already is PP004's.
+    # Each layer is compared once: a block over layers that another block holds already is PP004's.
     seen = bytearray(view.architecture.num_layers if view.architecture is not None else MAX_LAYERS)
     for stage in phase.stages:
-        # Where blocks do not tile the stage, one of them says the wrong layers (PP004).
+        # If blocks do not tile the stage, one of them states wrong layers (PP004).
         for block in stage.distinct_blocks if tiles_layers(stage) else ():
             if block.layers is None:
                 continue
-            held = block.layers[1] - block.layers[0] + 1
-            if held > 0 and held % block.period:
+            count = block.layers[1] - block.layers[0] + 1
+            if count > 0 and count % block.period:
                 yield Finding(
                     "broken-period",
-                    f"block {label(block)} holds {held} layers, no whole number of its periods of {block.period}",
-                    where=block, value=held, expected=f"a multiple of {block.period}",
+                    f"block {label(block)} holds {count} layers, no whole number of its periods of {block.period}",
+                    where=block, value=count, expected=f"a multiple of {block.period}",
                 )  # fmt: skip
                 continue
             layers = clipped(block.layers, len(seen))
@@ -193,7 +193,7 @@ def _stages(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
 
 def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     """Yield the stages and blocks of a phase that do not fit the model's layers."""
-    # A further decode branch of a replica is one fault, with all that it lacks.
+    # A second decode branch of a replica is one fault, with everything that it lacks.
     if phase.phase == "decode" and phase.replica and view.served[phase.replica.position]["decode"][0] is not phase:
         return
     if phase.stages:

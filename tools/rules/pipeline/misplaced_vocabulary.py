@@ -19,10 +19,10 @@ def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Ite
     name = _NAMES[node_type]
     parallel = chain.parallel_positions()
     if home.node.position in parallel:
-        # Which of the stages that run side by side (PP002) is the end is open: take the one that has the node.
+        # If stages run in parallel (PP002), the end is open: take the stage that has the node.
         branches = [stage for stage in chain.stages if stage.node.position in parallel]
         home = next((stage for stage in branches if stage.node.children_of_type(node_type)), home)
-    here = home.node.children_of_type(node_type)
+    at_home = home.node.children_of_type(node_type)
     elsewhere = [node for stage in chain.stages if stage is not home for node in stage.node.children_of_type(node_type)]
     for node in elsewhere:
         stage = node.parent
@@ -35,17 +35,17 @@ def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Ite
             value=stage.id,
             expected=home.node.id,
         )
-    for node in here[1:]:
+    for node in at_home[1:]:
         yield Finding(
             "second",
             f"stage {label(home.node)} has a second {name}, {label(node)}",
             where=node,
-            nodes=(here[0],),
-            value=len(here),
+            nodes=(at_home[0],),
+            value=len(at_home),
             expected=1,
         )
-    # One that hangs somewhere else below the phase is in a wrong place (ST003).
-    if not here and not elsewhere and all(node.type != node_type for node in chain.phase.node.descendants()):
+    # A node elsewhere below the phase is misplaced (ST003).
+    if not at_home and not elsewhere and all(node.type != node_type for node in chain.phase.node.descendants()):
         yield Finding(
             "missing",
             f"the {end} stage, {label(home.node)}, has no {name}", where=home.node, value=0, expected=node_type,

@@ -14,7 +14,7 @@ from ..stage_chain import Gap, StageChain, stage_chain
 
 
 def _runs(chain: StageChain) -> Iterator[list[Gap]]:
-    """Parallel gaps, those that follow one another together."""
+    """Runs of consecutive parallel gaps."""
     run: list[Gap] = []
     for gap in chain.gaps():
         if not gap.parallel:

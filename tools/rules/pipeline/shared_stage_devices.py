@@ -1,7 +1,6 @@
 """PP006: the stages of one phase share no device.
 
-Counts the devices that a stage computes on and those that its exchanges reach. What one device does in prefill and in
-decode is no matter of this rule.
+Counts the devices that a stage computes on and those that its exchanges reach. A device may serve prefill and decode.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _USES = frozenset({*COMPUTE_TYPES, "AllToAllNode", "EmbeddingNode", "LMHeadNode"
 
 
 class _Home(Struct):
-    """Where a stage computes: the operators on each device, and one node that says so."""
+    """The devices of a stage: the operators on each, and a node that names it."""
 
     operators: dict[str, dict[int, NodeView]] = field(default_factory=dict[str, dict[int, NodeView]])
     witness: dict[str, NodeView] = field(default_factory=dict[str, NodeView])
@@ -42,7 +41,7 @@ def _home(view: PlanView, stage: StageView, chain: StageChain) -> _Home:
 
 
 def _strays(home: _Home, device: str, foreign: _Home) -> bool:
-    """Whether `device` is used by one TP group alone that has its other shards at home: TP004's fault."""
+    """Whether only one TP group uses `device`, and has its other shards at home: TP004's fault."""
     operators = list(home.operators[device].values())
     if len(operators) != 1 or operators[0].type not in HOLDERS or tensor_degree(operators[0]) < 2:
         return False

@@ -1,6 +1,6 @@
 """PP008 (warning): the slowest stage of a phase is within 20% of the mean, by the performance model's stage times.
 
-It says nothing where the graph is at fault.
+It has no finding if the graph is faulty.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     """Yield each phase with a stage that is much slower than the mean."""
     if not view.is_sound or all(len(phase.stages) < 2 for phase in view.phases):
         return
-    # The performance model is wanted only where a plan has stages.
+    # The performance model is needed only if a plan has several stages.
     from ...performance.balance import MOST_IMBALANCE, unbalanced_phases
 
     for phase, seconds in unbalanced_phases(layout_from_view(view)).items():

@@ -31,7 +31,7 @@ class _Exchange(Struct, frozen=True, eq=False):
 def _exchange(operator: NodeView) -> _Exchange:
     gathers = operator.children_of_type("AllGatherNode")
     feeding = [node for node in gathers if any(_is_shard_of(operator, edge.target) for edge in node.edges_out)]
-    # Where no gather feeds the shards, the one that nothing leads into is the gather of K and V without its edges.
+    # If no gather feeds the shards, one without incoming edges is the gather of K and V that lost its edges.
     feeding = feeding or [node for node in gathers if not node.edges_in][:1]
     exchanges = operator.children_of_type("AllToAllNode")
     return _Exchange(
@@ -70,7 +70,7 @@ def _ranks(view: PlanView, operator: NodeView) -> Finding | None:
 def _missing(exchange: _Exchange) -> Iterator[Finding]:
     operator = exchange.operator
     if any(node.role in ("dispatch", "combine") for node in operator.children_of_type("AllToAllNode")):
-        # It is there under the role of an exchange of experts (EP001).
+        # It exists with the role of an exchange of experts (EP001).
         return
     sides = (
         (exchange.into, exchange.out, "before its shards", "AllGather of K and V", "sequence_in"),
@@ -127,7 +127,7 @@ def _unclosed(exchange: _Exchange) -> Iterator[Finding]:
     closed = leading_to(exchange.out)
     ends = exchange.shards
     if tensor_degree(exchange.operator) > 1:
-        # With TP the sum leads on; a shard that does not reach its sum is TP003's.
+        # With TP the sum continues; a shard that does not reach its sum is TP003's.
         sums = exchange.operator.children_of_type("AllReduceNode", "ReduceScatterNode")
         ends = [node for node in sums if node.edges_in and not _is_closed_before(node, exchange)]
     lacking = [node for node in ends if node.position not in closed]
@@ -158,7 +158,7 @@ def _narrow(view: PlanView, exchange: _Exchange) -> Iterator[Finding]:
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
-    """Yield everything that the sequence shards of an attention operator lack to work together."""
+    """Yield every rank, node and edge that the sequence shards of an attention operator lack."""
     phase = operator.ancestor("PhaseNode")
     if phase is not None and phase.raw.get("phase") == "decode":
         return

@@ -19,7 +19,7 @@ from ..sharding import SEQUENCE_ROLES
 
 
 def _split_nodes(operator: NodeView, name: str) -> list[NodeView]:
-    """What splits an attention operator along `name`: nothing where all its shards have one rank there."""
+    """The nodes that split an attention operator along `name`; empty if all its shards have the same rank there."""
     ranked = [shard for shard in operator.children_of_type("ShardNode") if name in shard.rank]
     exchanges = [n for n in operator.children_of_type("AllToAllNode") if name == "sp" and n.role in SEQUENCE_ROLES]
     if {shard.rank.get(name) for shard in operator.children_of_type("ShardNode")} == {0}:
@@ -45,7 +45,7 @@ def _forbidden(view: PlanView) -> Iterator[_Split]:
         yield _Split(
             "cache-unrelaxed", "decode", "kv_sp", what, "name kv_sequence_decode in policy.relaxations, or use tp"
         )
-    # Prefill splits its sequence by `sp`: shards of the cache are a way of decoding.
+    # Prefill splits its sequence by `sp`; shards of the cache belong to decode.
     yield _Split(
         "cache-in-prefill",
         "prefill",
@@ -77,7 +77,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     operators: dict[str | None, list[NodeView]] = {}
     named = Counter((phase.replica, phase.phase) for phase in view.phases)
     for phase in view.phases:
-        # Of two branches of one name, one has the wrong name (PH001) or is one too many (DE005).
+        # Of two branches with the same name, one is misnamed (PH001) or surplus (DE005).
         if named[phase.replica, phase.phase] > 1:
             continue
         attention = (node for stage in phase.stages for node in stage.operators if node.type == "AttentionNode")

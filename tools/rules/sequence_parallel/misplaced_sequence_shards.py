@@ -12,7 +12,7 @@ from ..base import Edit, Example, Finding, Rule
 from ..reading import label
 from ..sharding import SEQUENCE_ROLES, names
 
-# Types whose rank says where they stand in an operator.
+# Types whose rank is their place in an operator.
 _RANKED = frozenset({"ShardNode", "LinearNode", "AttentionNode"})
 
 
@@ -30,13 +30,13 @@ def _is_stray(node: NodeView) -> bool:
 
 
 def decide(_: PlanView, parent: NodeView) -> Iterator[Finding]:
-    """Yield what splits a node other than attention along the sequence; a node that hangs nowhere holds itself."""
+    """Yield nodes that split another node than attention along the sequence; a node without a parent counts itself."""
     strays = [child for child in parent.children if _is_stray(child)]
     if parent.parent is None and _is_stray(parent):
         strays = [parent, *strays]
     if not strays:
         return
-    # Below an operator that may hold collectives these may be its own; elsewhere they came with the shards.
+    # Below an operator that may hold collectives these may be legal; elsewhere they came with the shards.
     came_along = [] if parent.type in OPERATOR_TYPES else [n for n in parent.children if n.is_collective]
     yield Finding(
         "outside-attention",

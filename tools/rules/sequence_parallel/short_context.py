@@ -1,8 +1,8 @@
 """SP004 (warning): sequence parallelism is for long prompts.
 
-Below the stated length a prompt's attention is as a rule too small a part of prefill to pay for the exchange of K and
-V. Where the estimate of a prompt's prefill is clearly shorter than with the same devices as TP, it says nothing; in a
-faulty graph the length decides.
+Below the stated length a prompt's attention is usually too small a part of prefill to pay for the exchange of K and V.
+There is no finding if the estimated prefill is clearly shorter than with the same devices as TP; in a faulty graph the
+length decides.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ LONG_PROMPT_TOKENS = 8192
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield the prefill attention operators with SP where prompts are short."""
+    """Yield the prefill attention operators with SP if prompts are short."""
     tokens = as_int(view.workload.get("input_tokens"))
     if tokens is None or tokens >= LONG_PROMPT_TOKENS:
         return
@@ -48,7 +48,7 @@ def check(view: PlanView) -> Iterator[Finding]:
 
 
 def _beats_tp(view: PlanView) -> bool:
-    """Whether prefill is estimated to be shorter than on the same devices as TP, by more than figures are compared."""
+    """Whether the estimated prefill is shorter than on the same devices as TP, by more than the tolerance."""
     if not view.is_sound:
         return False
     layout = layout_from_view(view)
@@ -66,7 +66,7 @@ def _on_first(phase: PhaseLayout, tp: int) -> Iterator[StageLayout]:
 
 
 def _widest_tp(architecture: Architecture, most: int) -> int:
-    """The most devices, of `most`, that heads can be dealt out to."""
+    """The largest TP that divides `most` devices and the query heads."""
     specs = [layer.attention for layer in architecture.layers if layer.attention is not None]
     heads = {spec.query_heads for spec in specs}
     return max(tp for tp in range(1, most + 1) if most % tp == 0 and all(count % tp == 0 for count in heads))
@@ -74,7 +74,7 @@ def _widest_tp(architecture: Architecture, most: int) -> int:
 
 def _prefill_seconds(layout: LoadedLayout, phase: PhaseLayout) -> float:
     """Seconds of one prompt."""
-    # The performance model is wanted only where short prompts are split.
+    # The performance model is needed only if short prompts are split.
     from ...performance.schedule import PhaseTimer, prefill_loads
 
     return PhaseTimer(layout.setting, phase).prefill(prefill_loads(layout.setting, 1)).seconds

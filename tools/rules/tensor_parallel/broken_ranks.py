@@ -20,7 +20,7 @@ _MAX_SHOWN = 64
 
 def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
     if lent_shards(operator):
-        # One shard is under another operator: TP004 says which.
+        # One shard is below another operator, which TP004 reports.
         return None
     missing = missing_rank(view, operator) or {}
     name = misranked_dimension(operator) or next(iter(missing), None)
@@ -31,7 +31,7 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
         return None
     relaxation = RELAXATION_OF.get(ATTENTION_DEGREES[name])
     if relaxation is not None and relaxation not in view.relaxations:
-        # A dimension that no relaxation allows is not mended by counting it right.
+        # Right ranks would not mend a dimension that no relaxation allows.
         return None
     phase = operator.ancestor("PhaseNode")
     if name == "kv_sp" and phase is not None and phase.raw.get("phase") == "prefill":
@@ -77,7 +77,7 @@ def _misplaced(operator: NodeView) -> Iterator[Finding]:
 
 
 def _uncovered(vocabulary: NodeView) -> Iterator[Finding]:
-    """An embedding or LM head that is split, and not over the devices that it names."""
+    """A split embedding or LM head whose shards are not on the devices that it names."""
     shards = vocabulary.children_of_type("ShardNode")
     homes = devices_of(shards)
     if shards and homes != frozenset(vocabulary.devices):
@@ -94,7 +94,7 @@ def _uncovered(vocabulary: NodeView) -> Iterator[Finding]:
 
 
 def decide(view: PlanView, operator: NodeView) -> Iterator[Finding | None]:
-    """Yield an operator whose shards are ranked wrongly, and every shard that is on no one device."""
+    """Yield an operator with wrong ranks, and every shard that is not on exactly one device."""
     misranked = _misranked(view, operator)
     yield misranked
     yield from _misplaced(operator)

@@ -1,7 +1,7 @@
 """TP001: tensor parallelism only inside an attention or FFN operator.
 
-Reports shards below an embedding, LM head, router, MoE operator, block or anything above it. `vocab_parallel` lets it
-into the embedding and the LM head.
+Reports shards below an embedding, LM head, router, MoE operator, block or anything above it. `vocab_parallel` allows it
+in the embedding and the LM head.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from ..reading import label
 
 _HOLDERS = ("AttentionNode", "FFNNode", "ExpertNode")
 _VOCABULARY = ("EmbeddingNode", "LMHeadNode")
-# Types whose rank says where they stand in an operator, or whose own rule names a rank on them.
+# Types whose rank is their place in an operator, or whose rank another rule reports.
 _RANKED = frozenset({"ShardNode", "LinearNode", *_HOLDERS})
 
 
 def decide(view: PlanView, node: NodeView) -> Iterator[Finding]:
-    """Yield a node that is split by TP and is no attention or FFN operator."""
+    """Yield a node that is split by TP but is no attention or FFN operator."""
     is_allowed = node.type in _VOCABULARY and "vocab_parallel" in view.relaxations
     inside = [] if is_allowed else [s for s in node.children_of_type("ShardNode") if "sp" not in s.rank]
     if any(node.within(holder) is not None for holder in _HOLDERS if inside):

@@ -18,7 +18,7 @@ from ..sharding import tensor_groups, tensor_holders
 
 
 def check(view: PlanView) -> Iterator[Finding]:
-    """Yield every set of devices in several domains that a TP group runs on, with the operators that do."""
+    """Yield every set of devices in several domains that a TP group runs on, with the operators of these groups."""
     block = read_block(HardwareBlock, view.hardware, "hardware")
     facts = hardware_facts(block.accelerator, block.nodes, block.gpus_per_node)
     width = facts.nodes_per_domain
@@ -48,7 +48,7 @@ _LEAVES = (
 
 
 def _moved() -> Iterator[Edit]:
-    """The second device of the base plan moved to another node."""
+    """Edits that move the second device of the base plan to another node."""
     yield set_top("/hardware/nodes", 2)
     for phase in ("prefill", "decode"):
         for leaf in _LEAVES:

@@ -25,10 +25,10 @@ def _foreign_devices(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
             shards = [shard for shard in operator.children_of_type("ShardNode") if len(shard.devices) == 1]
             parts = [*shards, *operator.children_of_type(*REDUCTIONS)]
             foreign = sorted(devices_of(parts) & elsewhere)
-            # A group that is abroad as a whole spans nothing: its stage is on the wrong devices (PP006).
+            # A group entirely on foreign devices spans nothing: its stage is on the wrong devices (PP006).
             if not foreign or not devices_of(parts) & home:
                 continue
-            other = next(one.node for one in phase.stages if foreign[0] in one.settled_devices)
+            other = next(neighbour.node for neighbour in phase.stages if foreign[0] in neighbour.settled_devices)
             yield Finding(
                 "spans-stages",
                 f"the TP group of {label(operator)} spans stages {label(stage.node)} and {label(other)}: "
@@ -42,7 +42,7 @@ def _foreign_devices(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
 
 
 def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
-    """A shard of one attention or FFN operator that leads into a collective of another one of its stage."""
+    """Shards of an attention or FFN operator that lead into a collective of another operator of the stage."""
     for edge, shard, target in view.links:
         home, other = shard.parent, target.parent
         if shard.type != "ShardNode" or target.type not in REDUCTIONS or home is other:

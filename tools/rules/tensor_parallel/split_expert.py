@@ -14,7 +14,7 @@ from ..sharding import names
 
 
 def _split_parts(expert: NodeView) -> list[NodeView]:
-    """What splits the expert, and the collectives that come with it."""
+    """The nodes that split the expert, and their collectives."""
     shards = [shard for shard in expert.children_of_type("ShardNode") if "sp" not in shard.rank]
     linears = [node for node in expert.children_of_type("LinearNode") if "tp" in node.rank]
     if not shards and not linears:
@@ -29,7 +29,7 @@ def _split(case: Case) -> Iterator[Fault]:
 
 
 def decide(view: PlanView, holder: NodeView) -> Iterator[Finding]:
-    """Yield a MoE operator with a split expert; an expert that hangs nowhere holds itself."""
+    """Yield a MoE operator with a split expert, or a split expert without an operator."""
     if "tp_in_expert" in view.relaxations:
         return
     experts = holder.children_of_type("ExpertNode")

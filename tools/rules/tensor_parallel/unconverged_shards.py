@@ -24,7 +24,7 @@ from ..sharding import (
     tensor_degree,
 )
 
-# An operator has one collective to close it, and one for SP: more are another fault, not more places to meet.
+# An operator has one closing collective, and one for SP; more are another fault.
 _MAX_MEETINGS = 8
 
 
@@ -33,16 +33,16 @@ def _feeds_shards(gather: NodeView) -> bool:
 
 
 def _meeting_points(view: PlanView, operator: NodeView) -> list[NodeView]:
-    """Collectives of the operator after which every device of a group has the whole result; the first few of them.
+    """The first few collectives of the operator after which every device of a group has the whole result.
 
-    A ReduceScatter is one by itself where the tokens of several attention groups were gathered before the shards.
+    A ReduceScatter alone is one if the tokens of several attention groups were gathered before the shards.
     """
     meetings = operator.children_of_type("AllReduceNode")
     gathered = leading_to(operator.children_of_type("AllGatherNode"))
     alone = runs_in_groups(view) and any(map(_feeds_shards, operator.children_of_type("AllGatherNode")))
     meetings += [n for n in operator.children_of_type("ReduceScatterNode") if alone or n.position in gathered]
     if operator.type == "LMHeadNode":
-        # Its shards hold parts of the logits; those of an embedding hold parts of a sum.
+        # Shards of an LM head hold parts of the logits; those of an embedding hold terms of a sum.
         meetings += operator.children_of_type("AllGatherNode")
     return meetings[:_MAX_MEETINGS]
 
@@ -83,9 +83,9 @@ def _fault(view: PlanView, operator: NodeView) -> Finding | None:
 
 
 def _gathers(operator: NodeView, meeting: NodeView) -> list[NodeView]:
-    """What has to reach all shards beside the meeting point (with SP: SP002).
+    """Gathers that have to reach all shards beside the meeting point (with SP: SP002).
 
-    That is what gathers the tokens before the shards of an FFN, and the parts after a ReduceScatter.
+    They gather the tokens before the shards of an FFN, or the parts after a ReduceScatter.
     """
     if sequence_degree(operator) > 1:
         return []

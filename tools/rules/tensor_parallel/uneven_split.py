@@ -59,7 +59,7 @@ _LIMITS = (
 
 
 def divides(architecture: Architecture, name: str, degree: int) -> bool:
-    """Whether `degree` of the degree `name` (`tp` or `tp_ffn`) divides all that it splits in a model."""
+    """Whether the value `degree` of `name` (`tp` or `tp_ffn`) divides everything that it splits in a model."""
     conditions, degrees = Conditions(architecture), StageDegrees()._replace(**{name: degree})
     limits = (limit for limit in _LIMITS if limit.reads == (name,))
     return not any(True for limit in limits for _ in limit.of(conditions, degrees))
