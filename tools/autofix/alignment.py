@@ -79,9 +79,7 @@ class _Pairing:
         for parent in chain.from_iterable(self._levels(roots)):
             author_at = self.author_of.get(parent.position)
             children = [] if author_at is None else self.nodes[author_at].children
-            free = [
-                child for child in children if child.position in self.nodes and child.position not in self.reference_of
-            ]
+            free = [node for node in children if node.position in self.nodes and node.position not in self.reference_of]
             self._assign(free, parent.children, 0.0)
 
     def _find_elsewhere(self, wanted: Sequence[NodeView]) -> list[NodeView]:
@@ -114,15 +112,9 @@ class _Pairing:
                     self._take(node, reference)
             return
         ranked = sorted(
-            (
-                -self._points(node, reference, elsewhere=min_points > 0),
-                place,
-                node.id,
-                node.position,
-                reference.position,
-            )
+            (-self._points(node, wanted, elsewhere=min_points > 0), place, node.id, node.position, wanted.position)
             for node in nodes
-            for place, reference in enumerate(references)
+            for place, wanted in enumerate(references)
         )
         for points, _, _, author_at, reference_at in ranked:
             if -points >= min_points and author_at not in self.reference_of and reference_at not in self.author_of:

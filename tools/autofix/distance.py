@@ -1,4 +1,4 @@
-"""How far one strategy is from another: the distance that re-planning makes as small as the rules allow.
+"""The distance between two strategies, which re-planning makes as small as the rules allow.
 
 The distance is a weighted sum of steps: |log₂ of the ratio| of two numbers (a doubling or a halving is one step), or 1
 for another label. Compared in each phase: every degree, the devices of attention, replicas and GPUs; whether an

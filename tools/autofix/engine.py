@@ -129,18 +129,16 @@ class Repair(Struct):
     def _apply(self, fixes: Sequence[Fix], *, no_more_than_needed: bool = False) -> None:
         """Make the fixes that are allowed, if fewer errors remain with them."""
         checkpoint()
-        allowed = [fix for fix in fixes if not (self.chosen.safe_only and fix.safety == "strategy")]
-        if not allowed:
+        usable = [fix for fix in fixes if not (self.chosen.safe_only and fix.safety == "strategy")]
+        if not usable:
             return
-        after = self._after(allowed)
+        after = self._after(usable)
         if no_more_than_needed or (self.chosen.safe_only and not after.report.valid):
-            allowed, after = self._narrowed(
-                sorted(allowed, key=lambda fix: fix.rule in (self.chosen.rules or ())), after
-            )
+            usable, after = self._narrowed(sorted(usable, key=lambda fix: fix.rule in (self.chosen.rules or ())), after)
         if self._remaining(after)[0] >= self._remaining(self.state)[0]:
             after.view.release()
             return
-        self.applied += patches(self.state.document, self._by_rule(allowed))
+        self.applied += patches(self.state.document, self._by_rule(usable))
         self.state.view.release()
         self.state = after
         self.rounds += 1

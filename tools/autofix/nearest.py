@@ -173,10 +173,7 @@ class Nearest:
                 return
 
     def _partners(self, prefill: int, *, is_apart: bool) -> Sequence[int]:
-        """Numbers of the decode options that may go with a prefill option, nearest first.
-
-        With an engine, replicas that serve both phases need the same layout in both.
-        """
+        """Numbers of decode options for a prefill option, nearest first; with an engine those of the same layout."""
         if is_apart or self.space.engine is None:
             return range(len(self.decode))
         return self._by_layout.get(layout_key(self.prefill[prefill].degrees), ())
@@ -234,8 +231,7 @@ class Nearest:
         keyed = sorted((key_of(*count), count) for count in counts)
         for key, same_key in groupby(keyed, key=itemgetter(0)):
             strategies = (
-                split_strategy(*degrees, *count) if is_apart else _colocated(*degrees, count[0])
-                for _, count in same_key
+                split_strategy(*degrees, *count) if is_apart else _shared(*degrees, count[0]) for _, count in same_key
             )
             written = sorted((strategy.model_dump_json(), strategy) for strategy in strategies)
             yield from (((*key, text), strategy) for text, strategy in written)
@@ -245,9 +241,7 @@ class Nearest:
         width = max(prefill.width, decode.width)
         room = self.space.gpus // width
         fewest = (
-            _fewest(room, self._share_fits(self.layout(_colocated(prefill.degrees, decode.degrees, 1))))
-            if room
-            else None
+            _fewest(room, self._share_fits(self.layout(_shared(prefill.degrees, decode.degrees, 1)))) if room else None
         )
         if fewest is None:
             return []
@@ -279,7 +273,7 @@ class Nearest:
 
     def _side_holds(self, phase: Phase, degrees: PhaseStrategy) -> _Holds:
         """A test whether a number of replicas of one phase hold their share of the requests."""
-        both = self.layout(_colocated(degrees, degrees, 1))
+        both = self.layout(_shared(degrees, degrees, 1))
         if both is None:
             return lambda _: False
         served = both.replicas[0]
@@ -304,7 +298,7 @@ class Nearest:
             return None
 
 
-def _colocated(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
+def _shared(prefill: PhaseStrategy, decode: PhaseStrategy, dp: int) -> Strategy:
     """`dp` replicas that serve both phases."""
     width = max(phase_width(prefill), phase_width(decode))
     return Strategy(dp=dp, gpu_count=dp * width, prefill=prefill, decode=decode)

@@ -1,5 +1,6 @@
-"""The result of auto-fix: the document as read, the fixes in order, the plan that they give, what remains; and a
-certificate of it that can be replayed.
+"""The result of auto-fix: the document as read, the fixes, the plan that they give, what remains; and its certificate.
+
+The certificate can be replayed.
 """
 
 from __future__ import annotations

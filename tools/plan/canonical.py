@@ -83,7 +83,7 @@ def _header(raw: Mapping[str, Any]) -> dict[str, Any]:
     return header
 
 
-def _content_text(node: Mapping[str, Any], experts: tuple[int, ...] | None) -> str:
+def _node_text(node: Mapping[str, Any], experts: tuple[int, ...] | None) -> str:
     content: dict[str, Any] = {}
     for key, value in node.items():
         if key in ("id", "parent") or value is None or _DEFAULTS.get(key, ...) == value:
@@ -123,8 +123,7 @@ def _coloured(view: PlanView) -> ColouredGraph:
     count = len(view.nodes)
     place = {id(node): index for index, node in enumerate(view.nodes)}
     colours = [
-        _digest(_content_text(node.raw, node.experts if "experts" in node.raw else None))
-        for node in checked(view.nodes)
+        _digest(_node_text(node.raw, node.experts if "experts" in node.raw else None)) for node in checked(view.nodes)
     ]
     for index, node in enumerate(view.nodes):
         if node.parent is None and node.parent_id is not None:

@@ -1,6 +1,4 @@
-"""The devices of a cluster: handed out node by node, ordered as an engine numbers its ranks, and written for people
-(`n0–3.g0–7`).
-"""
+"""The devices of a cluster: handed out node by node, ordered by an engine's ranks, written for people (`n0–3.g0–7`)."""
 
 from __future__ import annotations
 

@@ -122,15 +122,15 @@ class PlanView:
     @cached_property
     def phases(self) -> tuple[PhaseView, ...]:
         """Every PhaseNode with its stages; replicas in order, prefill before decode."""
-        branches: list[PhaseView] = []
+        phases: list[PhaseView] = []
         for node in self.of_type("PhaseNode"):
             siblings = Siblings()
             for child in sorted(node.children_of_type("PipelineStageNode"), key=_order):
                 siblings.stages.append(_stage(child, siblings))
             phase = as_str(node.raw.get("phase"))
-            branches.append(PhaseView(node, node.ancestor("ReplicaNode"), phase, tuple(siblings.stages)))
+            phases.append(PhaseView(node, node.ancestor("ReplicaNode"), phase, tuple(siblings.stages)))
         return tuple(
-            sorted(branches, key=lambda p: (_order(p.replica) if p.replica else (1, 0, 0), p.phase != "prefill"))
+            sorted(phases, key=lambda p: (_order(p.replica) if p.replica else (1, 0, 0), p.phase != "prefill"))
         )
 
     @cached_property

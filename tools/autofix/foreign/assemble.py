@@ -1,8 +1,8 @@
-"""Assembles a document of our format from the claims of a walk: header, strategy, nodes in one tree (parents by name,
-layers by count), edges, as far as each goes.
+"""Assembles a document of our format from the claims of a walk: header, strategy, one tree of nodes, edges.
 
-Nothing is completed: a block without a field that the format requires still lacks it. Edges that the format has a place
-for are kept; an order that the tree states already, or an edge between ends that none may join, is noted.
+Parents are found by name, layers by count. Nothing is completed: a block without a field that the format requires still
+lacks it. Edges that the format has a place for are kept; an order that the tree states already, or an edge between ends
+that none may join, is noted.
 """
 
 from __future__ import annotations

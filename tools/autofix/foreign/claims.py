@@ -1,8 +1,7 @@
-"""The claims that a walk through a foreign proposal collects, of the whole plan and of its parts, and the interface of
-the walk for the readers of parts.
+"""The claims that a walk through a foreign proposal collects, of the whole plan and of its parts.
 
-A claim is a field with a value. Two claims that differ leave the field unset: which of them is meant is not guessed.
-Nothing is completed here.
+`Claims` is also the interface of the walk for the readers of parts. A claim is a field with a value. Two claims that
+differ leave the field unset: which of them is meant is not guessed. Nothing is completed here.
 """
 
 from __future__ import annotations

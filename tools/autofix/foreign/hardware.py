@@ -1,8 +1,7 @@
-"""Reads the hardware of a foreign proposal (accelerators, counts), and degrees and lengths in objects that do not name
-them as keys.
+"""Reads the hardware of a foreign proposal (accelerators, counts), and degrees and lengths that are no keys.
 
-`{"axis": "tensor", "degree": 8}`, `{"shape": [2, 8], "axes": ["pipeline", "tensor"]}`; below a key for lengths
-`{"prompt": 4096, "generate": 64}`. Other objects are left alone.
+These are `{"axis": "tensor", "degree": 8}`, `{"shape": [2, 8], "axes": ["pipeline", "tensor"]}`, and below a key for
+lengths `{"prompt": 4096, "generate": 64}`. Other objects are left alone.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Reads a node of a foreign proposal (type, name, layers, devices, experts, rank; other members are walked), and edges
-as proposals write them.
+"""Reads a node of a foreign proposal (type, name, layers, devices, experts, rank), and edges as proposals write them.
 
-Edges join names only; which nodes these are, and whether the format allows such an edge, is decided once nodes are
-known.
+Other members of a node are walked. Edges join names only; which nodes these are, and whether the format allows such an
+edge, is decided once nodes are known.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""The foreign reader: turns any text or object that proposes a strategy, and the sentences around it or in its place,
-into a document of our format.
+"""The foreign reader: turns any text or object that proposes a strategy into a document of our format.
 
-Only what is certain is taken; all else is noted and left out, never guessed. A document in our format stays as it is,
-with its compact form expanded. The reader never raises, completes nothing, and judges nothing.
+It also reads the sentences around the proposal or in its place. Only what is certain is taken; all else is noted and
+left out, never guessed. A document in our format stays as it is, with its compact form expanded. The reader never
+raises, completes nothing, and judges nothing.
 
 Sentences add only what the proposal itself does not state, and nothing that they state in two ways. A text that
 contradicts itself is read sentence by sentence; a sentence that contradicts itself is ignored.

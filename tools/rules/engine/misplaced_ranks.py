@@ -97,7 +97,7 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 def _misplaced(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
-    """Faults of a pipeline as `place` lays it out: stages that fit into a node are inside one, others take whole ones."""
+    """Faults of a pipeline as `place` lays it out: stages inside a node if they fit, others on whole nodes."""
     engine, stages, node = conditions.engine, pipeline.stages, pipeline.gpus_per_node
     if engine is None or stages * pipeline.devices <= node:
         return
