@@ -172,7 +172,7 @@ def _sides(
     if declared == shown and stated in (0, sum(declared.values())):
         return declared
     agreeing = list(_agreeing_counts(view, phases, shown, declared))
-    # Both phases hang below one replica; a phase that lost its replica shows nothing.
+    # Whether a replica serves both phases; a phase that lost its replica does not count.
     served = {(branch.replica.position, branch.phase) for branch in view.phases if branch.replica is not None}
     serves_both = len(served) > len({position for position, _ in served})
     if len(agreeing) == 1 and not serves_both:

@@ -40,7 +40,7 @@ def _term(text: str, i: int) -> int:
 
 
 def _fill(value: object, i: int, *, numeric: bool) -> Any:
-    """`value` with its templates filled in; a template that stands alone in a numeric field becomes a number."""
+    """`value` with its templates filled in; a template alone in a numeric field becomes a number."""
     if isinstance(value, str):
         alone = _PLACE.fullmatch(value) if numeric else None
         return _term(alone[1], i) if alone else _PLACE.sub(lambda match: str(_term(match[1], i)), value)

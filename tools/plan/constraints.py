@@ -15,7 +15,7 @@ from ..input import bounds
 
 Words = Annotated[str, Field(max_length=500)]
 DegreeName = Literal["tp", "tp_ffn", "pp", "ep", "sp", "attention_dp"]
-# A primitive whose groups of devices may be told to stay on one node.
+# A primitive whose groups of devices may be constrained to one node.
 Primitive = Literal["tp", "pp", "ep", "sp"]
 ConstrainedPhase = Literal["prefill", "decode"]
 

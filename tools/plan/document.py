@@ -51,11 +51,11 @@ RequestRate = Annotated[float, bounds.REQUESTS_PER_S.real()]
 TokenRate = Annotated[float, bounds.TOKENS_PER_S.real()]
 LayerRange = tuple[Index, Index]
 Device = Annotated[str, Field(pattern=r"^n(0|[1-9][0-9]{0,8})\.g(0|[1-9][0-9]{0,8})$")]
-# A list that is wrong throughout is one fault: what is wrong with it is said by the schema, element by element.
+# A list that is wrong throughout is one fault; the schema explains it element by element.
 Devices = Annotated[tuple[Device, ...], Field(min_length=1), FailFast()]
 OneDevice = Annotated[tuple[Device, ...], Field(min_length=1, max_length=1), FailFast()]
 NodeId = str
-# How decode steps follow one another.
+# The dependency between decode steps.
 RECURRENCE = "kv_cache:t->t+1"
 
 
@@ -76,7 +76,7 @@ class HardwareBlock(Sparse):
     inter_node_bw_gb_s: Bandwidth | None = None
 
 
-# Fields of a workload that are left out where they have this value: a plan is written as before there were such fields.
+# Fields of a workload that are left out if they have this value, so that plans are written as before these fields.
 UNWRITTEN_DEFAULTS: dict[str, Any] = {"end_to_end_statistic": "mean"}
 
 
@@ -105,14 +105,14 @@ class WorkloadBlock(Sparse):
 
     @model_serializer(mode="wrap")
     def _drop_absent(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write no absent field, and the statistic of the whole answer only where it is another than the mean."""
+        """Write no absent field, and the statistic of the end-to-end latency only if it is not the mean."""
         written = {name: value for name, value in handler(self).items() if value is not None}
         return {name: value for name, value in written.items() if UNWRITTEN_DEFAULTS.get(name, ...) != value}
 
     @field_validator("lengths")
     @classmethod
     def _agrees_with_means(cls, lengths: RequestLengths | None, info: ValidationInfo) -> RequestLengths | None:
-        """Refuse lengths of other means than stated, and a range of what they spread over."""
+        """Refuse lengths with other means than stated, and a range for a side that they cover."""
         stated = info.data
         if lengths is not None and "input_tokens" in stated and "output_tokens" in stated:
             check_means(lengths, stated)
@@ -130,7 +130,7 @@ class WorkloadBlock(Sparse):
     @field_validator("arrivals")
     @classmethod
     def _agrees_with_rate(cls, arrivals: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
-        """Refuse a burstiness where no rate is stated, and a time to think where one is and nobody waits for turns."""
+        """Refuse a burstiness without a rate, and a time to think with a rate unless there are turns."""
         stated = info.data
         if arrivals is not None and "request_rate" in stated:
             prefixes: SharedPrefixes | None = stated.get("prefixes")
@@ -147,7 +147,7 @@ class PrecisionBlock(Frozen):
     activations: DType
 
     def on(self, accelerator: Accelerator) -> Self:
-        """The same formats on `accelerator`: fp16 in place of bf16 where it has no bf16 units."""
+        """The same formats on `accelerator`: fp16 in place of bf16 if it has no bf16 units."""
         return self.model_copy(update={name: accelerator.computes_in(value) for name, value in self})
 
 
@@ -195,7 +195,7 @@ class Strategy(Frozen):
         return self.prefill if phase == "prefill" else self.decode
 
 
-# What `overlap` says where two halves of a batch overlap.
+# Values of `overlap` with which two halves of a batch overlap.
 TWO_BATCH = (True, "two_batch")
 
 

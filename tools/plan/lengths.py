@@ -56,7 +56,7 @@ class Percentiles(Frozen):
         return of_percentiles(self.percentiles)
 
     def scaled(self, factor: Fraction) -> Percentiles:
-        """Lengths so many times as long."""
+        """Lengths multiplied by `factor`."""
         return Percentiles(
             percentiles=tuple((percent, _scaled(tokens, factor)) for percent, tokens in self.percentiles)
         )
@@ -108,7 +108,7 @@ class LogNormal(Frozen):
         return of_percentiles(((50.0, float(median)), (_ABOVE_PERCENT, median * math.exp(sigma))))
 
     def scaled(self, factor: Fraction) -> LogNormal:
-        """Lengths so many times as long."""
+        """Lengths multiplied by `factor`."""
         fit = self.log_normal
         return LogNormal(log_normal=LogNormalFit(median_tokens=_scaled(fit.median_tokens, factor), sigma=fit.sigma))
 

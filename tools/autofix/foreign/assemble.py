@@ -112,7 +112,7 @@ def _has_place(source: Spot, target: Spot) -> bool:
 
 
 def rooted(items: list[Item], layers: int | None, notes: Notes) -> list[Item]:
-    """The items without a parent, after those that name one were hung below it and layer counts became ranges."""
+    """The items without a parent, after moving those that name one below it and turning layer counts into ranges."""
     everything = list(all_below(items))
     by_name: dict[str, list[Item]] = {}
     for item in everything:
@@ -136,7 +136,7 @@ def rooted(items: list[Item], layers: int | None, notes: Notes) -> list[Item]:
 
 
 def _is_below(item: Item, other: Item) -> bool:
-    """Whether `item` is `other` or hangs below it."""
+    """Whether `item` is `other` or below it."""
     while item is not other:
         if item.parent is None:
             return False

@@ -135,7 +135,7 @@ _DENIED = any_case(r"(?:\b(?:no|not|without|never|non)\b|不|无|没)[^.,;\n。�
 
 
 def read_prose(source: Extract, walker: Walker, *, alone: bool) -> None:
-    """Claim what the text of `source` adds to earlier claims; degrees only if it stands `alone`."""
+    """Claim what the text of `source` adds to earlier claims; degrees only if it is `alone`."""
     facts, where = walker.facts, "the text" if alone else "the text around"
     text = _planned(_readable(source.prose), walker, where)
     # If the text is the proposal itself, its flags and its lines of a key and a value were read as such.

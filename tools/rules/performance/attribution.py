@@ -21,8 +21,8 @@ from .claims import (
     TOTAL_OF,
     Figure,
     claim_of,
+    fields_of,
     figures,
-    given,
     lacking_cache,
     lacking_latency,
     lacking_memory_term,
@@ -143,7 +143,7 @@ class _Attribution(Struct):
 
     def _is_without_memory(self, figure: Figure) -> bool:
         """Whether the time per token, claimed without parts, is the computed one without its memory term."""
-        if figure.place != ("latency", "tpot_ms") or given(
+        if figure.place != ("latency", "tpot_ms") or fields_of(
             as_mapping(claim_of(self.view)["latency"]).get("decode_step")
         ):
             return False

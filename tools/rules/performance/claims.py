@@ -70,7 +70,7 @@ def claim_of(view: PlanView) -> Mapping[str, Any]:
     return as_mapping(view.raw.get("performance"))
 
 
-def given(block: object) -> Mapping[str, Any]:
+def fields_of(block: object) -> Mapping[str, Any]:
     """The fields of a block of a claim that are not `null`."""
     return {name: value for name, value in as_mapping(block).items() if value is not None}
 
@@ -153,8 +153,8 @@ def stages_in(view: PlanView, phase: str) -> int:
 def is_evaluated(view: PlanView, metric: str) -> bool:
     """Whether the plan has to give `metric`: it claims a part of it, or all other metrics of 004 §2."""
     claim = claim_of(view)
-    return bool(given(claim.get(metric))) or all(
-        given(claim.get(required)) for required in METRICS if required != metric
+    return bool(fields_of(claim.get(metric))) or all(
+        fields_of(claim.get(other)) for other in METRICS if other != metric
     )
 
 
@@ -170,11 +170,11 @@ def lacking_latency(view: PlanView) -> tuple[str, ...]:
     """
     if not is_evaluated(view, "latency"):
         return ()
-    latency = given(claim_of(view).get("latency"))
+    latency = fields_of(claim_of(view).get("latency"))
     is_whole = not latency or not _WHOLE.isdisjoint(latency)
     lacking = [total for total in TOTAL_OF.values() if is_whole and total not in latency]
     for phase, block in PARTS_OF.items():
-        parts = given(latency.get(block))
+        parts = fields_of(latency.get(block))
         if not parts:
             lacking += [block] * is_whole
             continue
@@ -187,7 +187,7 @@ def lacking_latency(view: PlanView) -> tuple[str, ...]:
 
 def lacking_memory_term(view: PlanView) -> tuple[str, ...]:
     """The memory term, if a claimed decode step has parts without it (PE005)."""
-    parts = given(given(claim_of(view).get("latency")).get("decode_step"))
+    parts = fields_of(fields_of(claim_of(view).get("latency")).get("decode_step"))
     return ("memory_ms",) if parts and "memory_ms" not in parts else ()
 
 
@@ -195,8 +195,8 @@ def lacking_cache(view: PlanView) -> tuple[str, ...]:
     """The fields of the KV cache per token and per device that a claimed memory lacks (PE002)."""
     if not is_evaluated(view, "memory"):
         return ()
-    memory = given(claim_of(view).get("memory"))
-    devices = [given(item) for item in as_list(memory.get("per_device"))]
+    memory = fields_of(claim_of(view).get("memory"))
+    devices = [fields_of(item) for item in as_list(memory.get("per_device"))]
     lacking = [] if "kv_cache_bytes_per_token" in memory else ["kv_cache_bytes_per_token"]
     if not devices or any("kv_cache_bytes" not in device for device in devices):
         lacking.append("per_device.kv_cache_bytes")
@@ -207,7 +207,7 @@ def lacking_throughput(view: PlanView) -> tuple[str, ...]:
     """Those of the three throughputs that a claim lacks (PE003)."""
     if not is_evaluated(view, "throughput"):
         return ()
-    throughput = given(claim_of(view).get("throughput"))
+    throughput = fields_of(claim_of(view).get("throughput"))
     return tuple(name for name in THROUGHPUTS if name not in throughput)
 
 

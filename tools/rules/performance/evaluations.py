@@ -15,7 +15,15 @@ from msgspec import Struct
 from ...plan.view import PlanView, as_mapping
 from ..base import Edit, Example, Finding, Rule, set_top
 from .attribution import faults_of, finding_of, replicas_serving
-from .claims import claim_of, given, lacking_cache, lacking_latency, lacking_memory_term, lacking_throughput, recomputed
+from .claims import (
+    claim_of,
+    fields_of,
+    lacking_cache,
+    lacking_latency,
+    lacking_memory_term,
+    lacking_throughput,
+    recomputed,
+)
 
 
 class _Wanted(Struct, frozen=True):
@@ -38,7 +46,7 @@ class _Wanted(Struct, frozen=True):
             self.message_id,
             self.says.format(missing=", ".join(missing)),
             where=f"/performance/{self.block}" if as_mapping(claimed) else "/performance",
-            value=sorted(given(claimed)),
+            value=sorted(fields_of(claimed)),
             expected=list(missing),
         )
 

@@ -66,7 +66,7 @@ def _closing(operator: NodeView) -> list[NodeView]:
     ]
 
 
-def _misplaced(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
+def _misplaced(operator: NodeView, in_stage: frozenset[str]) -> frozenset[str]:
     """Devices that a shard, expert or router of the operator is on, and no other node of the stage."""
     # A part on several devices is TP002's or EP003's.
     parts = [
@@ -74,7 +74,7 @@ def _misplaced(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
         for part in operator.children_of_type(*COMPUTE_TYPES)
         if part.type == "RouterNode" or len(part.devices) == 1
     ]
-    return devices_of(parts) - here
+    return devices_of(parts) - in_stage
 
 
 def _has_groups(operator: NodeView) -> bool:
@@ -83,19 +83,19 @@ def _has_groups(operator: NodeView) -> bool:
     return operator.type == "MoENode" or any(len({rank.get(name) for rank in ranks}) > 1 for name in ("tp", "sp"))
 
 
-def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
+def _narrow(operator: NodeView, strange: frozenset[str], in_stage: frozenset[str]) -> Finding | None:
     """A collective of `operator` that leaves out a computing device, or includes one where nothing runs."""
     collectives = [child for child in operator.children if child.is_collective]
     if not collectives:
         return None
     computing = compute_devices(operator) - strange
-    expected = (_misplaced(operator, here) if _has_groups(operator) else computing) - strange
+    expected = (_misplaced(operator, in_stage) if _has_groups(operator) else computing) - strange
     for collective in collectives:
         spans = frozenset(collective.devices)
         if not spans or not computing or spans & strange:
             continue
         lacking = expected - spans
-        idle = frozenset[str]() if computing - spans else spans - here - computing
+        idle = frozenset[str]() if computing - spans else spans - in_stage - computing
         if not lacking and not idle:
             continue
         named = ", ".join(sorted(lacking or idle)[:MAX_NAMES])
@@ -113,10 +113,10 @@ def _narrow(operator: NodeView, strange: frozenset[str], here: frozenset[str]) -
     return None
 
 
-def _where(operator: NodeView, here: frozenset[str]) -> frozenset[str]:
+def _where(operator: NodeView, in_stage: frozenset[str]) -> frozenset[str]:
     """Devices that the operator runs on; if its parts disagree, those that its stage uses."""
     settled = settled_devices(operator)
-    return settled if settled & here else (compute_devices(operator) & here) or settled
+    return settled if settled & in_stage else (compute_devices(operator) & in_stage) or settled
 
 
 def _is_unsettled(operator: NodeView) -> bool:
@@ -130,13 +130,13 @@ def _is_unsettled(operator: NodeView) -> bool:
     return bool(written) and not gathered and compute_devices(operator) != written
 
 
-def _unreached(step: _Step, strange: frozenset[str], here: frozenset[str]) -> Finding | None:
+def _unreached(step: _Step, strange: frozenset[str], in_stage: frozenset[str]) -> Finding | None:
     operator = step.operator
-    used = (_where(operator, here) | (compute_devices(operator) & here)) - strange
-    wanted = frozenset[str]().union(*(_where(node, here) for node in step.following)) - strange
+    used = (_where(operator, in_stage) | (compute_devices(operator) & in_stage)) - strange
+    wanted = frozenset[str]().union(*(_where(node, in_stage) for node in step.following)) - strange
     if operator.type == "MoENode":
         # Experts on a part of the stage's devices are another fault.
-        used |= here
+        used |= in_stage
     # An embedding on another stage's devices is PP006's; the rest of its list is not judged.
     astray = strange.intersection(operator.devices)
     # A device may wait for its shard on another stage's device (PP006).
@@ -205,15 +205,15 @@ def _inner(operator: NodeView) -> list[NodeView]:
 
 def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield each operator whose activations should reach a device but no node brings them there."""
-    strange, here = strange_devices(view)[stage.node.position].both, stage.settled_devices
+    strange, in_stage = strange_devices(view)[stage.node.position].both, stage.settled_devices
     sound = view.once(decide, set[Hashable])
     for step in _steps(stage):
         likeness = None if strange else step.likeness
         if likeness in sound:
             continue
-        inner = (_narrow(node, strange, here) for node in _inner(step.operator))
+        inner = (_narrow(node, strange, in_stage) for node in _inner(step.operator))
         fault = next((finding for finding in inner if finding is not None), None)
-        finding = fault or _unmerged(view, step.operator) or _unreached(step, strange, here)
+        finding = fault or _unmerged(view, step.operator) or _unreached(step, strange, in_stage)
         if finding is not None:
             yield finding
         elif likeness is not None:
