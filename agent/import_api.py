@@ -16,9 +16,9 @@ from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError, expect
 from ..tools.frozen import Sparse
 from ..tools.importing.caveats import (
+    Caveat,
     Checkpoint,
     Kind,
-    Told,
     hardware_remarks,
     lacking_flags,
     lacks_nodes,
@@ -224,7 +224,7 @@ def imported(
 
 def _obstacles(
     plan: Plan, intent: Intent, launch: Launch, deployment: Deployment, architecture: Architecture
-) -> Iterator[Told]:
+) -> Iterator[Caveat]:
     """Why the engine does not start, or may not: by the machines, its weights, and the longest request."""
     yield from lacking_flags(launch)
     beyond = tuple(beyond_machines(plan, intent.hardware))
