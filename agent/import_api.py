@@ -167,19 +167,7 @@ def imported(
         InputError: as `import_plan`.
     """
     hardware = named_hardware(launch)
-    stated = [*statements(launch, hardware, under), *([] if said is None else [said])]
-    named = next((source for source in reversed(stated) if source.model or source.model_config_object), None)
-    if named is None:
-        raise InputError("no model: nothing names it, or a variable does; say which (--model NAME)")
-    if not any(source.accelerator or source.accelerator_object for source in stated):
-        unread = "" if hardware is None else f" ({hardware.words} names no accelerator that is known)"
-        raise InputError(
-            f"nothing says on which GPUs it runs{unread}: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm"
-        )
-    intent = complete(*stated).model_copy(update={"calibration": own_calibration(calibration)})
-    if under is not None and intent.model.config == under.model.config:
-        model = intent.model.model_copy(update={"name": under.model.name})
-        intent = intent.model_copy(update={"model": model})
+    intent = _intent(launch, hardware, said, under).model_copy(update={"calibration": own_calibration(calibration)})
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     deployment = deployment_of(launch, architecture)
     request = request_of(intent, launch, deployment, architecture)
@@ -220,6 +208,26 @@ def imported(
         waiting=waiting,
         left_out=kept.left_out,
     )
+
+
+def _intent(launch: Launch, hardware: NamedHardware | None, said: Said | None, under: Plan | None) -> Intent:
+    """The request that a launch serves: its own statements, those of `under` and those beside it.
+
+    Raises:
+        InputError: nothing names the model, or the accelerator.
+    """
+    stated = [*statements(launch, hardware, under), *([] if said is None else [said])]
+    if not any(source.model or source.model_config_object for source in stated):
+        raise InputError("no model: nothing names it, or a variable does; say which (--model NAME)")
+    if not any(source.accelerator or source.accelerator_object for source in stated):
+        unread = "" if hardware is None else f" ({hardware.words} names no accelerator that is known)"
+        raise InputError(
+            f"nothing says on which GPUs it runs{unread}: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm"
+        )
+    intent = complete(*stated)
+    if under is None or intent.model.config != under.model.config:
+        return intent
+    return intent.model_copy(update={"model": intent.model.model_copy(update={"name": under.model.name})})
 
 
 def _obstacles(
