@@ -37,7 +37,8 @@ PRECEDENCE: tuple[Explained, ...] = (
     # A device that does not exist, or is named twice, in place of another.
     _explained("TP002", "GP004"),
     _explained("DE003", "GP004"),
-    _explained("DE004", "GP004"),
+    # A group, or an operator, that reaches into another stage takes its collectives with it.
+    _explained("DE004", "GP004", "TP004"),
     # Two rules cover the same shard in the same wrong place: keep the one that names the place.
     _explained("TP001", "CO005"),
     _explained("SP001", "CO005"),

@@ -17,6 +17,7 @@ from ...plan.view import NodeView, PlanView, StageView, devices_of
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import (
     COMPUTE_TYPES,
+    StrangeDevices,
     compute_devices,
     label,
     operators_in_order,
@@ -77,25 +78,40 @@ def _misplaced(operator: NodeView, in_stage: frozenset[str]) -> frozenset[str]:
     return devices_of(parts) - in_stage
 
 
+def _computing(stage: StageView) -> frozenset[str]:
+    """Devices on which any operator of the stage computes."""
+    ends = stage.node.children_of_type("EmbeddingNode", "LMHeadNode")
+    return frozenset[str]().union(*(compute_devices(node) for node in (*stage.operators_and_shared, *ends)))
+
+
 def _has_groups(operator: NodeView) -> bool:
     """Whether the operator is split by TP, SP or EP: TP003, SP002 and EP002 then check its collectives."""
     ranks = [shard.rank for shard in operator.children_of_type("ShardNode")]
     return operator.type == "MoENode" or any(len({rank.get(name) for rank in ranks}) > 1 for name in ("tp", "sp"))
 
 
-def _narrow(operator: NodeView, strange: frozenset[str], in_stage: frozenset[str]) -> Finding | None:
-    """A collective of `operator` that leaves out a computing device, or includes one where nothing runs."""
+def _narrow(
+    operator: NodeView, strange: StrangeDevices, in_stage: frozenset[str], in_use: frozenset[str]
+) -> Finding | None:
+    """A collective of `operator` that leaves out a computing device, or includes one where nothing runs.
+
+    `in_use` are those devices of the stage on which some operator of it computes.
+    """
     collectives = [child for child in operator.children if child.is_collective]
     if not collectives:
         return None
-    computing = compute_devices(operator) - strange
-    expected = (_misplaced(operator, in_stage) if _has_groups(operator) else computing) - strange
+    computing = compute_devices(operator) - strange.both
+    expected = (_misplaced(operator, in_stage) if _has_groups(operator) else computing) - strange.both
+    # A part on another stage's device is the fault then, and not the collective that follows it there.
+    astray = strange.absent | (strange.elsewhere & compute_devices(operator))
+    # Nothing runs after an expert whose devices its collective would have to reach.
+    reached = computing.union(operator.devices if operator.type == "ExpertNode" else in_use)
     for collective in collectives:
         spans = frozenset(collective.devices)
-        if not spans or not computing or spans & strange:
+        if not spans or not computing or spans & astray:
             continue
         lacking = expected - spans
-        idle = frozenset[str]() if computing - spans else spans - in_stage - computing
+        idle = frozenset[str]() if computing - spans else spans - reached
         if not lacking and not idle:
             continue
         named = ", ".join(sorted(lacking or idle)[:MAX_NAMES])
@@ -146,8 +162,9 @@ def _unreached(step: _Step, strange: frozenset[str], in_stage: frozenset[str]) -
     union = wanted | used
     closing = _closing(operator)
     # A collective that leaves out the operator's devices, or names strange ones, is reported elsewhere; so is a split
-    # operator that no collective closes (TP003, SP002).
-    is_open = not closing and len(used) > 1 and _has_groups(operator)
+    # operator that no collective closes (TP003, SP002), but for one split expert, which closes by itself.
+    is_one_expert = operator.type == "MoENode" and len(operator.children_of_type("ExpertNode")) == 1
+    is_open = not closing and len(used) > 1 and _has_groups(operator) and not is_one_expert
     if is_open or any(_is_named(child, used, union, strange) for child in closing):
         return None
     reached = used.union(*(child.devices for child in closing))
@@ -188,6 +205,23 @@ def _unmerged(view: PlanView, operator: NodeView) -> Finding | None:
     )  # fmt: skip
 
 
+def _unshared(operator: NodeView, strange: frozenset[str], in_stage: frozenset[str]) -> Finding | None:
+    """A shared expert on a device where nothing else of the stage runs, so that no node brings tokens to it."""
+    for shared in operator.children_of_type("FFNNode"):
+        alone = compute_devices(shared) - strange - in_stage
+        if alone:
+            return Finding(
+                "shared-expert-apart",
+                f"nothing brings tokens to {', '.join(sorted(alone)[:MAX_NAMES])}, where {label(shared)} runs alone",
+                where=shared,
+                nodes=[shard for shard in shared.children_of_type("ShardNode") if alone.intersection(shard.devices)],
+                value=sorted(alone),
+                expected=sorted(in_stage),
+                remedy="let the shared expert run on devices of its MoE operator",
+            )
+    return None
+
+
 def _inner(operator: NodeView) -> list[NodeView]:
     """The operator and the nodes in it that have their own collectives: a shared expert, split experts.
 
@@ -205,15 +239,17 @@ def _inner(operator: NodeView) -> list[NodeView]:
 
 def decide(view: PlanView, stage: StageView) -> Iterator[Finding]:
     """Yield each operator whose activations should reach a device but no node brings them there."""
-    strange, in_stage = strange_devices(view)[stage.node.position].both, stage.settled_devices
+    strange, in_stage = strange_devices(view)[stage.node.position], stage.settled_devices
+    in_use = in_stage & _computing(stage)
     sound = view.once(decide, set[Hashable])
     for step in _steps(stage):
-        likeness = None if strange else step.likeness
+        likeness = None if strange.both else step.likeness
         if likeness in sound:
             continue
-        inner = (_narrow(node, strange, in_stage) for node in _inner(step.operator))
+        inner = (_narrow(node, strange, in_stage, in_use) for node in _inner(step.operator))
         fault = next((finding for finding in inner if finding is not None), None)
-        finding = fault or _unmerged(view, step.operator) or _unreached(step, strange, in_stage)
+        fault = fault or _unmerged(view, step.operator) or _unshared(step.operator, strange.both, in_stage)
+        finding = fault or _unreached(step, strange.both, in_stage)
         if finding is not None:
             yield finding
         elif likeness is not None:

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from ...plan.degrees import missing_rank
-from ...plan.view import NodeView, PhaseView, PlanView, devices_of
+from ...plan.view import NodeView, PhaseView, PlanView, StageView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..reading import (
     StrangeDevices,
@@ -32,7 +32,7 @@ _MAX_NAMED = 8
 class _Cached(Struct, frozen=True, eq=False):
     """An attention operator with its cache writes and the layers that it covers."""
 
-    stage: NodeView
+    stage: StageView
     attention: NodeView
     updates: list[NodeView]
     layers: range
@@ -45,7 +45,7 @@ def _cached(view: PlanView, phase: PhaseView) -> Iterator[_Cached]:
             for node in block.children_of_type("AttentionNode"):
                 # If blocks do not tile the stage, one of them states wrong layers (PP004).
                 layers = layers_of(view, node) if tiled else range(0)
-                yield _Cached(stage.node, node, node.children_of_type("KVCacheUpdateNode"), layers)
+                yield _Cached(stage, node, node.children_of_type("KVCacheUpdateNode"), layers)
 
 
 def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterator[Finding]:
@@ -65,7 +65,8 @@ def _writes(view: PlanView, cached: _Cached, strange: StrangeDevices) -> Iterato
     shards = attention.children_of_type("ShardNode")
     # If two shards are on one device (GP004), one of them belongs on another.
     witnessed = (bool(gathered) and len(shards) == len(computing)) or len(shards) == 1
-    surplus = writing - computing if witnessed else frozenset[str]()
+    # A device that nothing else of the stage names cannot be that of a shard.
+    surplus = writing - computing if witnessed else writing - computing - cached.stage.settled_devices
     # A device that writes without a shard may be that of a missing shard (TP002, SP002).
     wrong = (computing - writing) | (surplus if surplus and missing_rank(view, attention) is None else frozenset[str]())
     # A device outside the inventory is GP004's, one of another replica DP002's.
@@ -165,7 +166,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     strange = strange_devices(view)
     for of_phase in operators.values():
         for cached in of_phase:
-            yield from _writes(view, cached, strange[cached.stage.position])
+            yield from _writes(view, cached, strange[cached.stage.node.position])
     yield from _edges(view, operators)
 
 
