@@ -1,9 +1,9 @@
-"""The slow way to search: every strategy in plain loops, its DAG built, checked by all rules and estimated.
+"""The slow way to search: build the DAG of every strategy in plain loops, check it with all rules and estimate it.
 
-It shares no code with `tools/search` but the cut of a pipeline, which has a proof of its own. What is legal the rules
-say. It leaves out only replicas whose phases have two layouts (EN010; tensor ranks may be traded for sequence ranks),
-stages and replicas that straddle nodes without need, and cuts but the even one and the one with the fastest slowest
-stage. `is_in_space` tells which of the rest the space of the search is stated to hold.
+It shares no code with `tools/search` but the cut of a pipeline, which is proved separately. The rules decide what is
+legal. Left out are only replicas whose phases have two layouts (EN010; tensor ranks may be traded for sequence ranks),
+stages and replicas that straddle nodes without need, and all cuts but the even one and the one with the fastest
+slowest stage. `is_in_space` tells which of the remaining strategies the search promises to cover.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SP_MIN_INPUT_TOKENS = 8192
 def chosen_cut(setting: Setting, phases: Sequence[PhaseLayout], batch: int) -> tuple[int, ...] | None:
     """Layers of each stage of a replica that serves `phases`, with `batch` sequences in a stage; `None`: the even cut.
 
-    The slowest stage is made the fastest.
+    The cut makes the slowest stage as fast as it can be.
     """
     parts: list[StageCosts] = []
     for phase in phases:
@@ -76,11 +76,11 @@ class Degrees(Struct, frozen=True):
 
     @property
     def loaded(self) -> tuple[int, ...]:
-        """What an engine fixes when it loads the weights."""
+        """Degrees that an engine fixes when it loads the weights."""
         return self.sp * self.kv_sp * self.tp, self.ep, self.tp_ffn, self.attention_dp, self.tp_expert
 
     def phase(self, pp: int, replicas: int | None = None, cut: Cut = None) -> PhaseStrategy:
-        """As the document states them."""
+        """The degrees as the document states them."""
         relaxed = {name: getattr(self, name) for name in ("attention_dp", "tp_expert", "kv_sp")}
         return PhaseStrategy(
             pp=pp, sp=self.sp, ep=self.ep, tp=self.tp, tp_ffn=self.tp_ffn, replicas=replicas, stage_layers=cut,
@@ -106,13 +106,13 @@ class Point(Struct, frozen=True):
 
     @property
     def complexity(self) -> int:
-        """Machinery: whole powers of two in each degree, lengths double, a cut of one's own, and a second layout."""
-        one, other = self.strategy.prefill, self.strategy.decode
-        two_layouts = one != other or one.replicas is not None
-        return _log2(self.strategy.dp) + _machinery(one) + _machinery(other) + 4 * two_layouts
+        """Powers of two in each degree (`pp`, `sp`, `kv_sp` twice), 1 for a stated cut, 4 for a second layout."""
+        prefill, decode = self.strategy.prefill, self.strategy.decode
+        two_layouts = prefill != decode or prefill.replicas is not None
+        return _log2(self.strategy.dp) + _machinery(prefill) + _machinery(decode) + 4 * two_layouts
 
     def worth(self, objective: str, output_tokens: int) -> float:
-        """What the objective wants to be small."""
+        """The figure to minimise: ms of a request, seconds per output token, or billed GPU-seconds per output token."""
         if objective == "latency":
             return self.ttft_ms + (output_tokens - 1) * self.tpot_ms
         return (1 if objective == "throughput" else self.billed) / self.rate
@@ -131,7 +131,7 @@ def _machinery(phase: PhaseStrategy) -> int:
 class Enumeration:
     """All strategies of one setting; `request.strategy` is replaced by each in turn.
 
-    `engine`: the one that must be able to start each, though the plan does not name it.
+    `engine` must be able to start each strategy, though the plan does not name it.
     """
 
     def __init__(
@@ -160,46 +160,52 @@ class Enumeration:
         """The strategy's DAG, checked by every rule and estimated; `None` where a rule refuses it."""
         read = read_document(build_plan(replace(self.request, strategy=strategy)))
         report = validate_read(read)
-        refused = {item.rule for item in report.violations if item.severity == "error"} | self._not_started(strategy)
+        refused = {
+            violation.rule for violation in report.violations if violation.severity == "error"
+        } | self._not_started(strategy)
         if refused:
             self.refused[strategy] = frozenset(refused)
             return None
         layout = layout_from_view(read.view)
-        found = estimate_layout(layout, with_explanation=False)
+        estimate = estimate_layout(layout, with_explanation=False)
         read.view.release()
         return Point(
             strategy,
-            tuple(sorted({item.rule for item in report.violations})),
+            tuple(sorted({violation.rule for violation in report.violations})),
             len(layout.devices),
             len({device.split(".")[0] for device in layout.devices}) * self.node,
-            found.latency.ttft_ms,
-            found.latency.tpot_ms,
-            found.throughput.dp_scaled_tokens_per_s,
+            estimate.latency.ttft_ms,
+            estimate.latency.tpot_ms,
+            estimate.throughput.dp_scaled_tokens_per_s,
         )
 
     def _not_started(self, strategy: Strategy) -> set[str]:
-        """The rules on engines that the same plan breaks where it names the engine."""
+        """Engine rules that the plan breaks once it names the engine."""
         if self.engine is None:
             return set()
         named = replace(self.request, strategy=strategy, serving=ServingBlock(engine=self.engine))
-        found = validate(build_plan(named)).violations
-        return {item.rule for item in found if item.severity == "error" and item.rule.startswith("EN")}
+        violations = validate(build_plan(named)).violations
+        return {
+            violation.rule
+            for violation in violations
+            if violation.severity == "error" and violation.rule.startswith("EN")
+        }
 
     def degrees(self, *, prefill: bool) -> Iterator[Degrees]:
         """All degrees of a stage; what heads, widths and experts allow is left to the rules."""
         relaxed, model = self.request.policy.relaxations, self.architecture
-        many, one = range(1, self.gpus + 1), (1,)
+        many, single = range(1, self.gpus + 1), (1,)
         split = any(layer.ffn or (layer.moe and layer.moe.shared) for layer in model.layers)
-        for sp in many if prefill and self.request.workload.input_tokens >= SP_MIN_INPUT_TOKENS else one:
-            for kv_sp in many if not prefill and "kv_sequence_decode" in relaxed else one:
-                for attention_dp in many if "attention_dp" in relaxed and model.is_moe else one:
+        for sp in many if prefill and self.request.workload.input_tokens >= SP_MIN_INPUT_TOKENS else single:
+            for kv_sp in many if not prefill and "kv_sequence_decode" in relaxed else single:
+                for attention_dp in many if "attention_dp" in relaxed and model.is_moe else single:
                     for tp in range(1, self.gpus // (sp * kv_sp * attention_dp) + 1):
-                        for tp_ffn in many if split else one:
-                            for ep in many if model.is_moe else one:
-                                for tp_expert in many if model.is_moe and "tp_in_expert" in relaxed else one:
-                                    found = Degrees(sp, ep, tp, tp_ffn, attention_dp, tp_expert, kv_sp)
-                                    if self._is_stage(found):
-                                        yield found
+                        for tp_ffn in many if split else single:
+                            for ep in many if model.is_moe else single:
+                                for tp_expert in many if model.is_moe and "tp_in_expert" in relaxed else single:
+                                    degrees = Degrees(sp, ep, tp, tp_ffn, attention_dp, tp_expert, kv_sp)
+                                    if self._is_stage(degrees):
+                                        yield degrees
 
     def _is_stage(self, degrees: Degrees) -> bool:
         width = degrees.width
@@ -208,7 +214,7 @@ class Enumeration:
         return not self.architecture.is_moe or degrees.ep * degrees.tp_expert == width
 
     def is_in_space(self, strategy: Strategy) -> bool:
-        """Whether the space of the search is stated to hold it.
+        """Whether the search promises to cover the strategy.
 
         Degrees divide the stage; attention groups fill it, without sequence ranks beside them; a replica wider than a
         node starts at a node's start.
@@ -226,7 +232,7 @@ class Enumeration:
         return all(len(part) <= self.node or part[0].endswith(".g0") for part in parts)
 
     def placed(self, strategy: Strategy) -> Layout | None:
-        """Its devices, `None` where there are too few or what fits into a node does not lie in one."""
+        """The strategy's layout; `None` if devices are too few or a part that fits into a node straddles two."""
         layout = place(
             strategy, StageMaker(self.architecture), nodes=self.request.hardware.nodes, gpus_per_node=self.node
         )
@@ -245,7 +251,9 @@ class Enumeration:
         """Replicas that serve both phases."""
         decodes = list(self.degrees(prefill=False))
         for first in self.degrees(prefill=True):
-            for second in (one for one in decodes if one.loaded == first.loaded and one.width == first.width):
+            for second in (
+                degrees for degrees in decodes if degrees.loaded == first.loaded and degrees.width == first.width
+            ):
                 for pp in range(1, min(self.architecture.num_layers, self.gpus // first.width) + 1):
                     yield from self._replicated(first, second, pp)
 
@@ -267,7 +275,7 @@ class Enumeration:
             yield from (strategy(dp, cut) for dp in range(1, room + 1))
 
     def cuts(self, pp: int, strategy: Strategy, batch: int, phases: Sequence[str]) -> Iterator[Cut]:
-        """The even cut, and the one whose slowest stage is the fastest; or all cuts."""
+        """The even cut (`None`) and the one whose slowest stage is the fastest, or all cuts."""
         yield None
         if pp == 1:
             return
@@ -276,9 +284,9 @@ class Enumeration:
             return
         layout = self.layout(strategy)
         served = [layout.phase("prefill" if name == "prefill" else "decode") for name in phases]
-        found = chosen_cut(layout.setting, served, batch)
-        if found is not None:
-            yield found
+        cut = chosen_cut(layout.setting, served, batch)
+        if cut is not None:
+            yield cut
 
     def layout(self, strategy: Strategy) -> LoadedLayout:
         """The layout that the strategy's DAG shows."""
@@ -314,8 +322,8 @@ class Enumeration:
 def split(first: tuple[Degrees, int, Cut], x: int, second: tuple[Degrees, int, Cut], y: int) -> Strategy:
     """x prefill replicas and y decode replicas."""
     count = x * first[0].width * first[1] + y * second[0].width * second[1]
-    one, other = first[0].phase(first[1], x, first[2]), second[0].phase(second[1], y, second[2])
-    return Strategy(dp=x + y, gpu_count=count, prefill=one, decode=other)
+    prefill, decode = first[0].phase(first[1], x, first[2]), second[0].phase(second[1], y, second[2])
+    return Strategy(dp=x + y, gpu_count=count, prefill=prefill, decode=decode)
 
 
 def _devices(stages: Sequence[StageLayout]) -> list[str]:
@@ -332,11 +340,11 @@ def compositions(total: int, parts: int) -> Iterator[tuple[int, ...]]:
 
 
 def best_of(points: Sequence[Point], objective: str, output_tokens: int) -> list[Point]:
-    """The points that lead: unwarned before warned, within a tie the fewest GPUs, the quickest, then the simplest."""
+    """The leading points: unwarned before warned, in a tie the fewest GPUs, then the quickest, then the simplest."""
     clean = [point for point in points if not point.warned] or list(points)
     least = min(point.worth(objective, output_tokens) for point in clean)
     tied = [point for point in clean if point.worth(objective, output_tokens) <= least * (1 + TIE_SHARE)]
-    # The cost is of nodes that are rented whole: there servers of two kinds are no match for one.
+    # Cost counts whole nodes: in a tie, servers of one kind beat servers of two.
     first = min((objective == "cost" and point.strategy.prefill.replicas is not None, point.gpus) for point in tied)
     few = [
         point
@@ -355,8 +363,8 @@ def best_of(points: Sequence[Point], objective: str, output_tokens: int) -> list
 
 def front_of(points: Sequence[Point]) -> list[tuple[float, float]]:
     """(TPOT in ms, output tokens/s per GPU) that no other point beats in both, slowest user first."""
-    found: list[tuple[float, float]] = []
-    for point in sorted(points, key=lambda one: (one.tpot_ms, -one.rate_per_gpu)):
-        if not found or point.rate_per_gpu > found[-1][1] * (1 + 1e-12):
-            found.append((point.tpot_ms, point.rate_per_gpu))
-    return found[::-1]
+    front: list[tuple[float, float]] = []
+    for point in sorted(points, key=lambda point: (point.tpot_ms, -point.rate_per_gpu)):
+        if not front or point.rate_per_gpu > front[-1][1] * (1 + 1e-12):
+            front.append((point.tpot_ms, point.rate_per_gpu))
+    return front[::-1]

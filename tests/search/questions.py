@@ -40,7 +40,7 @@ class Question(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What is asked, on one line."""
+        """Model, hardware and kind of deployment, on one line."""
         asked, hardware = self.search, self.search.hardware
         kind = "apart" if asked.disaggregated else "together"
         return f"{self.entry.short_name} on {hardware.nodes}x{hardware.gpus_per_node}:{hardware.accelerator} {kind}"
@@ -86,7 +86,7 @@ def question(
 
 
 def _drawn_limits(draw: random.Random) -> dict[str, object]:
-    """Every other load has a limit more: a rate at which requests come, on TTFT, on tokens, on a high percentile."""
+    """One more limit for half of the loads: a request rate, or a bound on TTFT, tokens/s or a high percentile."""
     limits: tuple[dict[str, object], ...] = (
         {"request_rate": draw.choice((0.1, 0.5, 2.0, 8.0))},
         {"ttft_ms_max": draw.choice((500.0, 2000.0, 10000.0))},
@@ -98,10 +98,10 @@ def _drawn_limits(draw: random.Random) -> dict[str, object]:
 
 
 def drawn_questions(seed: int, most_gpus: int) -> Iterator[Question]:
-    """Searches without end: model, hardware (of at most so many GPUs), load, limits, relaxations, engine drawn."""
+    """Endless searches with drawn model, hardware (at most `most_gpus`), load, limits, relaxations and engine."""
     draw, draw_limits = random.Random(seed), random.Random(f"limits of {seed}")
     models = all_models()
-    accelerators = [one for one in all_accelerators() if one.vendor in ("NVIDIA", "AMD")]
+    accelerators = [accelerator for accelerator in all_accelerators() if accelerator.vendor in ("NVIDIA", "AMD")]
     while True:
         node = draw.choice([size for size in (1, 2, 3, 4, 6, 8, 16) if size <= most_gpus])
         nodes = draw.choice([count for count in (1, 1, 1, 2, 3, 4, 8) if count * node <= most_gpus])

@@ -1,4 +1,4 @@
-"""The engine's batch: its own where the cache beside it holds the load, that of the load where it does not."""
+"""The engine's batch limit: its default if the KV cache beside it holds the load, else the load's own size."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 import shardwright
 from shardwright.agent.results import PlanResult
 
-# At most eight of these requests fit, and fewer of them beside what vLLM sets up for its own 256.
+# At most eight of these requests fit, and fewer beside what vLLM sets up for its default of 256.
 TIGHT: dict[str, Any] = {
     "model": "llama-3.1-8b",
     "hardware": "1x1:l4",
@@ -20,26 +20,26 @@ TIGHT: dict[str, Any] = {
 }
 
 
-def _asked(**changed: Any) -> PlanResult:
-    found = shardwright.plan(**{**TIGHT, **changed})
-    assert found.plan is not None and found.estimate is not None
-    return found
+def _plan(**changed: Any) -> PlanResult:
+    planned = shardwright.plan(**{**TIGHT, **changed})
+    assert planned.plan is not None and planned.estimate is not None
+    return planned
 
 
-def _held(found: PlanResult) -> int:
-    assert found.estimate is not None and found.estimate.memory.kv_cache_capacity_requests is not None
-    return found.estimate.memory.kv_cache_capacity_requests
+def _requests_in_cache(planned: PlanResult) -> int:
+    assert planned.estimate is not None and planned.estimate.memory.kv_cache_capacity_requests is not None
+    return planned.estimate.memory.kv_cache_capacity_requests
 
 
 def test_a_batch_of_the_load_gives_it_the_cache_that_the_engine_s_own_takes() -> None:
-    found, own = _asked(), _asked(serving={"max_batch": 256})
-    assert found.plan is not None and found.plan.serving is not None and found.plan.serving.max_batch == 8
-    assert _held(own) < 8 <= _held(found)
-    assert found.estimate is not None and own.estimate is not None
-    assert found.estimate.latency.ttft_ms < own.estimate.latency.ttft_ms
-    [told] = [one for one in found.report.assumptions if one.field == "serving.max_batch"]
-    assert told.value == 8 and "vLLM" in told.reason
-    text = shardwright.export(found.plan, "vllm").text
+    of_load, of_engine = _plan(), _plan(serving={"max_batch": 256})
+    assert of_load.plan is not None and of_load.plan.serving is not None and of_load.plan.serving.max_batch == 8
+    assert _requests_in_cache(of_engine) < 8 <= _requests_in_cache(of_load)
+    assert of_load.estimate is not None and of_engine.estimate is not None
+    assert of_load.estimate.latency.ttft_ms < of_engine.estimate.latency.ttft_ms
+    [batch_note] = [assumption for assumption in of_load.report.assumptions if assumption.field == "serving.max_batch"]
+    assert batch_note.value == 8 and "vLLM" in batch_note.reason
+    text = shardwright.export(of_load.plan, "vllm").text
     assert text is not None and "--max-num-seqs 8 " in text
 
 
@@ -55,14 +55,14 @@ def test_a_batch_of_the_load_gives_it_the_cache_that_the_engine_s_own_takes() ->
 def test_the_engine_s_own_batch_stays_where_the_cache_holds_the_load_or_a_number_was_stated(
     changed: dict[str, Any],
 ) -> None:
-    found = _asked(**changed)
-    assert found.plan is not None
-    stated = None if found.plan.serving is None else found.plan.serving.max_batch
+    planned = _plan(**changed)
+    assert planned.plan is not None
+    stated = None if planned.plan.serving is None else planned.plan.serving.max_batch
     assert stated == changed.get("serving", {}).get("max_batch")
-    assert not any(one.field == "serving.max_batch" for one in found.report.assumptions)
+    assert not any(assumption.field == "serving.max_batch" for assumption in planned.report.assumptions)
 
 
 def test_the_search_that_shows_a_plan_has_its_figures() -> None:
-    found, listed = _asked(), shardwright.search(**TIGHT)
-    assert found.estimate is not None
-    assert listed.candidates[0].ttft_ms == found.estimate.latency.ttft_ms
+    planned, listed = _plan(), shardwright.search(**TIGHT)
+    assert planned.estimate is not None
+    assert listed.candidates[0].ttft_ms == planned.estimate.latency.ttft_ms

@@ -1,4 +1,4 @@
-"""Nodes are rented whole: the cheapest plan is that of the least bill, not of the fewest GPUs in use."""
+"""Nodes are rented whole: the cheapest plan has the smallest bill, not the fewest GPUs in use."""
 
 from __future__ import annotations
 
@@ -33,11 +33,13 @@ def test_the_cheapest_has_the_least_bill_for_a_token(model: str, cluster: tuple[
         model, (nodes, per_node, "h100-sxm"), input_tokens=1024, output_tokens=64, concurrency=48, objective="cost"
     )
     asked = replace(asked, disaggregated=apart)
-    found = search(asked)
-    assert found.best is not None and found.best.output_tokens_per_s is not None
-    for one in found.candidates:
-        if one.output_tokens_per_s is not None:
-            assert one.billed_gpus == billed(one.strategy, asked.architecture, nodes, per_node)
-            assert worth(one, "cost") == pytest.approx((one.billed_gpus or 0) / one.output_tokens_per_s)
-    clean = [one for one in found.candidates if one.feasible and not one.warnings]
-    assert worth(found.best, "cost") <= min(worth(one, "cost") for one in clean) * 1.005
+    result = search(asked)
+    assert result.best is not None and result.best.output_tokens_per_s is not None
+    for candidate in result.candidates:
+        if candidate.output_tokens_per_s is not None:
+            assert candidate.billed_gpus == billed(candidate.strategy, asked.architecture, nodes, per_node)
+            assert worth(candidate, "cost") == pytest.approx(
+                (candidate.billed_gpus or 0) / candidate.output_tokens_per_s
+            )
+    clean = [candidate for candidate in result.candidates if candidate.feasible and not candidate.warnings]
+    assert worth(result.best, "cost") <= min(worth(candidate, "cost") for candidate in clean) * 1.005

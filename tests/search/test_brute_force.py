@@ -64,7 +64,7 @@ def build_request(setting: dict[str, Any]) -> BuildRequest:
 
 
 def searched(setting: dict[str, Any], engine: Engine | None = None) -> SearchResult:
-    """What the search answers, on paper or for an engine that is assumed."""
+    """The search's result, without an engine or for an assumed one."""
     request = build_request(setting)
     accelerator = find_accelerator(setting["hardware"]["accelerator"])
     return search(
@@ -84,7 +84,7 @@ def searched(setting: dict[str, Any], engine: Engine | None = None) -> SearchRes
 def found_front(result: SearchResult) -> list[tuple[float, float]]:
     """(TPOT in ms, output tokens/s per GPU) of the search's front."""
     front = [result.candidates[place] for place in result.pareto]
-    return [(one.tpot_ms or 0.0, one.output_tokens_per_s_per_gpu or 0.0) for one in front]
+    return [(candidate.tpot_ms or 0.0, candidate.output_tokens_per_s_per_gpu or 0.0) for candidate in front]
 
 
 def test_there_are_twenty_settings_of_every_kind() -> None:
@@ -98,25 +98,27 @@ def test_the_optimum_and_the_front_are_those_of_the_slow_enumeration(setting: di
     assert_exact(setting)
 
 
-@pytest.mark.parametrize("setting", [one for one in SETTINGS if one.get("assumed")], ids=lambda one: one["name"])
+@pytest.mark.parametrize(
+    "setting", [setting for setting in SETTINGS if setting.get("assumed")], ids=lambda setting: setting["name"]
+)
 def test_what_an_assumed_engine_cannot_start_is_left_out_and_nothing_else(setting: dict[str, Any]) -> None:
     slow = assert_exact(setting, setting["assumed"])
     assert any(rule.startswith("EN") for rules in slow.refused.values() for rule in rules)
 
 
 def assert_exact(setting: dict[str, Any], engine: Engine | None = None) -> Enumeration:
-    """The search finds what the slow enumeration finds, which is given back."""
+    """Check the search against the slow enumeration, and return the latter."""
     slow = Enumeration(build_request(setting), disaggregated=setting.get("disaggregated", False), engine=engine)
     points = list(slow.points())
     result = searched(setting, engine)
-    held = [point for point in points if slow.is_in_space(point.strategy)]
+    in_space = [point for point in points if slow.is_in_space(point.strategy)]
     assert_counts(slow, points, result)
     if not points:
         assert result.best is None and not result.pareto
         return slow
     # Of all that the rules accept, not only of what the space is stated to hold.
     assert_best(best_of(points, setting["workload"]["objective"], setting["workload"]["output_tokens"]), result)
-    assert_covers(found_front(result), front_of(held), setting.get("front_loss", MOST_LOST_TO_SCREEN))
+    assert_covers(found_front(result), front_of(in_space), setting.get("front_loss", MOST_LOST_TO_SCREEN))
     return slow
 
 
@@ -138,29 +140,33 @@ def assert_best(leading: list[Point], result: SearchResult) -> None:
     assert (best.ttft_ms, best.tpot_ms, best.output_tokens_per_s, best.gpus) == pytest.approx(figures, rel=SHARE)
 
 
-def assert_covers(found: list[tuple[float, float]], wanted: list[tuple[float, float]], most_lost: float) -> None:
-    """Each point of the whole front has one of those found near it, or before it: not every point is simulated."""
+def assert_covers(front: list[tuple[float, float]], wanted: list[tuple[float, float]], most_lost: float) -> None:
+    """Each wanted point has one of `front` near it or ahead of it: the search does not simulate every point."""
     for tpot_ms, rate in wanted:
-        assert any(one <= tpot_ms * (1 + most_lost) and other >= rate * (1 - most_lost) for one, other in found), (
+        assert any(
+            near_ms <= tpot_ms * (1 + most_lost) and near_rate >= rate * (1 - most_lost) for near_ms, near_rate in front
+        ), (
             tpot_ms,
             rate,
-            found,
+            front,
         )
 
 
 @pytest.mark.parametrize(
-    "setting", [one for one in SETTINGS if one.get("all_cuts")], ids=lambda setting: setting["name"]
+    "setting", [setting for setting in SETTINGS if setting.get("all_cuts")], ids=lambda setting: setting["name"]
 )
 def test_no_other_cut_of_the_pipeline_is_much_better(setting: dict[str, Any]) -> None:
-    """The best of all cuts of all strategies leads by little: the two cuts that are looked at lose next to nothing."""
+    """The best of all cuts of all strategies leads by little: the two cuts that the search tries are enough."""
     slow = Enumeration(build_request(setting), disaggregated=setting.get("disaggregated", False), all_cuts=True)
     points = [point for point in slow.points() if slow.is_in_space(point.strategy)]
     result, workload = searched(setting), setting["workload"]
     objective, output_tokens = workload["objective"], workload["output_tokens"]
     least = min(point.worth(objective, output_tokens) for point in points if not point.warned)
-    (found,) = {one.worth(objective, output_tokens) for one in points if one.strategy == result.candidates[0].strategy}
+    (answered,) = {
+        point.worth(objective, output_tokens) for point in points if point.strategy == result.candidates[0].strategy
+    }
     # A tie goes to the simpler plan.
-    assert found <= least * (1 + MOST_LOST_TO_CUTS)
+    assert answered <= least * (1 + MOST_LOST_TO_CUTS)
     assert_covers(found_front(result), front_of(points), setting.get("front_loss", MOST_LOST_TO_SCREEN))
 
 
@@ -170,11 +176,15 @@ def _some_points() -> tuple[Point, ...]:
 
 
 def test_the_slow_ranking_has_the_stated_order() -> None:
-    """A guard of the measure itself: of a tie the fewer GPUs win, and a warned plan never leads an unwarned one."""
-    one, *rest = sorted(_some_points(), key=lambda point: point.gpus)
-    wide = rest[-1]
-    close = Point(wide.strategy, (), wide.gpus, wide.billed, one.ttft_ms * 0.999, one.tpot_ms * 0.999, one.rate * 1.001)
-    ahead = Point(wide.strategy, ("GP005",), wide.gpus, wide.billed, one.ttft_ms / 2, one.tpot_ms / 2, one.rate * 2)
-    clear = Point(wide.strategy, (), wide.gpus, wide.billed, one.ttft_ms / 2, one.tpot_ms / 2, one.rate * 2)
-    assert best_of([one, close, ahead], "latency", 128) == [one]
-    assert best_of([one, clear], "latency", 128) == [clear]
+    """Checks the measure itself: in a tie fewer GPUs win, and a warned plan never leads an unwarned one."""
+    narrow, *wider = sorted(_some_points(), key=lambda point: point.gpus)
+    wide = wider[-1]
+    close = Point(
+        wide.strategy, (), wide.gpus, wide.billed, narrow.ttft_ms * 0.999, narrow.tpot_ms * 0.999, narrow.rate * 1.001
+    )
+    ahead = Point(
+        wide.strategy, ("GP005",), wide.gpus, wide.billed, narrow.ttft_ms / 2, narrow.tpot_ms / 2, narrow.rate * 2
+    )
+    clear = Point(wide.strategy, (), wide.gpus, wide.billed, narrow.ttft_ms / 2, narrow.tpot_ms / 2, narrow.rate * 2)
+    assert best_of([narrow, close, ahead], "latency", 128) == [narrow]
+    assert best_of([narrow, clear], "latency", 128) == [clear]

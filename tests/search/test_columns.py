@@ -1,4 +1,4 @@
-"""A search in columns is one plan at a time, only quicker: figures, cuts, devices and pruning are the slow way's."""
+"""A search in columns gives what plan by plan gives, only quicker: the same figures, cuts, devices and pruning."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ OTHERS = 4
 
 def sampled(result: SearchResult, draw: random.Random) -> list[Candidate]:
     """The best, the ends of the front, some others, one that does not fit."""
-    timed = [one for one in result.candidates if one.ttft_ms is not None]
-    large = [one for one in result.candidates if one.ttft_ms is None]
+    timed = [candidate for candidate in result.candidates if candidate.ttft_ms is not None]
+    large = [candidate for candidate in result.candidates if candidate.ttft_ms is None]
     front = [result.candidates[place] for place in (*result.pareto[:1], *result.pareto[-1:])]
     return [*timed[:1], *front, *draw.sample(timed, min(OTHERS, len(timed))), *large[:1]]
 
@@ -56,34 +56,34 @@ def test_every_candidate_has_the_figures_of_its_own_plan(part: int) -> None:
     for number, asked in enumerate(QUESTIONS[part::4]):
         result = search(asked.search)
         setting = base_setting(asked.search)
-        for place_, one in enumerate(sampled(result, random.Random(number))):
-            alone = candidate_at(asked.search, setting, one.strategy, one.concurrency)
-            assert figures_of(one) == pytest.approx(figures_of(alone), rel=SHARE), (asked.name, one)
+        for place_, candidate in enumerate(sampled(result, random.Random(number))):
+            alone = candidate_at(asked.search, setting, candidate.strategy, candidate.concurrency)
+            assert figures_of(candidate) == pytest.approx(figures_of(alone), rel=SHARE), (asked.name, candidate)
             for name in ("feasible", "why_not", "warnings", "gpus", "memory_per_gpu_bytes", "shortfall_bytes"):
-                assert getattr(one, name) == getattr(alone, name), (asked.name, name, one)
-            if place_ == 0 and one.ttft_ms is not None:
-                assert_figures_of_the_graph(asked, one)
-            seen += one.ttft_ms is not None
+                assert getattr(candidate, name) == getattr(alone, name), (asked.name, name, candidate)
+            if place_ == 0 and candidate.ttft_ms is not None:
+                assert_figures_of_the_graph(asked, candidate)
+            seen += candidate.ttft_ms is not None
     assert seen > 20
 
 
-def figures_of(one: Candidate) -> list[float]:
-    """The figures that it has; none where it does not fit."""
-    return [figure for name in FIGURES if (figure := getattr(one, name)) is not None]
+def figures_of(candidate: Candidate) -> list[float]:
+    """The candidate's figures; empty if it does not fit."""
+    return [figure for name in FIGURES if (figure := getattr(candidate, name)) is not None]
 
 
-def assert_figures_of_the_graph(asked: Question, one: Candidate) -> None:
-    """The candidate has the figures that its document is estimated at."""
-    found = estimate(build_plan(asked.plan(one.strategy, one.concurrency)))
-    latency, rates = found.latency, found.throughput
-    figures = (one.ttft_ms, one.tpot_ms, one.end_to_end_ms, one.output_tokens_per_s)
+def assert_figures_of_the_graph(asked: Question, candidate: Candidate) -> None:
+    """The candidate's figures are those of the estimate of its document."""
+    estimated = estimate(build_plan(asked.plan(candidate.strategy, candidate.concurrency)))
+    latency, rates = estimated.latency, estimated.throughput
+    figures = (candidate.ttft_ms, candidate.tpot_ms, candidate.end_to_end_ms, candidate.output_tokens_per_s)
     graph = (latency.ttft_ms, latency.tpot_ms, latency.end_to_end_ms, rates.dp_scaled_tokens_per_s)
-    assert figures == pytest.approx(graph, rel=SHARE), (asked.name, one)
-    assert one.memory_per_gpu_bytes == max(device.total_bytes for device in found.memory.per_device)
+    assert figures == pytest.approx(graph, rel=SHARE), (asked.name, candidate)
+    assert candidate.memory_per_gpu_bytes == max(device.total_bytes for device in estimated.memory.per_device)
 
 
 def apart(hardware: HardwareBlock, relaxations: tuple[str, ...], objective: str, model: str) -> Question:
-    """A disaggregated search for TensorRT-LLM, whose own cut of a pipeline is the even one."""
+    """A disaggregated search for TensorRT-LLM, which cuts a pipeline evenly by default."""
     return question(
         model,
         hardware,
@@ -112,37 +112,39 @@ APART = [
 def test_what_is_pruned_as_dominated_is_nowhere_best(asked: Question) -> None:
     """Every strategy is judged by itself, pruned or not."""
     result, setting, workload = search(asked.search), base_setting(asked.search), asked.search.workload
-    every = list(disaggregated(asked.search.space))
-    alone = [candidate_at(asked.search, setting, strategy, workload.concurrency) for strategy in every]
-    assert len(every) == result.evaluated + result.pruned["dominated"]
+    all_strategies = list(disaggregated(asked.search.space))
+    alone = [candidate_at(asked.search, setting, strategy, workload.concurrency) for strategy in all_strategies]
+    assert len(all_strategies) == result.evaluated + result.pruned["dominated"]
     points = [
         Point(
-            one.strategy,
-            one.warnings,
-            one.gpus,
-            one.billed_gpus or one.gpus,
-            one.ttft_ms,
-            one.tpot_ms,
-            one.output_tokens_per_s,
+            candidate.strategy,
+            candidate.warnings,
+            candidate.gpus,
+            candidate.billed_gpus or candidate.gpus,
+            candidate.ttft_ms,
+            candidate.tpot_ms,
+            candidate.output_tokens_per_s,
         )
-        for one in alone
-        if one.feasible and one.ttft_ms and one.tpot_ms and one.output_tokens_per_s
+        for candidate in alone
+        if candidate.feasible and candidate.ttft_ms and candidate.tpot_ms and candidate.output_tokens_per_s
     ]
     assert result.best is not None and result.pruned["dominated"] > 0
     assert result.best.strategy in [
         point.strategy for point in best_of(points, workload.objective, workload.output_tokens)
     ]
     front = [result.candidates[place] for place in result.pareto]
-    found = [(one.tpot_ms, one.output_tokens_per_s_per_gpu) for one in front]
-    assert_covers([(tpot_ms or 0.0, rate or 0.0) for tpot_ms, rate in found], front_of(points), MOST_LOST_TO_SCREEN)
+    timed = [(candidate.tpot_ms, candidate.output_tokens_per_s_per_gpu) for candidate in front]
+    assert_covers([(tpot_ms or 0.0, rate or 0.0) for tpot_ms, rate in timed], front_of(points), MOST_LOST_TO_SCREEN)
 
 
-@pytest.mark.parametrize("asked", [one for one in QUESTIONS if not one.search.disaggregated], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "asked", [drawn for drawn in QUESTIONS if not drawn.search.disaggregated], ids=lambda drawn: drawn.name
+)
 def test_every_strategy_of_the_space_is_evaluated(asked: Question) -> None:
-    """At least once, in the even cut; cuts of its own count beside."""
+    """Each at least once, in the even cut; a fitted cut counts as another."""
     request = asked.search
     count = sum(1 for _ in strategies(request.space))
-    alone = sum(1 for one in strategies(request.space) if one.prefill.pp == 1)
+    alone = sum(1 for strategy in strategies(request.space) if strategy.prefill.pp == 1)
     evaluated = search(request).evaluated
     assert count <= evaluated <= alone + 2 * (count - alone)
 
@@ -163,9 +165,9 @@ def slowest(costs: StageCosts, cut: tuple[int, ...]) -> float:
     """Seconds of the slowest stage, layer by layer."""
     seconds, first = [], 0
     for stage, size in enumerate(cut):
-        own = sum(costs.layers[first : first + size])
-        own += costs.first * (stage == 0) + costs.last * (stage == len(cut) - 1)
-        seconds.append(own)
+        stage_s = sum(costs.layers[first : first + size])
+        stage_s += costs.first * (stage == 0) + costs.last * (stage == len(cut) - 1)
+        seconds.append(stage_s)
         first += size
     return max(seconds)
 
@@ -175,12 +177,12 @@ def slowest(costs: StageCosts, cut: tuple[int, ...]) -> float:
 def test_the_cut_is_the_best_of_all_compositions(case: tuple[StageCosts, int]) -> None:
     costs, stages = case
     least = min(slowest(costs, cut) for cut in compositions(len(costs.layers), stages))
-    found, even = BestCuts(costs).cut(stages), even_cut(len(costs.layers), stages)
-    if found is None:
+    best, even = BestCuts(costs).cut(stages), even_cut(len(costs.layers), stages)
+    if best is None:
         assert slowest(costs, even) * (1 - WORTH_SHARE) <= least * (1 + SHARE)
         return
-    assert sum(found) == len(costs.layers) and len(found) == stages and min(found) > 0
-    assert slowest(costs, found) == pytest.approx(least, rel=SHARE)
+    assert sum(best) == len(costs.layers) and len(best) == stages and min(best) > 0
+    assert slowest(costs, best) == pytest.approx(least, rel=SHARE)
     assert slowest(costs, even) > least
 
 
@@ -189,8 +191,8 @@ class Inventory(Struct, frozen=True):
 
     nodes: int
     node: int
-    one: tuple[int, int]
-    other: tuple[int, int]
+    first: tuple[int, int]
+    second: tuple[int, int]
 
 
 @st.composite
@@ -218,17 +220,17 @@ def is_torn(devices: list[int], node: int) -> bool:
 
 
 def devices_of(strategy: Strategy, case: Inventory) -> Iterator[list[int]]:
-    """The devices of each replica as numbers, or none where they are too few or replicas are torn apart to fit."""
+    """The device numbers of each replica; ends early if devices are too few or a replica is torn apart to fit."""
     layers = max(strategy.prefill.pp, strategy.decode.pp)
     maker = StageMaker(read_architecture({**DENSE, "num_hidden_layers": layers}))
     layout = place(strategy, maker, nodes=case.nodes, gpus_per_node=case.node)
     for replica in layout.replicas if layout is not None else ():
         numbers: list[int] = []
         for stage in replica.phases[0].stages:
-            own = [_number(device, case.node) for device in stage.devices]
-            if is_torn(own, case.node):
+            stage_numbers = [_number(device, case.node) for device in stage.devices]
+            if is_torn(stage_numbers, case.node):
                 return
-            numbers.extend(own)
+            numbers.extend(stage_numbers)
         first = numbers[0] % case.node
         if is_torn(numbers, case.node) or (len(numbers) > case.node and first > 0):
             return
@@ -238,9 +240,9 @@ def devices_of(strategy: Strategy, case: Inventory) -> Iterator[list[int]]:
 @given(inventories(), st.integers(1, 12))
 @examples(150)
 def test_there_is_room_for_as_many_replicas_as_are_placed_whole(case: Inventory, count: int) -> None:
-    footprint = Footprint.of(case.node, *case.one)
-    alone = phase(case.one)
-    strategy = Strategy(dp=count, gpu_count=count * case.one[0] * case.one[1], prefill=alone, decode=alone)
+    footprint = Footprint.of(case.node, *case.first)
+    alone = phase(case.first)
+    strategy = Strategy(dp=count, gpu_count=count * case.first[0] * case.first[1], prefill=alone, decode=alone)
     placed = list(devices_of(strategy, case))
     assert (len(placed) == count) == (count <= footprint.room(case.nodes, case.node))
     if len(placed) == count:
@@ -250,10 +252,10 @@ def test_there_is_room_for_as_many_replicas_as_are_placed_whole(case: Inventory,
 @given(inventories(), st.integers(1, 8), st.integers(1, 8))
 @examples(150)
 def test_two_kinds_of_replicas_end_where_they_are_placed(case: Inventory, count: int, rest: int) -> None:
-    strategy = Strategy(dp=count + rest, gpu_count=1, prefill=phase(case.one, count), decode=phase(case.other, rest))
+    strategy = Strategy(dp=count + rest, gpu_count=1, prefill=phase(case.first, count), decode=phase(case.second, rest))
     strategy = strategy.model_copy(update={"gpu_count": gpu_count(strategy)})
-    taken = end_of_replicas(case.node, 0, count, Footprint.of(case.node, *case.one))
-    end = end_of_replicas(case.node, taken, rest, Footprint.of(case.node, *case.other))
+    taken = end_of_replicas(case.node, 0, count, Footprint.of(case.node, *case.first))
+    end = end_of_replicas(case.node, taken, rest, Footprint.of(case.node, *case.second))
     placed = list(devices_of(strategy, case))
     assert (len(placed) == count + rest) == (end <= case.nodes * case.node)
     if len(placed) == count + rest:
@@ -261,10 +263,14 @@ def test_two_kinds_of_replicas_end_where_they_are_placed(case: Inventory, count:
 
 
 def test_the_sample_covers_what_searches_differ_in() -> None:
-    """A guard of the draw: both kinds of deployment, open and stated loads, engines, relaxations, experts, stages."""
-    asked: list[SearchRequest] = [one.search for one in QUESTIONS]
-    assert {bool(one.disaggregated) for one in asked} == {one.concurrency_open for one in asked} == {True, False}
-    assert {None if one.serving is None else one.serving.engine for one in asked} == {None, *JUDGED}
-    assert {name for one in asked for name in one.policy.relaxations} >= {"attention_dp", "tp_in_expert"}
-    assert {one.architecture.is_moe for one in asked} == {True, False}
-    assert {one.hardware.nodes > 1 for one in asked} == {True, False}
+    """Checks the draw: both kinds of deployment, open and stated loads, engines, relaxations, experts, stages."""
+    requests: list[SearchRequest] = [request.search for request in QUESTIONS]
+    assert (
+        {bool(request.disaggregated) for request in requests}
+        == {request.concurrency_open for request in requests}
+        == {True, False}
+    )
+    assert {None if request.serving is None else request.serving.engine for request in requests} == {None, *JUDGED}
+    assert {name for request in requests for name in request.policy.relaxations} >= {"attention_dp", "tp_in_expert"}
+    assert {request.architecture.is_moe for request in requests} == {True, False}
+    assert {request.hardware.nodes > 1 for request in requests} == {True, False}

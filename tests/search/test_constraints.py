@@ -80,11 +80,11 @@ def breaks(model: str, strategy: Strategy, constraints: list[Constraint]) -> boo
             strategy=strategy,
         )
     )
-    return any(one.rule == "CO008" for one in validate(document).violations)
+    return any(violation.rule == "CO008" for violation in validate(document).violations)
 
 
 @pytest.mark.one_in(7)
-@pytest.mark.parametrize("case", CASES, ids=lambda case: " and ".join(one["words"] for one in case))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: " and ".join(constraint["words"] for constraint in case))
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_the_space_holds_what_the_rule_finds_kept_and_nothing_else(
     model: str, case: tuple[dict[str, Any], ...]
@@ -93,9 +93,9 @@ def test_the_space_holds_what_the_rule_finds_kept_and_nothing_else(
     for disaggregated in (False, True):
         space = space_of(model, disaggregated=disaggregated)
         everything = list(strategies(space))[::7]
-        kept = set(map(repr, strategies(replace(space, constraints=tuple(constraints)))))
+        allowed = set(map(repr, strategies(replace(space, constraints=tuple(constraints)))))
         for strategy in everything:
             # The devices that are kept back are the last ones; a plan that leaves gaps may use one of them.
-            assert (repr(strategy) in kept) != breaks(model, strategy, constraints) or any(
-                one.kind == "reserved_gpus" for one in constraints
+            assert (repr(strategy) in allowed) != breaks(model, strategy, constraints) or any(
+                constraint.kind == "reserved_gpus" for constraint in constraints
             )

@@ -21,7 +21,7 @@ from shardwright.tools.search.simulated import candidate_at, run_at
 from ..spaces import strategies
 from .requests import search_request
 
-# What the best of all strategies may gain over the one that is answered: ties go to fewer GPUs and simpler plans.
+# What the best of all strategies may gain over the search's answer: ties go to fewer GPUs and simpler plans.
 MOST_LOST = 0.01
 SPREAD = RequestLengths.model_validate({
     "input": {"percentiles": [[0, 100], [50, 500], [100, 8000]]},
@@ -67,34 +67,34 @@ CASES = (
 )  # fmt: skip
 
 
-# Searches of spread lengths and of rates take most of the time of them all.
+# Searches of spread lengths and of rates take most of the time.
 ASKED = [
     pytest.param(
-        one,
-        id=one.name,
+        entry,
+        id=entry.name,
         marks=(pytest.mark.thorough,)
-        if one.request.workload.lengths is not None or one.request.workload.request_rate is not None
+        if entry.request.workload.lengths is not None or entry.request.workload.request_rate is not None
         else (),
     )
-    for one in CASES
+    for entry in CASES
 ]
 
 
 @cache
 def figures(case: Case) -> tuple[tuple[Candidate, float], ...]:
-    """Every strategy of the space that fits without the limit, and its end to end time in ms by a run of its own."""
+    """Every strategy that fits without the limit, with the end-to-end time in ms of its own run."""
     request, setting = case.request, base_setting(case.request)
-    found: list[tuple[Candidate, float]] = []
+    fitting: list[tuple[Candidate, float]] = []
     for strategy in strategies(replace(request.space, disaggregated=None if request.looks_apart else False)):
-        one = candidate_at(request, setting, strategy, request.workload.concurrency)
-        if one.ttft_ms is not None and not one.queue_grows:
+        candidate = candidate_at(request, setting, strategy, request.workload.concurrency)
+        if candidate.ttft_ms is not None and not candidate.queue_grows:
             times = run_at(request, setting, strategy, request.workload.concurrency).times
-            found.append((one, times.end_to_end.in_ms()[case.statistic]))
-    return tuple(found)
+            fitting.append((candidate, times.end_to_end.in_ms()[case.statistic]))
+    return tuple(fitting)
 
 
 def limited(case: Case) -> tuple[SearchRequest, float]:
-    """The request with the limit that the stated share of all strategies holds, and that limit."""
+    """The request with a limit that the stated share of all strategies holds, and that limit in ms."""
     ordered = sorted(figure for _, figure in figures(case))
     bound = ordered[int(case.holding * (len(ordered) - 1))] * 1.0001
     limits = {"end_to_end_ms_max": bound, "end_to_end_statistic": case.statistic}
@@ -105,26 +105,26 @@ def limited(case: Case) -> tuple[SearchRequest, float]:
 @pytest.mark.parametrize("asked", ASKED)
 def test_the_answer_is_the_best_of_all_strategies_that_hold(asked: Case) -> None:
     request, bound = limited(asked)
-    holding = [one for one, figure in figures(asked) if figure <= bound and not one.warnings]
+    holding = [candidate for candidate, figure in figures(asked) if figure <= bound and not candidate.warnings]
     assert 0 < len(holding) < len(figures(asked))
     best, objective = search(request).best, request.workload.objective
     assert best is not None
-    assert worth(best, objective) <= min(worth(one, objective) for one in holding) * (1 + MOST_LOST)
+    assert worth(best, objective) <= min(worth(candidate, objective) for candidate in holding) * (1 + MOST_LOST)
 
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("asked", ASKED)
 def test_what_is_feasible_holds_the_limit_and_what_is_not_says_by_how_much(asked: Case) -> None:
     request, bound = limited(asked)
-    figure_of = {one.strategy: figure for one, figure in figures(asked)}
-    (limit,) = [one for one in stated_limits(request.workload) if one.field == "end_to_end_ms_max"]
-    told = "end to end" if asked.statistic == "mean" else f"end to end ({asked.statistic})"
+    figure_of = {candidate.strategy: figure for candidate, figure in figures(asked)}
+    (limit,) = [stated for stated in stated_limits(request.workload) if stated.field == "end_to_end_ms_max"]
+    limit_name = "end to end" if asked.statistic == "mean" else f"end to end ({asked.statistic})"
     seen = 0
-    for one in search(request).candidates:
-        if one.strategy in figure_of:
-            assert one.feasible == (figure_of[one.strategy] <= bound)
-            assert limited_figure(one, limit) == pytest.approx(figure_of[one.strategy])
-            assert one.feasible or any(f"PE010: {told} " in why for why in one.why_not)
+    for candidate in search(request).candidates:
+        if candidate.strategy in figure_of:
+            assert candidate.feasible == (figure_of[candidate.strategy] <= bound)
+            assert limited_figure(candidate, limit) == pytest.approx(figure_of[candidate.strategy])
+            assert candidate.feasible or any(f"PE010: {limit_name} " in why for why in candidate.why_not)
             seen += 1
     assert seen > 3
 
@@ -134,13 +134,15 @@ def test_what_is_feasible_holds_the_limit_and_what_is_not_says_by_how_much(asked
 def test_the_screen_leaves_out_nothing_that_holds(asked: Case) -> None:
     request, bound = limited(asked)
     screen = Screen(request, base_setting(request))
-    kept = screen.holding
-    there = {screen.strategy(kept, row) for row in range(len(kept))}
+    holding = screen.holding
+    screened = {screen.strategy(holding, row) for row in range(len(holding))}
     together = [
-        one.strategy for one, figure in figures(asked) if figure <= bound and one.strategy.prefill.replicas is None
+        candidate.strategy
+        for candidate, figure in figures(asked)
+        if figure <= bound and candidate.strategy.prefill.replicas is None
     ]
     assert together
-    assert not [one for one in together if one not in there]
+    assert not [strategy for strategy in together if strategy not in screened]
 
 
 @pytest.mark.one_in(3)
@@ -166,7 +168,7 @@ def test_an_open_number_of_requests_is_fitted_to_the_limit() -> None:
         assert best is not None and best.concurrency > 16
         run = run_at(request, base_setting(request), best.strategy, best.concurrency)
         figure = figures_of_run(run).of(stated_limits(request.workload)[0])
-        # It holds, and of what it leaves little is given away.
+        # The limit holds, and little of it is left unused.
         assert 0.75 * 4000.0 <= figure <= 4000.0
 
 

@@ -41,7 +41,7 @@ MOST = 150
 
 
 def errors(config: dict[str, Any], engine: Engine | None, searched_for: Engine | None) -> tuple[int, set[str]]:
-    """Strategies looked at of the space for `searched_for`, and the rules of `engine` that their plans break."""
+    """How many strategies of the space for `searched_for` were tried, and the rules of `engine` that they break."""
     hardware = HardwareBlock(accelerator="h100-sxm", nodes=1, gpus_per_node=12)
     request = SpaceRequest(
         architecture=read_architecture(config),
@@ -51,11 +51,11 @@ def errors(config: dict[str, Any], engine: Engine | None, searched_for: Engine |
         relaxations=frozenset({"attention_dp"}),
         engine=searched_for,
     )
-    found: set[str] = set()
+    broken: set[str] = set()
     count = 0
-    # Replicas are alike: one shows all.
-    ones = [strategy for strategy in strategies(request) if strategy.dp == 1]
-    for strategy in Random(5).sample(ones, min(len(ones), MOST)):
+    # Replicas are alike: a single one shows all.
+    single = [strategy for strategy in strategies(request) if strategy.dp == 1]
+    for strategy in Random(5).sample(single, min(len(single), MOST)):
         count += 1
         plan = build_plan(
             BuildRequest(
@@ -69,16 +69,16 @@ def errors(config: dict[str, Any], engine: Engine | None, searched_for: Engine |
             )
         )
         view = PlanView(plan.model_dump(mode="json"))
-        found |= {item.rule for rule in RULES for item in rule.run(view) if item.severity == "error"}
-    return count, found
+        broken |= {violation.rule for rule in RULES for violation in rule.run(view) if violation.severity == "error"}
+    return count, broken
 
 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("kind", sorted(CONFIGS))
 def test_no_strategy_of_the_space_breaks_a_rule_of_the_named_engine(kind: str, engine: Engine | None) -> None:
-    count, found = errors(CONFIGS[kind], engine, engine)
+    count, broken = errors(CONFIGS[kind], engine, engine)
     assert count > 0
-    assert found == set()
+    assert broken == set()
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -110,8 +110,10 @@ def test_a_side_is_a_pipeline_where_the_version_of_the_engine_runs_it(
     request = SpaceRequest(
         read_architecture(DENSE), 1, 4, 1024, disaggregated=True, engine=engine, engine_version=version
     )
-    found = [(phase, getattr(one, phase).pp) for one in strategies(request) for phase in ("prefill", "decode")]
-    assert {(phase, min(stages, 2)) for phase, stages in found} == pipelines
+    degrees = [
+        (phase, getattr(strategy, phase).pp) for strategy in strategies(request) for phase in ("prefill", "decode")
+    ]
+    assert {(phase, min(stages, 2)) for phase, stages in degrees} == pipelines
 
 
 @pytest.mark.parametrize(("engine", "makes_copies"), [("sglang", True), ("trtllm", False)])
@@ -119,14 +121,16 @@ def test_copies_of_experts_fill_up_groups_that_experts_do_not_divide_into(engine
     """18 experts on 4 devices: none without copies, 20 slots with them, where the engine can be told so."""
     for relaxations, is_there in ((frozenset[str](), False), (frozenset({"redundant_experts"}), makes_copies)):
         request = SpaceRequest(read_architecture(ODD), 1, 4, 1024, relaxations, engine=engine)
-        assert (4 in {one.decode.ep for one in strategies(request)}) is is_there
+        assert (4 in {strategy.decode.ep for strategy in strategies(request)}) is is_there
 
 
 def test_a_named_engine_cuts_the_weights_of_attention_once() -> None:
     """Sequence ranks hold whole weights, which a decode with more tensor ranks would have to cut again."""
     for engine, alike in (("sglang", True), (None, False)):
         request = SpaceRequest(read_architecture(MOE), 1, 4, 16384, disaggregated=False, engine=engine)
-        pairs = {(one.prefill.sp > 1, one.prefill.tp == one.decode.tp) for one in strategies(request)}
+        pairs = {
+            (strategy.prefill.sp > 1, strategy.prefill.tp == strategy.decode.tp) for strategy in strategies(request)
+        }
         assert ((True, False) not in pairs) is alike
 
 

@@ -25,30 +25,32 @@ OF_EACH = 8
 
 def feasible_ones(result: SearchResult, draw: random.Random, count: int) -> list[Candidate]:
     """The best, the ends of the front, and others at random."""
-    feasible = [one for one in result.candidates if one.feasible]
+    feasible = [candidate for candidate in result.candidates if candidate.feasible]
     ends = [result.candidates[place] for place in (*result.pareto[:1], *result.pareto[-1:])]
     leading = [*feasible[:1], *ends]
     return [*leading, *draw.sample(feasible, min(len(feasible), max(0, count - len(leading))))]
 
 
-def broken_rules(asked: Question, one: Candidate) -> list[str]:
+def broken_rules(asked: Question, candidate: Candidate) -> list[str]:
     """The errors of the candidate's document."""
-    report = validate(build_plan(asked.plan(one.strategy, one.concurrency)))
-    return [f"{found.rule}: {found.message}" for found in report.violations if found.severity == "error"]
+    report = validate(build_plan(asked.plan(candidate.strategy, candidate.concurrency)))
+    return [
+        f"{violation.rule}: {violation.message}" for violation in report.violations if violation.severity == "error"
+    ]
 
 
 @pytest.mark.parametrize("part", range(PARTS))
 def test_every_feasible_candidate_is_a_plan_without_errors(part: int) -> None:
     count = 0
     for number, asked in enumerate(QUESTIONS[part::PARTS]):
-        for one in feasible_ones(search(asked.search), random.Random(number), OF_EACH):
+        for candidate in feasible_ones(search(asked.search), random.Random(number), OF_EACH):
             count += 1
-            assert not broken_rules(asked, one), (asked.name, one)
+            assert not broken_rules(asked, candidate), (asked.name, candidate)
     assert count >= 12
 
 
 def narrow(model: str, engine: str, relaxations: tuple[str, ...]) -> Question:
-    """A search of a model for a named engine with relaxations that the engine has no settings for in full."""
+    """A search for a named engine under relaxations of which the engine supports only a part."""
     return question(
         model,
         HardwareBlock(accelerator="h200-sxm", nodes=1, gpus_per_node=8),
@@ -72,17 +74,21 @@ def test_a_named_engine_has_settings_for_all_that_is_found_for_it(
     model: str, relaxations: tuple[str, ...], engine: str
 ) -> None:
     asked = narrow(model, engine, relaxations)
-    ones = [one for one in search(asked.search).candidates if one.feasible and one.strategy.dp == 1]
-    assert ones
-    some = random.Random(1).sample(ones, min(len(ones), 40))
-    assert {(broken, str(one.strategy)) for one in some for broken in broken_rules(asked, one)} == set()
+    feasible = [
+        candidate for candidate in search(asked.search).candidates if candidate.feasible and candidate.strategy.dp == 1
+    ]
+    assert feasible
+    chosen = random.Random(1).sample(feasible, min(len(feasible), 40))
+    assert {
+        (broken, str(candidate.strategy)) for candidate in chosen for broken in broken_rules(asked, candidate)
+    } == set()
 
 
 def test_what_does_not_fit_is_no_plan() -> None:
     """Without this the test above could pass with a validator that finds nothing."""
-    found: list[str] = []
+    rules: list[str] = []
     for asked in QUESTIONS[:12]:
-        large = [one for one in search(asked.search).candidates if one.shortfall_bytes is not None]
-        for one in large[:1]:
-            found.extend(message[:5] for message in broken_rules(asked, one))
-    assert found and set(found) == {"ME001"}
+        large = [candidate for candidate in search(asked.search).candidates if candidate.shortfall_bytes is not None]
+        for candidate in large[:1]:
+            rules.extend(message[:5] for message in broken_rules(asked, candidate))
+    assert rules and set(rules) == {"ME001"}

@@ -1,4 +1,4 @@
-"""The fewest GPUs are the fewest: every smaller number, asked for by its name, misses a limit or has no reserve."""
+"""The fewest GPUs are the fewest: every smaller number, searched by itself, misses a limit or has no reserve."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ def asked(model: str, card: str, load: dict[str, Any]) -> SearchRequest:
 
 
 def by_name(request: SearchRequest, gpus: int) -> Candidate | None:
-    """The best where so many were asked for."""
+    """The best plan on exactly `gpus` accelerators, `None` if none holds."""
     shape = (1, gpus) if gpus <= _USUAL_NODE else (gpus // _USUAL_NODE, _USUAL_NODE)
     return searched(resized(request, *shape))[1].best
 
 
 def check_fewest(request: SearchRequest) -> None:
-    found = fewest_gpus(request, _USUAL_NODE, at_most=_USUAL_NODE)
-    assert found is not None and found.result is not None and found.result.best is not None
-    gpus, least = found.request.facts.gpus, found.less_sound
+    fewest = fewest_gpus(request, _USUAL_NODE, at_most=_USUAL_NODE)
+    assert fewest is not None and fewest.result is not None and fewest.result.best is not None
+    gpus, least = fewest.request.facts.gpus, fewest.less_sound
     for smaller in range(1, gpus):
         best = by_name(request, smaller)
         assert best is None or best.lacks_reserve, f"{smaller} of {gpus} do too"
-        # That fewer hold every limit without a reserve is told.
+        # `less_sound` reports fewer GPUs that hold every limit but keep no reserve.
         assert (best is not None) == (least is not None and least.request.facts.gpus <= smaller)
     assert by_name(request, gpus) is not None
 

@@ -34,8 +34,8 @@ def with_limit(request: SearchRequest, tpot_ms: float, **update: object) -> Sear
 @pytest.mark.parametrize("asked", CASES.values(), ids=CASES.keys())
 def test_no_limit_that_a_strategy_holds_is_out_of_reach(asked: SearchRequest) -> None:
     setting = base_setting(asked)
-    found = search(with_limit(asked, 1e-3, objective="latency"))
-    quickest = min(one.tpot_ms for one in found.candidates if one.tpot_ms is not None)
+    result = search(with_limit(asked, 1e-3, objective="latency"))
+    quickest = min(candidate.tpot_ms for candidate in result.candidates if candidate.tpot_ms is not None)
     assert not is_out_of_reach(with_limit(asked, quickest), setting)
     assert is_out_of_reach(with_limit(asked, quickest / 3), setting)
 
@@ -49,8 +49,8 @@ def test_of_a_limit_out_of_reach_no_cluster_is_searched() -> None:
     looks = {tpot_ms: count() for tpot_ms in (0.1, 4.5)}
     for tpot_ms, looked in looks.items():
         with best_so_far(lambda looked=looked: next(looked) < 0):
-            found = fewest_gpus(with_limit(CASES["dense"], tpot_ms), 8, at_most=16)
-        assert (found is None) == (tpot_ms < 1)
+            fewest = fewest_gpus(with_limit(CASES["dense"], tpot_ms), 8, at_most=16)
+        assert (fewest is None) == (tpot_ms < 1)
     assert next(looks[0.1]) == 0 < next(looks[4.5])
 
 
@@ -58,9 +58,9 @@ def test_of_a_limit_out_of_reach_no_cluster_is_searched() -> None:
 @pytest.mark.parametrize("asked", [CASES["dense"], CASES["experts"]], ids=["dense", "experts"])
 def test_rates_beyond_all_arithmetic_are_out_of_reach_and_those_that_are_served_are_not(asked: SearchRequest) -> None:
     setting = base_setting(asked)
-    found = search(asked).best
-    assert found is not None and found.output_tokens_per_s is not None
-    served = found.output_tokens_per_s / asked.workload.output_tokens
+    best = search(asked).best
+    assert best is not None and best.output_tokens_per_s is not None
+    served = best.output_tokens_per_s / asked.workload.output_tokens
     for rate, expected in ((served, False), (1000 * served, True)):
         wanted = replace(asked, workload=asked.workload.model_copy(update={"request_rate": rate}))
         assert is_out_of_reach(wanted, setting) is expected
@@ -77,7 +77,7 @@ def test_more_tokens_than_come_are_out_of_reach_of_any_hardware() -> None:
 @pytest.mark.parametrize("requests", [1, 7])
 @pytest.mark.parametrize("gpus", [1, 2, 4])
 def test_what_fits_by_any_strategy_is_within_the_bound_on_memory(gpus: int, requests: int) -> None:
-    """Of rising shares of the memory: the bound excludes some, and none into which a strategy fits."""
+    """With rising shares of the memory: the bound excludes some, and none into which a strategy fits."""
     asked = search_request("Llama-3.2-1B", (1, gpus, "h100-sxm"), concurrency=requests, **LOAD)
     seen: set[tuple[bool, bool]] = set()
     for percent in (1, 2, 3, 4, 5, 6, 8, 10):

@@ -1,4 +1,4 @@
-"""What was searched is known to who asks again, and to nobody who asks for something else."""
+"""A repeated search is answered from memory, a different one is not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much more load a plan takes: what is said to hold does, and the next step does not."""
+"""How much more load a plan takes: the reported load holds the limits, and the next step does not."""
 
 from __future__ import annotations
 

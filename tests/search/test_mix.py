@@ -33,23 +33,27 @@ def test_the_best_mixed_plan_is_that_of_an_enumeration() -> None:
     for strategy in colocated(CHAT.space):
         seconds = 0.0
         for request, weight in ((CHAT, weights["chat"]), (LONG, weights["long"])):
-            one = candidate_at(request, base_setting(request), strategy, 32)
-            seconds += weight * request.workload.output_tokens / one.output_tokens_per_s if one.feasible else 1e9
+            candidate = candidate_at(request, base_setting(request), strategy, 32)
+            seconds += (
+                weight * request.workload.output_tokens / candidate.output_tokens_per_s if candidate.feasible else 1e9
+            )
         rates[strategy] = (0.75 * 256 + 0.25 * 512) / seconds
-    found = search_mix([Part("chat", CHAT, 3.0), Part("long", LONG, 1.0)])
-    best = found.best
+    result = search_mix([Part("chat", CHAT, 3.0), Part("long", LONG, 1.0)])
+    best = result.best
     assert best is not None
     assert best.output_tokens_per_s == pytest.approx(rates[best.strategy])
     assert best.output_tokens_per_s >= max(rates.values()) * (1 - 0.006)
-    assert found.evaluated >= len(rates)
+    assert result.evaluated >= len(rates)
 
 
 def test_limits_hold_for_each_kind() -> None:
     strict = replace(LONG, workload=LONG.workload.model_copy(update={"ttft_ms_max": 400.0}))
-    found = search_mix([Part("chat", CHAT, 3.0), Part("long", strict, 1.0)])
-    assert found.best is not None
-    assert found.best.parts["long"].ttft_ms <= 400.0
-    assert any(one.why_not and one.why_not[0].startswith("long: PE010: TTFT") for one in found.candidates)
+    result = search_mix([Part("chat", CHAT, 3.0), Part("long", strict, 1.0)])
+    assert result.best is not None
+    assert result.best.parts["long"].ttft_ms <= 400.0
+    assert any(
+        candidate.why_not and candidate.why_not[0].startswith("long: PE010: TTFT") for candidate in result.candidates
+    )
     impossible = replace(LONG, workload=LONG.workload.model_copy(update={"ttft_ms_max": 1.0}))
     assert search_mix([Part("chat", CHAT, 3.0), Part("long", impossible, 1.0)]).best is None
 

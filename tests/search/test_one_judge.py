@@ -60,7 +60,7 @@ def stages(draw: st.DrawFn, request: SpaceRequest, phase: Phase) -> PhaseStrateg
         options = list(stage_degrees(request, devices, phase))
         if options:
             return draw(st.sampled_from(options))
-    part = st.sampled_from([one for one in range(1, devices + 1) if devices % one == 0])
+    part = st.sampled_from([divisor for divisor in range(1, devices + 1) if devices % divisor == 0])
     names = ("sp", "tp", "kv_sp", "attention_dp") if draw(st.booleans()) else ("tp",)
     degrees = PhaseStrategy(**{name: draw(part) for name in names})
     model = request.architecture
@@ -81,7 +81,7 @@ def is_of_the_shape(degrees: PhaseStrategy) -> bool:
 def findings(
     config: dict[str, Any], request: SpaceRequest, phase: Phase, degrees: PhaseStrategy
 ) -> set[tuple[str, str]]:
-    """Rules on degrees, with their gravity, that a plan breaks whose other phase is on one device."""
+    """(rule, severity) of each rule on degrees that a plan with these breaks, its other phase on one device."""
     sides = {name: PhaseStrategy(replicas=1) for name in PHASES}
     sides[phase] = degrees.model_copy(update={"replicas": 1})
     strategy = Strategy(dp=2, gpu_count=1, prefill=sides["prefill"], decode=sides["decode"])
@@ -97,7 +97,7 @@ def findings(
         )
     )
     report = validate(plan)
-    return {(one.rule, one.severity) for one in report.violations if one.rule in OF_DEGREES}
+    return {(violation.rule, violation.severity) for violation in report.violations if violation.rule in OF_DEGREES}
 
 
 @pytest.mark.thorough
@@ -110,10 +110,10 @@ def test_the_space_holds_what_no_rule_on_degrees_forbids(
     degrees = data.draw(stages(request, phase))
     faults = list(request.judge.faults(StageDegrees.of(degrees, phase)))
     stated = PhaseStrategy.model_validate({key: value for key, value in degrees.model_dump().items() if value != 1})
-    held = stated in {*stage_degrees(request, stage_width(degrees), phase)}
-    assert held == (is_of_the_shape(degrees) and all(fault.is_proposed for _, fault in faults))
-    found = findings(config, request, phase, degrees)
-    assert any(fault.severity == "error" for _, fault in faults) == ("error" in {gravity for _, gravity in found})
-    if held:
-        # What is in the space breaks no rule on degrees, and is warned of where its plan is.
-        assert {rule for rule, _ in found} == request.judge.warned(StageDegrees.of(degrees, phase))
+    in_space = stated in {*stage_degrees(request, stage_width(degrees), phase)}
+    assert in_space == (is_of_the_shape(degrees) and all(fault.is_proposed for _, fault in faults))
+    broken = findings(config, request, phase, degrees)
+    assert any(fault.severity == "error" for _, fault in faults) == ("error" in {severity for _, severity in broken})
+    if in_space:
+        # A stage of the space breaks no rule on degrees, and has the warnings of its plan.
+        assert {rule for rule, _ in broken} == request.judge.warned(StageDegrees.of(degrees, phase))

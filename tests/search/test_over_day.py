@@ -33,11 +33,11 @@ TWO = Strategy(dp=2, gpu_count=4, prefill=PAIR, decode=PAIR)
 
 
 def request(rate: float = 30.0, concurrency: int = 40, nodes: int = 1) -> SearchRequest:
-    found = search_request(
+    base = search_request(
         "Llama-3.2-1B", (nodes, 8, "l4"), input_tokens=512, output_tokens=32, concurrency=concurrency,
         request_rate=rate, tpot_ms_max=12.0, ttft_ms_max=200.0, objective="cost",
     )  # fmt: skip
-    return replace(found, disaggregated=False)
+    return replace(base, disaggregated=False)
 
 
 def chosen(strategy: Strategy = FOUR) -> Candidate:
@@ -58,43 +58,45 @@ def holds(rate: float, replicas: int) -> bool:
 
 def test_each_hour_has_the_fewest_replicas_that_hold_and_the_reserve() -> None:
     steps = day().steps
-    assert [(one.begins_h, one.ends_h) for one in steps] == [(0, 8), (8, 12), (12, 18), (18, 24)]
-    assert len({one.replicas for one in steps}) >= 3
-    for one in steps:
-        needed = one.replicas - 1
-        rate = one.requests_per_s * 1.1
+    assert [(step.begins_h, step.ends_h) for step in steps] == [(0, 8), (8, 12), (12, 18), (18, 24)]
+    assert len({step.replicas for step in steps}) >= 3
+    for step in steps:
+        needed = step.replicas - 1
+        rate = step.requests_per_s * 1.1
         assert rate == 0.0 or holds(rate, needed)
         assert needed == 1 or not holds(rate, needed - 1)
-    assert steps[-1].ttft_p95_ms is None and all(one.ttft_p95_ms for one in steps[:-1])
+    assert steps[-1].ttft_p95_ms is None and all(step.ttft_p95_ms for step in steps[:-1])
 
 
 def test_hours_and_cost_are_those_of_the_steps() -> None:
-    found = day()
-    assert found.scaled.gpu_hours == sum((one.ends_h - one.begins_h) * one.gpus for one in found.steps)
-    assert found.at_peak_all_day.gpu_hours == 24 * max(one.gpus for one in found.steps)
-    assert found.scaled.usd == pytest.approx((2.0 * found.scaled.billed_gpu_hours,) * 2)
-    assert found.saved_share > 0.0
-    assert found.best_of_each_hour.billed_gpu_hours <= found.layouts[0].cost.billed_gpu_hours
-    assert {"TP2"} < {one.layout for one in found.layouts}
+    sized = day()
+    assert sized.scaled.gpu_hours == sum((step.ends_h - step.begins_h) * step.gpus for step in sized.steps)
+    assert sized.at_peak_all_day.gpu_hours == 24 * max(step.gpus for step in sized.steps)
+    assert sized.scaled.usd == pytest.approx((2.0 * sized.scaled.billed_gpu_hours,) * 2)
+    assert sized.saved_share > 0.0
+    assert sized.best_of_each_hour.billed_gpu_hours <= sized.layouts[0].cost.billed_gpu_hours
+    assert {"TP2"} < {layout.layout for layout in sized.layouts}
 
 
 @pytest.mark.parametrize("usual_node", [2, 16])
 def test_whole_nodes_are_billed_at_all_hours_where_the_peak_takes_more_than_one(usual_node: int) -> None:
     asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=1, headroom_share=0.1)
     rented = replace(HARDWARE, usual_node=usual_node)
-    found = size_over_day(request(), AtPeak(chosen(), others=[chosen(TWO)]), asked, rented)
-    is_part = max(one.gpus for one in found.steps) <= usual_node
-    assert is_part == (usual_node == 16) and any(one.gpus % 2 for one in found.steps)
-    for one in found.steps:
-        assert one.billed_gpus == (one.gpus if is_part else -(-one.gpus // usual_node) * usual_node)
-    assert found.scaled.billed_gpu_hours == sum((one.ends_h - one.begins_h) * one.billed_gpus for one in found.steps)
-    told = " ".join(render([day_section(found)], width=100).split())
-    assert ("can be had by the hour" in told) == is_part and ("billed, whole nodes" in told) != is_part
+    sized = size_over_day(request(), AtPeak(chosen(), others=[chosen(TWO)]), asked, rented)
+    is_part = max(step.gpus for step in sized.steps) <= usual_node
+    assert is_part == (usual_node == 16) and any(step.gpus % 2 for step in sized.steps)
+    for step in sized.steps:
+        assert step.billed_gpus == (step.gpus if is_part else -(-step.gpus // usual_node) * usual_node)
+    assert sized.scaled.billed_gpu_hours == sum(
+        (step.ends_h - step.begins_h) * step.billed_gpus for step in sized.steps
+    )
+    text = " ".join(render([day_section(sized)], width=100).split())
+    assert ("can be had by the hour" in text) == is_part and ("billed, whole nodes" in text) != is_part
 
 
 @cache
 def day_of(chosen_: str, *, is_as_good: bool) -> OverDay:
-    """The day of one of two layouts of which the other was found too, as good at the peak or not."""
+    """The day of one of two layouts; the search knows the other too, equal at the peak if `is_as_good`."""
     asked = DayAsked(curve=curve_of_text(STEPS, "stated"), reserve_replicas=1, headroom_share=0.1)
     first, second = (FOUR, TWO) if chosen_ == "one device" else (TWO, FOUR)
     other = chosen(second)
@@ -104,20 +106,22 @@ def day_of(chosen_: str, *, is_as_good: bool) -> OverDay:
 
 @pytest.mark.parametrize("chosen_", ["one device", "TP2"])
 def test_of_what_is_as_good_at_the_peak_the_day_is_of_what_takes_the_least(chosen_: str) -> None:
-    found = day_of(chosen_, is_as_good=True)
-    assert found.layout == found.layouts[0].layout
-    assert found.scaled == found.layouts[0].cost
-    assert found.steps == day_of(found.layout, is_as_good=False).steps
+    sized = day_of(chosen_, is_as_good=True)
+    assert sized.layout == sized.layouts[0].layout
+    assert sized.scaled == sized.layouts[0].cost
+    assert sized.steps == day_of(sized.layout, is_as_good=False).steps
 
 
 def test_a_layout_that_takes_less_over_the_day_and_is_worse_at_the_peak_is_named_first() -> None:
     days = [day_of(name, is_as_good=False) for name in ("one device", "TP2")]
-    (less,) = {one.layouts[0].layout for one in days}
-    for found in days:
-        assert {one.layout for one in found.layouts} >= {"one device", "TP2"}
-        said = [one for one in day_lines(found, gpus=100) if one.startswith("Over the day")]
-        assert len(said) == (found.layout != less)
-        assert all(f"{less} takes less" in one and f"of {found.layout}, the layout of the plan" in one for one in said)
+    (less,) = {sized.layouts[0].layout for sized in days}
+    for sized in days:
+        assert {layout.layout for layout in sized.layouts} >= {"one device", "TP2"}
+        lines = [line for line in day_lines(sized, gpus=100) if line.startswith("Over the day")]
+        assert len(lines) == (sized.layout != less)
+        assert all(
+            f"{less} takes less" in line and f"of {sized.layout}, the layout of the plan" in line for line in lines
+        )
 
 
 @pytest.mark.thorough
@@ -129,16 +133,16 @@ def test_more_reserve_or_headroom_never_takes_fewer_replicas() -> None:
 
 
 def test_the_target_of_an_autoscaler_makes_what_each_hour_needs() -> None:
-    found = day()
-    text = render([day_section(found)], width=1000)
-    said = re.search(
+    sized = day()
+    text = render([day_section(sized)], width=1000)
+    sentence = re.search(
         r"one replica for every (\S+) requests/s .* and (\d+) in reserve, at least (\d+) and at most (\d+)", text
     )
-    assert said is not None
-    reserve, least, most = map(int, said.groups()[1:])
-    for one in found.steps:
-        made = math.ceil(one.requests_per_s / found.target_per_s_each - 1e-9) + reserve
-        assert min(most, max(least, made)) >= one.replicas
+    assert sentence is not None
+    reserve, least, most = map(int, sentence.groups()[1:])
+    for step in sized.steps:
+        replicas = math.ceil(step.requests_per_s / sized.target_per_s_each - 1e-9) + reserve
+        assert min(most, max(least, replicas)) >= step.replicas
 
 
 def test_sides_of_phases_apart_are_sized_by_themselves() -> None:
@@ -149,8 +153,8 @@ def test_sides_of_phases_apart_are_sized_by_themselves() -> None:
     asked = DayAsked(curve=curve_of_text("0-12=2,12-24=60", "stated"), reserve_replicas=0, headroom_share=0.0)
     wanted = request(60.0)
     wanted = replace(wanted, workload=wanted.workload.model_copy(update={"ttft_ms_max": 1000.0, "tpot_ms_max": 12.5}))
-    found = size_over_day(wanted, AtPeak(chosen(strategy)), asked, HARDWARE)
-    night, peak = found.steps
+    sized = size_over_day(wanted, AtPeak(chosen(strategy)), asked, HARDWARE)
+    night, peak = sized.steps
     assert night.prefill_replicas == 1 and night.replicas <= peak.replicas
     assert night.gpus < peak.gpus
 
@@ -166,7 +170,7 @@ def test_what_no_number_of_replicas_holds_is_one_line() -> None:
 def _apart() -> tuple[SearchRequest, Candidate, DayAsked]:
     """One replica of each phase on a node of an unknown network, and a day that takes more of them."""
     hardware = 1, 2, "l40s"
-    found = search_request(
+    wanted = search_request(
         "Llama-3.1-8B",
         hardware,
         input_tokens=1024,
@@ -177,7 +181,7 @@ def _apart() -> tuple[SearchRequest, Candidate, DayAsked]:
     )
     part = ONE.model_copy(update={"replicas": 1})
     asked = DayAsked(curve=curve_of_text("0-12=2,12-24=30", "stated"), reserve_replicas=0, headroom_share=0.1)
-    return found, chosen(Strategy(dp=2, gpu_count=2, prefill=part, decode=part)), asked
+    return wanted, chosen(Strategy(dp=2, gpu_count=2, prefill=part, decode=part)), asked
 
 
 @pytest.mark.thorough
@@ -199,16 +203,16 @@ def test_many_rates_are_lifted_to_few_levels() -> None:
     curve = RateCurve.model_validate({"steps": steps})
     levels = levels_of(DayAsked(curve=curve, reserve_replicas=0, headroom_share=0.0))
     assert len(levels) <= MOST_LEVELS
-    assert all(any(level >= one.requests_per_s for level in levels) for one in curve.steps)
+    assert all(any(level >= step.requests_per_s for level in levels) for step in curve.steps)
 
 
 def test_the_report_says_what_is_saved_covered_and_left_out() -> None:
-    found = day()
-    assert "that were named" not in render([day_section(found)], width=100)
+    sized = day()
+    assert "that were named" not in render([day_section(sized)], width=100)
     assert "more than the 2 that were named" in render(
-        [day_section(found.model_copy(update={"gpus_named": 2}))], width=100
+        [day_section(sized.model_copy(update={"gpus_named": 2}))], width=100
     )
-    text = render([day_section(found)], width=100)
+    text = render([day_section(sized)], width=100)
     for words in (
         "N+1",
         "a day against",

@@ -27,20 +27,22 @@ ASKED = {
 @pytest.mark.parametrize("asked", ASKED.values(), ids=ASKED.keys())
 def test_an_open_placement_is_as_good_as_the_better_of_both(asked: SearchRequest) -> None:
     stated = [search(replace(asked, disaggregated=apart)) for apart in (False, True)]
-    found = search(asked)
+    answer = search(asked)
     objective = asked.workload.objective
-    best = min(worth(one.best, objective) for one in stated if one.best is not None)
-    assert found.best is not None and worth(found.best, objective) <= best * 1.005
-    assert found.evaluated + sum(found.pruned.values()) == sum(
-        one.evaluated + sum(one.pruned.values()) for one in stated
+    best = min(worth(result.best, objective) for result in stated if result.best is not None)
+    assert answer.best is not None and worth(answer.best, objective) <= best * 1.005
+    assert answer.evaluated + sum(answer.pruned.values()) == sum(
+        result.evaluated + sum(result.pruned.values()) for result in stated
     )
 
 
 @pytest.mark.thorough
 def test_which_of_both_it_is_depends_on_the_load() -> None:
-    """Else the promise above would be kept by one of them alone."""
-    found = {is_disaggregated(best.strategy) for asked in ASKED.values() if (best := search(asked).best) is not None}
-    assert found == {True, False}
+    """Otherwise the test above would pass with one of the two alone."""
+    placements = {
+        is_disaggregated(best.strategy) for asked in ASKED.values() if (best := search(asked).best) is not None
+    }
+    assert placements == {True, False}
 
 
 def test_one_device_has_no_two_kinds_of_replica() -> None:

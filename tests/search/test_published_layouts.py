@@ -31,7 +31,7 @@ def published(name: str) -> Case:
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", QUICK)
 def test_a_published_layout_is_among_the_first(name: str) -> None:
-    assert any(found.is_found for found in judged(published(name)))
+    assert any(judgement.is_found for judgement in judged(published(name)))
 
 
 @pytest.mark.parametrize("row", LOADS, ids=lambda row: row["name"])

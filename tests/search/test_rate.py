@@ -1,4 +1,4 @@
-"""Requests that come at a rate: how many are in flight, and that what stands before a growing queue is not chosen."""
+"""Requests that come at a rate: how many are in flight, and that no plan with a growing queue is chosen."""
 
 from __future__ import annotations
 
@@ -37,28 +37,34 @@ def test_as_many_are_in_flight_as_come_while_one_is_answered(
 ) -> None:
     request = search_request(model, hardware, **load)
     setting = base_setting(request)
-    steady = [one for one in search(request).candidates if one.end_to_end_ms and not one.queue_grows]
+    steady = [
+        candidate for candidate in search(request).candidates if candidate.end_to_end_ms and not candidate.queue_grows
+    ]
     assert steady
-    for one in steady:
-        assert one.end_to_end_ms is not None
-        wanted = math.ceil(load["request_rate"] * one.end_to_end_ms / 1e3)
+    for candidate in steady:
+        assert candidate.end_to_end_ms is not None
+        wanted = math.ceil(load["request_rate"] * candidate.end_to_end_ms / 1e3)
         # What memory does not hold waits before the server.
-        layout = layout_at(request, setting, one.strategy, 1)
-        assert one.concurrency == wanted or (one.concurrency < wanted and not fits(layout, wanted))
+        layout = layout_at(request, setting, candidate.strategy, 1)
+        assert candidate.concurrency == wanted or (candidate.concurrency < wanted and not fits(layout, wanted))
 
 
 @pytest.mark.parametrize("stated", [1, 24, 10_000])
 def test_a_number_that_is_stated_beside_a_rate_changes_no_choice_and_no_figure(stated: int) -> None:
     model, hardware, load = LOADS[0]
-    own = search(search_request(model, hardware, **load)).best
+    unstated = search(search_request(model, hardware, **load)).best
     beside = search(search_request(model, hardware, **load, concurrency=stated)).best
-    assert own is not None
+    assert unstated is not None
     if stated == 10_000:  # memory is to hold as many, which it does not
         assert beside is None
         return
-    assert beside is not None and beside.strategy == own.strategy
-    assert (beside.ttft_ms, beside.end_to_end_ms, beside.tpot_ms) == (own.ttft_ms, own.end_to_end_ms, own.tpot_ms)
-    assert beside.concurrency == max(stated, own.concurrency)
+    assert beside is not None and beside.strategy == unstated.strategy
+    assert (beside.ttft_ms, beside.end_to_end_ms, beside.tpot_ms) == (
+        unstated.ttft_ms,
+        unstated.end_to_end_ms,
+        unstated.tpot_ms,
+    )
+    assert beside.concurrency == max(stated, unstated.concurrency)
 
 
 @pytest.mark.one_in(3)
@@ -68,12 +74,14 @@ def test_what_has_no_reserve_of_the_rate_is_behind_all_that_have_one(
 ) -> None:
     request = search_request(model, hardware, **load)
     more = with_rate(request, 1.0 + RATE_RESERVE)
-    holding = [one for one in search(request).candidates if one.feasible]
+    holding = [candidate for candidate in search(request).candidates if candidate.feasible]
     assert holding
-    assert [one.lacks_reserve for one in holding] == sorted(one.lacks_reserve for one in holding)
-    for one in holding:
-        tried = candidate_at(more, base_setting(more), one.strategy, one.concurrency)
-        assert one.lacks_reserve == tried.queue_grows
+    assert [candidate.lacks_reserve for candidate in holding] == sorted(
+        candidate.lacks_reserve for candidate in holding
+    )
+    for candidate in holding:
+        tried = candidate_at(more, base_setting(more), candidate.strategy, candidate.concurrency)
+        assert candidate.lacks_reserve == tried.queue_grows
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""The screen tells what the simulation does: what it leaves out would not have won, and its bounds are the same."""
+"""The screen agrees with the simulation: what it leaves out would not have won, and its bounds are the same."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardwright.tools.search.space import colocated_kinds
 from ..spaces import strategies
 from .questions import Question, drawn_questions, question
 
-# What the best of all strategies may gain over the one that is answered: ties go to fewer GPUs and simpler plans.
+# What the best of all strategies may gain over the search's answer: ties go to fewer GPUs and simpler plans.
 MOST_LOST = 0.01
 
 
@@ -56,10 +56,14 @@ CASES = (
 def test_no_strategy_that_was_not_simulated_is_better(asked: Question) -> None:
     request, setting = asked.search, base_setting(asked.search)
     best, load_of = search(request, setting).best, request.workload
-    every = [candidate_at(request, setting, one, load_of.concurrency) for one in strategies(request.space)]
-    clean = [one for one in every if one.feasible and not one.warnings]
+    candidates = [
+        candidate_at(request, setting, strategy, load_of.concurrency) for strategy in strategies(request.space)
+    ]
+    clean = [candidate for candidate in candidates if candidate.feasible and not candidate.warnings]
     assert best is not None and clean
-    assert worth(best, load_of.objective) <= min(worth(one, load_of.objective) for one in clean) * (1 + MOST_LOST)
+    assert worth(best, load_of.objective) <= min(worth(candidate, load_of.objective) for candidate in clean) * (
+        1 + MOST_LOST
+    )
 
 
 def test_what_a_replica_runs_at_once_is_what_its_engine_has_room_for() -> None:
@@ -72,7 +76,7 @@ def test_what_a_replica_runs_at_once_is_what_its_engine_has_room_for() -> None:
         for kind in islice(colocated_kinds(request.space), 4):
             replicas = screen.evenly_cut(kind, list(kind.rooms))
             for replica, most in zip(replicas.each, replicas.memory.running(replicas.pipelines), strict=True):
-                held = cache_tokens(layout_at(request, setting, replica.strategy(1), 1)) // setting.request_tokens
-                assert most == kind.attention_groups * max(1, min(held, setting.max_sequences)), asked.name
-                seen += 1 < held < setting.max_sequences
+                capacity = cache_tokens(layout_at(request, setting, replica.strategy(1), 1)) // setting.request_tokens
+                assert most == kind.attention_groups * max(1, min(capacity, setting.max_sequences)), asked.name
+                seen += 1 < capacity < setting.max_sequences
     assert seen > 50

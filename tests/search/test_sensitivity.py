@@ -1,4 +1,4 @@
-"""What flips the answer: each flip is what a search of its own finds, and what is said to hold does."""
+"""What flips the answer: each flip is what a separate search finds, and what is reported to hold does."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ LOAD = WorkloadBlock(input_tokens=2048, output_tokens=256, concurrency=64)
 
 def test_lengths_load_and_limits_are_changed_and_nothing_else() -> None:
     stated = LOAD.model_copy(update={"tpot_ms_max": 10.0, "min_tokens_per_second": 100.0})
-    found = {change.words: change.workload for change in changes(request(stated))}
-    assert len(found) == 10
+    changed = {change.words: change.workload for change in changes(request(stated))}
+    assert len(changed) == 10
     moved = {
         "2x the input tokens (4,096)": ("input_tokens", 4096),
         "half the output tokens (128)": ("output_tokens", 128),
@@ -42,7 +42,7 @@ def test_lengths_load_and_limits_are_changed_and_nothing_else() -> None:
         "floor of output tokens/s 20% tighter (120 tokens/s)": ("min_tokens_per_second", 120.0),
     }
     for words, (field, value) in moved.items():
-        workload = found[words]
+        workload = changed[words]
         assert workload is not None
         assert getattr(workload, field) == pytest.approx(value)
         assert workload.model_copy(update={field: getattr(stated, field)}) == stated
@@ -65,9 +65,9 @@ def test_an_open_number_of_requests_and_a_single_token_are_not_halved() -> None:
 def test_a_length_beyond_the_model_s_positions_is_said_and_not_searched() -> None:
     long = LOAD.model_copy(update={"input_tokens": 100_000})
     asked = request(long)
-    found = sensitivity(asked, search(asked))
-    assert [text for text in found.impossible if "131,072 positions" in text] == list(found.impossible)
-    assert len(found.impossible) == 1
+    outcome = sensitivity(asked, search(asked))
+    assert [text for text in outcome.impossible if "131,072 positions" in text] == list(outcome.impossible)
+    assert len(outcome.impossible) == 1
 
 
 @pytest.mark.one_in(2)
@@ -77,12 +77,12 @@ def test_each_flip_and_each_that_holds_is_what_a_search_of_its_own_finds(objecti
     asked = request(load)
     result = search(asked)
     assert result.best is not None
-    found = sensitivity(asked, result)
-    flips = {flip.change: flip for flip in found.flips}
+    outcome = sensitivity(asked, result)
+    flips = {flip.change: flip for flip in outcome.flips}
     for change in changes(asked):
         assert change.workload is not None
         best = search(replace(asked, workload=change.workload)).best
-        if change.words in found.unchanged:
+        if change.words in outcome.unchanged:
             assert best is not None and best.strategy == result.best.strategy
         else:
             flip = flips.pop(change.words)
@@ -97,7 +97,7 @@ def test_a_limit_just_above_the_best_figure_flips_to_nothing_when_it_is_tightene
     best = search(request(LOAD)).best
     assert best is not None and best.tpot_ms is not None
     tight = request(LOAD.model_copy(update={"tpot_ms_max": best.tpot_ms * 1.01}))
-    flip = next(one for one in sensitivity(tight, search(tight)).flips if "TPOT limit 20% tighter" in one.change)
+    flip = next(flip for flip in sensitivity(tight, search(tight)).flips if "TPOT limit 20% tighter" in flip.change)
     assert flip.before is not None
     assert flip.after is None
     assert flip.kept is not None and not flip.kept.feasible
@@ -105,10 +105,10 @@ def test_a_limit_just_above_the_best_figure_flips_to_nothing_when_it_is_tightene
 
 @pytest.mark.thorough
 def test_a_limit_just_below_what_can_be_had_flips_to_a_plan_when_it_is_loosened() -> None:
-    least = min(one.tpot_ms for one in search(request(LOAD)).candidates if one.tpot_ms is not None)
+    least = min(candidate.tpot_ms for candidate in search(request(LOAD)).candidates if candidate.tpot_ms is not None)
     missed = request(LOAD.model_copy(update={"tpot_ms_max": least * 0.95}))
     result = search(missed)
     assert result.best is None
-    flip = next(one for one in sensitivity(missed, result).flips if "TPOT limit 20% looser" in one.change)
+    flip = next(flip for flip in sensitivity(missed, result).flips if "TPOT limit 20% looser" in flip.change)
     assert flip.before is None and flip.kept is None
     assert flip.after is not None and flip.after.feasible

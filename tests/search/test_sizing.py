@@ -1,4 +1,4 @@
-"""How much hardware, and which: fewest GPUs, least memory, least money, against looking at every cluster."""
+"""How much hardware, and which: fewest GPUs, least memory, least money, checked against a search of every cluster."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CASES = [
 
 
 def every_cluster(request: SearchRequest, most: int) -> int | None:
-    """The fewest GPUs of parts of a node of eight, then whole nodes, by a search of each."""
+    """The fewest GPUs by a search of each part of a node of eight, then of whole nodes; `None` if none holds."""
     for gpus in [*range(1, 8), *range(8, most + 1, 8)]:
         shape = (1, gpus) if gpus < 8 else (gpus // 8, 8)
         if search(resized(request, *shape)).best is not None:
@@ -39,8 +39,8 @@ def every_cluster(request: SearchRequest, most: int) -> int | None:
 @pytest.mark.parametrize(("model", "workload"), CASES)
 def test_the_fewest_gpus_are_those_of_looking_at_every_cluster(model: str, workload: dict[str, float]) -> None:
     request = search_request(model, (1, 8, "h100-sxm"), **workload)
-    found = fewest_gpus(request, 8, at_most=32)
-    assert (None if found is None else found.request.facts.gpus) == every_cluster(request, 32)
+    fewest = fewest_gpus(request, 8, at_most=32)
+    assert (None if fewest is None else fewest.request.facts.gpus) == every_cluster(request, 32)
 
 
 def test_a_limit_that_no_number_holds_finds_no_cluster() -> None:
@@ -64,15 +64,15 @@ def test_no_cluster_is_larger_than_what_was_allowed(at_most: int) -> None:
     nodes = least_for("Llama-3.1-405B-Instruct", input_tokens=512, output_tokens=64)
     assert few[1] < 8 < nodes[1] < 23
     for request, least in (few, nodes):
-        found = fewest_gpus(request, 8, at_most=at_most)
-        assert (found is not None) == (least <= at_most)
-        assert found is None or found.request.facts.gpus <= at_most
+        fewest = fewest_gpus(request, 8, at_most=at_most)
+        assert (fewest is not None) == (least <= at_most)
+        assert fewest is None or fewest.request.facts.gpus <= at_most
 
 
 def test_clusters_that_are_known_to_be_too_small_are_not_found_again() -> None:
     request = search_request("Llama-3.1-8B-Instruct", (1, 8, "h100-sxm"), input_tokens=512, output_tokens=64)
-    found = fewest_gpus(request, 8, more_than=3, at_most=32)
-    assert found is not None and found.request.facts.gpus == 4
+    fewest = fewest_gpus(request, 8, more_than=3, at_most=32)
+    assert fewest is not None and fewest.request.facts.gpus == 4
 
 
 @pytest.mark.parametrize("requests", [1, 100, 400, 2000])
@@ -85,25 +85,27 @@ def test_phases_apart_fit_into_memory_with_all_requests_that_are_asked_for(reque
 
 
 def kinds(workload: dict[str, float], names: list[str]) -> list[Kind]:
-    found: list[Kind] = []
+    candidates: list[Kind] = []
     for name in names:
         accelerator = find_accelerator(name)
         request = search_request("Llama-3.1-8B-Instruct", (1, 8, name), **workload)
         block = HardwareBlock(accelerator=name, nodes=1, gpus_per_node=8)
         price = accelerator.on_demand_usd_per_hour
         request = replace(request, hardware=block, facts=facts_of(block, accelerator))
-        found.append(Kind(request, 8, price))
-    return found
+        candidates.append(Kind(request, 8, price))
+    return candidates
 
 
 def test_the_kind_with_the_least_memory_in_all_is_that_of_looking_at_each() -> None:
     workload = {"input_tokens": 2048, "output_tokens": 256, "tpot_ms_max": 8.0}
     candidates = kinds(workload, ["h100-sxm", "l40s", "h200-sxm", "a100-80gb-sxm"])
-    each = [fewest_gpus(one.request, 8, at_most=16) for one in candidates]
-    memory = [one.request.facts.gpus * one.request.facts.memory_bytes for one in each if one is not None]
-    found = least_memory(candidates, 16)
-    assert found is not None
-    assert found.request.facts.gpus * found.request.facts.memory_bytes == min(memory)
+    clusters = [fewest_gpus(candidate.request, 8, at_most=16) for candidate in candidates]
+    memory = [
+        cluster.request.facts.gpus * cluster.request.facts.memory_bytes for cluster in clusters if cluster is not None
+    ]
+    smallest = least_memory(candidates, 16)
+    assert smallest is not None
+    assert smallest.request.facts.gpus * smallest.request.facts.memory_bytes == min(memory)
 
 
 @pytest.mark.parametrize("rate", [2.0, 8.0, 20.0])
@@ -116,14 +118,14 @@ def test_the_cheapest_kind_is_that_of_looking_at_each_price(rate: float) -> None
         "objective": "cost",
     }
     candidates = kinds(workload, ["l40s", "a100-80gb-sxm", "h100-sxm"])
-    found = cheapest(candidates, 16)
-    assert found is not None
+    best = cheapest(candidates, 16)
+    assert best is not None
     usd: dict[str, float] = {}
-    for one in candidates:
-        sized = fewest_gpus(one.request, 8, at_most=16)
-        if one.usd_per_gpu_hour is not None and sized is not None and sized.result is not None:
-            usd[one.request.facts.accelerator.id] = sized.request.facts.gpus * sum(one.usd_per_gpu_hour) / 2
-    assert found.request.facts.accelerator.id == min(usd, key=lambda name: usd[name])
+    for candidate in candidates:
+        sized = fewest_gpus(candidate.request, 8, at_most=16)
+        if candidate.usd_per_gpu_hour is not None and sized is not None and sized.result is not None:
+            usd[candidate.request.facts.accelerator.id] = sized.request.facts.gpus * sum(candidate.usd_per_gpu_hour) / 2
+    assert best.request.facts.accelerator.id == min(usd, key=lambda name: usd[name])
 
 
 RATES = [
@@ -145,11 +147,13 @@ def test_the_cheapest_cluster_for_a_rate_is_the_smallest(model: str, workload: d
 
 @pytest.mark.parametrize(("model", "workload"), RATES, ids=[model for model, _ in RATES])
 def test_a_sized_cluster_is_no_larger_than_what_a_plan_on_it_needs(model: str, workload: dict[str, float]) -> None:
-    found = fewest_gpus(search_request(model, (1, 8, "h100-sxm"), **workload, objective="cost"), 8, at_most=32)
-    assert found is not None and found.result is not None
-    holding = [one for one in found.result.candidates if one.feasible]
-    needed = [one.gpus if (one.billed_gpus or 0) <= 8 else (one.billed_gpus or 0) for one in holding]
-    assert min(needed) == found.request.facts.gpus
+    cluster = fewest_gpus(search_request(model, (1, 8, "h100-sxm"), **workload, objective="cost"), 8, at_most=32)
+    assert cluster is not None and cluster.result is not None
+    holding = [candidate for candidate in cluster.result.candidates if candidate.feasible]
+    needed = [
+        candidate.gpus if (candidate.billed_gpus or 0) <= 8 else (candidate.billed_gpus or 0) for candidate in holding
+    ]
+    assert min(needed) == cluster.request.facts.gpus
 
 
 @pytest.mark.parametrize(("model", "workload"), RATES, ids=[model for model, _ in RATES])
@@ -160,7 +164,7 @@ def test_what_fewer_gpus_of_a_named_cluster_do_is_said(model: str, workload: dic
     assert alone is not None and alone.result is not None and alone.result.best is not None
     result, fewer = with_fewer(request, search(request))
     assert result.best is not None
-    least = min(one.gpus for one in (result.best, fewer) if one is not None)
+    least = min(candidate.gpus for candidate in (result.best, fewer) if candidate is not None)
     assert least <= alone.result.best.gpus
     if objective == "cost":
         assert (result.best.billed_gpus or 0) <= -(-alone.request.facts.gpus // 8) * 8

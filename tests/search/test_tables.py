@@ -33,8 +33,8 @@ def test_a_layer_takes_what_its_operators_take() -> None:
     for asked in islice(drawn_questions(seed=5, most_gpus=16), 40):
         request, draw = asked.search, random.Random(7)
         setting = base_setting(request)
-        every = list(islice(strategies(request.space), 400))
-        for strategy in draw.sample(every, min(3, len(every))):
+        pool = list(islice(strategies(request.space), 400))
+        for strategy in draw.sample(pool, min(3, len(pool))):
             for phase in layout_at(request, setting, strategy, 1).replicas[0].phases:
                 timer = StageTimer(setting, phase, phase.stages[0])
                 load = TokenLoad(4, 1 if phase.phase == "decode" else 64, 1000, phase.attention_groups)
@@ -64,22 +64,25 @@ def test_of_a_large_space_nothing_is_left_out(
     count = sum(1 for _ in strategies(request.space))
     assert count > 700 and not result.pruned
     assert count <= result.evaluated <= 2 * count
-    timed = [one for one in result.candidates if one.ttft_ms is not None]
-    for one in random.Random(3).sample(timed, 12):
-        alone = candidate_at(request, setting, one.strategy, one.concurrency)
+    timed = [candidate for candidate in result.candidates if candidate.ttft_ms is not None]
+    for candidate in random.Random(3).sample(timed, 12):
+        alone = candidate_at(request, setting, candidate.strategy, candidate.concurrency)
         for name in FIGURES:
-            assert getattr(one, name) == pytest.approx(getattr(alone, name), rel=SHARE), (name, one.strategy)
-        assert (one.memory_per_gpu_bytes, one.warnings) == (alone.memory_per_gpu_bytes, alone.warnings)
+            assert getattr(candidate, name) == pytest.approx(getattr(alone, name), rel=SHARE), (
+                name,
+                candidate.strategy,
+            )
+        assert (candidate.memory_per_gpu_bytes, candidate.warnings) == (alone.memory_per_gpu_bytes, alone.warnings)
 
 
 def test_no_strategy_of_a_large_space_is_better_than_the_best() -> None:
-    """Strategies at random, each by itself."""
+    """Checks 60 random strategies, each simulated alone."""
     request = search_request("gpt-oss-120b", (4, 8, "h100-sxm"), input_tokens=2048, output_tokens=128, concurrency=64)
     request = replace(request, workload=request.workload.model_copy(update={"objective": "throughput"}))
     best, setting = search(request).best, base_setting(request)
     assert best is not None and best.output_tokens_per_s is not None
-    every = list(strategies(request.space))
-    for strategy in random.Random(11).sample(every, 60):
+    pool = list(strategies(request.space))
+    for strategy in random.Random(11).sample(pool, 60):
         alone = candidate_at(request, setting, strategy, 64)
         # Ties go to fewer GPUs; what no rule warns of leads.
         if alone.feasible and not alone.warnings and alone.output_tokens_per_s is not None:

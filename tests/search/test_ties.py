@@ -1,4 +1,4 @@
-"""Of what is as good by the objective the fewest GPUs win, then the quickest, then the simplest; the report says so."""
+"""In a tie by the objective the fewest GPUs win, then the quickest, then the simplest plan; the report says so."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ def together(tp: int, dp: int = 1, pp: int = 1) -> Strategy:
 
 
 def apart(prefill: PhaseStrategy, decode: PhaseStrategy) -> Strategy:
-    counts = [(one.replicas or 0) * one.tp * one.pp for one in (prefill, decode)]
+    counts = [(side.replicas or 0) * side.tp * side.pp for side in (prefill, decode)]
     dp = (prefill.replicas or 0) + (decode.replicas or 0)
     return Strategy(dp=dp, gpu_count=sum(counts), prefill=prefill, decode=decode)
 
 
 def candidate(strategy: Strategy, tpot_ms: float, tokens_per_s: float, *, served: float | None = None) -> Candidate:
-    """One that holds every limit, on nodes of eight, with 100 ms to the first token."""
+    """A candidate that holds every limit, on nodes of eight, with 100 ms to the first token."""
     gpus = strategy.gpu_count
     return Candidate(
         strategy=strategy,
@@ -50,7 +50,7 @@ def candidate(strategy: Strategy, tpot_ms: float, tokens_per_s: float, *, served
 
 
 ALIKE = apart(phase(2, replicas=1), phase(2, replicas=1))
-# The objective, whether a rate is stated, who wins, who does not, and what is said against it.
+# Objective, whether a rate is stated, the winner, the loser, and the reason that is reported.
 TIES = [
     ("cost", True, (together(2, dp=2), 20.0, 1000.0), (ALIKE, 12.0, 1010.0), "servers of two kinds instead of one"),
     ("cost", True, (together(4), 20.0, 900.0), (together(8), 8.0, 1020.0), "8 GPUs instead of 4"),

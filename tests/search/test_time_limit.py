@@ -20,7 +20,7 @@ APART = replace(REQUEST, disaggregated=True)
 
 
 def over_after(looks: int) -> Callable[[], bool]:
-    """Whether the time is over: after so many looks at the clock it is."""
+    """A clock that calls the time over after `looks` looks."""
     seen = count()
     return lambda: next(seen) >= looks
 
@@ -31,19 +31,19 @@ def over_after(looks: int) -> Callable[[], bool]:
 def test_the_answer_when_the_time_is_over_is_the_best_of_what_was_looked_at(asked: SearchRequest, looks: int) -> None:
     whole = search(asked)
     with best_so_far(over_after(looks)) as limit:
-        found = search_anew(asked)
-    assert found.best is not None and whole.best is not None
-    # None is better than the best of all.
-    assert (found.best.end_to_end_ms or 0.0) >= (whole.best.end_to_end_ms or 0.0) * (1 - 1e-9)
-    assert found.left_out == limit.left_out
-    assert found.left_out or found == whole
+        result = search_anew(asked)
+    assert result.best is not None and whole.best is not None
+    # A partial answer never beats the full search.
+    assert (result.best.end_to_end_ms or 0.0) >= (whole.best.end_to_end_ms or 0.0) * (1 - 1e-9)
+    assert result.left_out == limit.left_out
+    assert result.left_out or result == whole
 
 
 def test_a_search_with_time_enough_is_the_one_without_a_limit() -> None:
     with best_so_far(lambda: False) as limit:
-        found = search_anew(APART)
-    assert found == search(APART)
-    assert found.left_out == limit.left_out == ()
+        result = search_anew(APART)
+    assert result == search(APART)
+    assert result.left_out == limit.left_out == ()
 
 
 def test_no_cluster_is_called_the_smallest_when_the_time_was_over_before_it_was_looked_at() -> None:
@@ -55,7 +55,7 @@ def test_no_cluster_is_called_the_smallest_when_the_time_was_over_before_it_was_
 def test_what_an_inner_search_leaves_out_is_said_with_where() -> None:
     with best_so_far(over_after(1)) as limit:
         fewest_gpus(APART, 8, at_most=8)
-    assert limit.left_out and all("clusters of up to 8 accelerators" in one for one in limit.left_out)
+    assert limit.left_out and all("clusters of up to 8 accelerators" in part for part in limit.left_out)
 
 
 def test_who_watches_sees_what_a_search_does_and_where() -> None:
@@ -66,4 +66,4 @@ def test_who_watches_sees_what_a_search_does_and_where() -> None:
     shown.clear()
     with watched(shown.append), best_so_far(lambda: False):
         fewest_gpus(REQUEST, 8, at_most=8)
-    assert shown and all(one.endswith("(clusters of up to 8 accelerators)") for one in shown)
+    assert shown and all(line.endswith("(clusters of up to 8 accelerators)") for line in shown)
