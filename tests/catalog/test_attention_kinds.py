@@ -1,4 +1,4 @@
-"""Kinds of attention: names that lead to one kind each, and what every kind promises to those who ask it."""
+"""Kinds of attention: each name leads to one kind, and the figures of every kind are consistent."""
 
 import json
 from collections import Counter
@@ -13,7 +13,7 @@ from shardwright.tools.catalog.models import all_models
 
 CONFIGS = json.loads((Path(__file__).parents[1] / "cases" / "hf_configs.json").read_text(encoding="utf-8"))["configs"]
 ARCHITECTURES = {entry.name: entry.architecture() for entry in all_models()} | {
-    one["config"]["model_type"]: read_architecture(one["config"]) for one in CONFIGS
+    case["config"]["model_type"]: read_architecture(case["config"]) for case in CONFIGS
 }
 SPECS = {
     (spec.kind, name): spec

@@ -1,4 +1,4 @@
-"""The names of quantised checkpoints bring what their weights are scaled by, or say that it is not known."""
+"""The name of a quantised checkpoint brings its block of scales, or says that it is not known."""
 
 import json
 from pathlib import Path
@@ -17,10 +17,14 @@ def test_a_checkpoint_carries_its_quantisation(
     written: str, name: str, linear: str, expert: str, block: int | None
 ) -> None:
     entry = find_model(written)
-    own = entry.architecture()
-    assert (entry.name, own.native_dtypes.linear, own.native_dtypes.expert) == (name, linear, expert)
-    assert own.scale_block == block and entry.unknown is None
-    assert {own.native_dtypes.vocabulary, own.native_dtypes.router, own.native_dtypes.norm} == {"bf16"}
+    architecture = entry.architecture()
+    assert (entry.name, architecture.native_dtypes.linear, architecture.native_dtypes.expert) == (name, linear, expert)
+    assert architecture.scale_block == block and entry.unknown is None
+    assert {
+        architecture.native_dtypes.vocabulary,
+        architecture.native_dtypes.router,
+        architecture.native_dtypes.norm,
+    } == {"bf16"}
     assert find_model(entry.name) == entry
 
 
@@ -41,10 +45,10 @@ def test_a_checkpoint_is_found_whole_in_running_text(written: str) -> None:
 
 def test_a_wider_group_of_int4_weights_takes_fewer_scales() -> None:
     # vLLM's log of hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4: 37.09 GiB of weights.
-    own = find_model("Llama-3.1-70B-Instruct-AWQ").architecture()
-    vocabulary = sum(tensor.elements for tensor in (*own.embedding_tensors, *own.lm_head_tensors))
-    bytes_each = weight_bytes_per_element("int4", own.scale_block)
-    total = (own.total_params - vocabulary) * bytes_each + 2 * vocabulary
+    architecture = find_model("Llama-3.1-70B-Instruct-AWQ").architecture()
+    vocabulary = sum(tensor.elements for tensor in (*architecture.embedding_tensors, *architecture.lm_head_tensors))
+    bytes_each = weight_bytes_per_element("int4", architecture.scale_block)
+    total = (architecture.total_params - vocabulary) * bytes_each + 2 * vocabulary
     assert total / 2**30 == pytest.approx(37.09, rel=0.01)
     assert bytes_each < weight_bytes_per_element("int4")
 

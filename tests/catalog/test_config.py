@@ -245,6 +245,6 @@ def test_a_type_that_is_the_same_as_another_may_state_what_differs() -> None:
         "base": {"defaults": {"a": 1, "b": 2}, "traits": {"window": "all_layers"}},
         "own": {"same_as": "base", "defaults": {"b": 3}, "traits": {"attention": "compressed"}},
     }
-    own = profile_of("own", types)
-    assert own.defaults == {"a": 1, "b": 3}
-    assert own.traits == {"window": "all_layers", "attention": "compressed"}
+    profile = profile_of("own", types)
+    assert profile.defaults == {"a": 1, "b": 3}
+    assert profile.traits == {"window": "all_layers", "attention": "compressed"}

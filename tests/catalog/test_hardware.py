@@ -44,8 +44,8 @@ def test_a_two_way_figure_counts_half() -> None:
 def test_memory_says_which_figure_it_is() -> None:
     facts = hardware_facts("H100", 1, 8)
     assert facts.memory_bytes == 81559 * 2**20 and "driver" in facts.memory_provenance
-    own = hardware_facts(card(), 1, 8)
-    assert own.memory_bytes == round(64 * 2**30 * 0.995) and "marketing" in own.memory_provenance
+    custom = hardware_facts(card(), 1, 8)
+    assert custom.memory_bytes == round(64 * 2**30 * 0.995) and "marketing" in custom.memory_provenance
 
 
 def test_memory_that_nobody_states_is_an_error() -> None:

@@ -22,16 +22,16 @@ TEXTS = json.loads((CASES / "mentions.json").read_text(encoding="utf-8"))
 
 @pytest.mark.parametrize(("written", "meant"), MODELS["resolved"])
 def test_a_model_name_means_its_entry(written: str, meant: str) -> None:
-    found = models.find_model(written)
-    assert (found.base or found.name).rsplit("/", 1)[-1] == meant
+    entry = models.find_model(written)
+    assert (entry.base or entry.name).rsplit("/", 1)[-1] == meant
 
 
 @pytest.mark.parametrize(("written", "is_it"), MODELS["releases"])
 def test_a_release_of_another_date_is_told_where_the_entry_is_none_of_it(written: str, is_it: bool) -> None:
-    (found,) = model_mentions.mentions(f"{written} on 8 H100")
-    assert found.entry is not None
-    assert (found.words, models.is_name_of(found.words, found.entry)) == (written, is_it)
-    assert ("is planned with the layers of" in models.read_as(found.words, found.entry)) is not is_it
+    (mention,) = model_mentions.mentions(f"{written} on 8 H100")
+    assert mention.entry is not None
+    assert (mention.words, models.is_name_of(mention.words, mention.entry)) == (written, is_it)
+    assert ("is planned with the layers of" in models.read_as(mention.words, mention.entry)) is not is_it
 
 
 @pytest.mark.parametrize(("written", "how"), MODELS["refused"])
@@ -47,8 +47,8 @@ def test_every_entry_is_found_by_its_own_names() -> None:
         for name in (entry.name, entry.short_name):
             assert models.find_model(name) is entry, name
         for alias in entry.aliases:
-            found = models.find_model(alias)
-            assert found is entry or (found.base == entry.name and found.config is entry.config), alias
+            named = models.find_model(alias)
+            assert named is entry or (named.base == entry.name and named.config is entry.config), alias
 
 
 def test_another_checkpoint_of_an_entry_stays_what_is_served() -> None:
@@ -98,12 +98,12 @@ def test_every_accelerator_is_found_by_its_id() -> None:
 def test_names_in_text_are_found_where_they_stand(
     text: str, model_words: list[str], accelerator_words: list[str]
 ) -> None:
-    found, parts = model_mentions.mentions(text), hardware.mentions(text)
-    assert [mention.words for mention in found] == model_words
+    named, parts = model_mentions.mentions(text), hardware.mentions(text)
+    assert [mention.words for mention in named] == model_words
     assert [mention.words for mention in parts] == accelerator_words
-    assert all(mention.entry is not None for mention in found)
+    assert all(mention.entry is not None for mention in named)
     assert all(mention.accelerator is not None for mention in parts)
-    assert all(text[mention.start : mention.end] == mention.words for mention in (*found, *parts))
+    assert all(text[mention.start : mention.end] == mention.words for mention in (*named, *parts))
 
 
 @pytest.mark.parametrize(("text", "model_words", "accelerator_words"), TEXTS["unknown"])
@@ -126,7 +126,7 @@ WORDS = ["llama", "3.1", "70b", "-", "x", "8", "H100", "/", "A100", "80G", "nvl"
 @examples(150)
 def test_any_text_is_searched_without_failing(text: str) -> None:
     spans = [(mention.start, mention.end) for mention in model_mentions.mentions(text)]
-    assert all(one[1] <= other[0] for one, other in pairwise(spans))
+    assert all(span[1] <= following[0] for span, following in pairwise(spans))
     for mention in hardware.mentions(text):
         assert (mention.accelerator is None) == (mention.error is not None)
 

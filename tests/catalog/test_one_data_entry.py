@@ -1,4 +1,4 @@
-"""An accelerator is one data entry and nothing else: a card that nobody knows is found everywhere once it is listed."""
+"""A new accelerator takes one data entry: once it is listed, it is found everywhere."""
 
 import json
 import os
@@ -27,7 +27,7 @@ CARD = {
 
 @pytest.fixture(scope="module")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a package that is this one with one more line in its data: links to all of it but that file."""
+    """A folder with this package and one more accelerator in its catalogue: all other files are links."""
     folder = tmp_path_factory.mktemp("with-b400")
     data = Path("tools", "catalog", "data")
     for depth in range(len(data.parts) + 1):
@@ -71,10 +71,10 @@ def test_a_new_accelerator_is_named_planned_searched_and_estimated(package: Path
         timeout=120,
     )
     assert run.returncode == 0, run.stderr
-    said = json.loads(run.stdout)
-    assert said["planned"] == "b400-sxm" and "9-20 USD per GPU-hour" in said["price"] and said["ranked"] > 0
-    assert said["asked"] == [["b400-sxm", *shape] for shape in ((1, 8), (2, 16), (1, 8), (1, 4))]
-    assert "b200-sxm" in f"{said['profile']} {said['note']} {said['notes']}"
+    printed = json.loads(run.stdout)
+    assert printed["planned"] == "b400-sxm" and "9-20 USD per GPU-hour" in printed["price"] and printed["ranked"] > 0
+    assert printed["asked"] == [["b400-sxm", *shape] for shape in ((1, 8), (2, 16), (1, 8), (1, 4))]
+    assert "b200-sxm" in f"{printed['profile']} {printed['note']} {printed['notes']}"
 
 
 def test_kernels_of_a_generation_that_nobody_measured_are_those_of_the_relative_named() -> None:

@@ -18,18 +18,18 @@ def architecture(name: str) -> Architecture:
 
 
 def tensors(model: Architecture) -> list[tuple[int, WeightTensor]]:
-    """Every weight tensor with the number of times that the model has it."""
-    found = [(1, t) for t in (*model.embedding_tensors, *model.lm_head_tensors, *model.final_norm_tensors)]
+    """(copies, tensor) for every weight tensor of the model."""
+    counted = [(1, t) for t in (*model.embedding_tensors, *model.lm_head_tensors, *model.final_norm_tensors)]
     for layer in model.layers:
         if layer.attention is not None:
-            found += [(1, t) for t in layer.attention.tensors]
+            counted += [(1, t) for t in layer.attention.tensors]
         if layer.ffn is not None:
-            found += [(1, t) for t in layer.ffn.tensors]
+            counted += [(1, t) for t in layer.ffn.tensors]
         if layer.moe is not None:
-            found += [(layer.moe.experts, t) for t in layer.moe.expert_tensors]
-            found += [(1, t) for t in layer.moe.router_tensors]
-            found += [(1, t) for t in (layer.moe.shared.tensors if layer.moe.shared else ())]
-    return found
+            counted += [(layer.moe.experts, t) for t in layer.moe.expert_tensors]
+            counted += [(1, t) for t in layer.moe.router_tensors]
+            counted += [(1, t) for t in (layer.moe.shared.tensors if layer.moe.shared else ())]
+    return counted
 
 
 def weight_gb(name: str, weights: DType) -> float:
@@ -149,9 +149,9 @@ def test_attention_that_a_checkpoint_leaves_alone_stays_wide(
     left_alone = {"fp8": "modules_to_not_convert"}.get(name, "ignore")
     config = {**DENSE, "num_hidden_layers": 2, "quantization_config": {**quantised, left_alone: ignored}}
     model = read_architecture(config)
-    own = weight_dtypes(model, model.native_precision)
-    assert (own.attention, own.linear) == ("bf16" if is_left else name, name)
-    # Another precision than its own is one of all matmuls.
+    formats = weight_dtypes(model, model.native_precision)
+    assert (formats.attention, formats.linear) == ("bf16" if is_left else name, name)
+    # A precision other than the checkpoint's covers all matmuls.
     assert {weight_dtypes(model, "int8").attention, weight_dtypes(model, "int8").linear} == {"int8"}
 
 

@@ -9,26 +9,26 @@ from shardwright.tools.catalog.entry import ModelEntry
 from shardwright.tools.catalog.models import Variant, all_models, find_model
 from shardwright.tools.language.errors import RequestError
 
-TUNED = [(entry, one) for entry in all_models() for one in entry.variants]
+TUNED = [(entry, variant) for entry in all_models() for variant in entry.variants]
 
 
-@pytest.mark.parametrize(("entry", "variant"), TUNED, ids=[one.name for _, one in TUNED])
+@pytest.mark.parametrize(("entry", "variant"), TUNED, ids=[variant.name for _, variant in TUNED])
 def test_its_name_brings_its_positions(entry: ModelEntry, variant: Variant) -> None:
     short = variant.name.rsplit("/", 1)[-1]
     for written in (variant.name, short, short.lower().replace("-", " ")):
-        found = find_model(written)
-        assert (found.name, found.base, found.source) == (variant.name, entry.name, variant.source)
-        own = {**found.config, "max_position_embeddings": entry.config["max_position_embeddings"]}
-        assert own == entry.config != found.config
-        assert found.architecture().max_position_embeddings == variant.max_position_embeddings
+        named = find_model(written)
+        assert (named.name, named.base, named.source) == (variant.name, entry.name, variant.source)
+        restored = {**named.config, "max_position_embeddings": entry.config["max_position_embeddings"]}
+        assert restored == entry.config != named.config
+        assert named.architecture().max_position_embeddings == variant.max_position_embeddings
     assert find_model(entry.name) == entry
 
 
 @pytest.mark.parametrize("suffix", ["AWQ", "GPTQ-Int4", "FP8"])
 def test_a_quantised_checkpoint_of_it_has_them_too(suffix: str) -> None:
-    found = find_model(f"Qwen2.5-72B-Instruct-{suffix}")
-    assert (found.name, found.base) == (f"Qwen/Qwen2.5-72B-Instruct-{suffix}", "Qwen/Qwen2.5-72B")
-    assert found.architecture().max_position_embeddings == 32768
+    entry = find_model(f"Qwen2.5-72B-Instruct-{suffix}")
+    assert (entry.name, entry.base) == (f"Qwen/Qwen2.5-72B-Instruct-{suffix}", "Qwen/Qwen2.5-72B")
+    assert entry.architecture().max_position_embeddings == 32768
 
 
 @pytest.mark.parametrize(

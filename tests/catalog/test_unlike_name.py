@@ -1,4 +1,4 @@
-"""A model whose config is not that of the checkpoint which it is named after: told wherever the plan is used."""
+"""A model whose config differs from the checkpoint that it is named after: every use of the plan reports it."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ CASES: dict[str, tuple[str, dict[str, Any], str]] = {
 
 @pytest.mark.parametrize("case", CASES)
 def test_dimensions_unlike_those_of_the_name_are_told_and_nothing_else(case: str) -> None:
-    name, changed, told = CASES[case]
+    name, changed, words = CASES[case]
     config = {**find_model(NAME).config, **changed}
-    found = unlike_name({"name": name, "config": config}, read_architecture(config))
-    assert len(found) == bool(told) and all(told in one for one in found)
+    remarks = unlike_name({"name": name, "config": config}, read_architecture(config))
+    assert len(remarks) == bool(words) and all(words in remark for remark in remarks)
 
 
 def test_every_use_of_a_plan_tells_it() -> None:
@@ -38,6 +38,6 @@ def test_every_use_of_a_plan_tells_it() -> None:
     raw = plan.model_dump(mode="json")
     assert not shardwright.validate(raw).remarks
     raw["model"]["config"]["intermediate_size"] //= 2
-    report, made, figures = shardwright.validate(raw), shardwright.export(raw, "vllm"), shardwright.estimate(raw)
-    assert report.valid and made.text is not None
-    assert all("FFN width" in told[0] for told in (report.remarks, made.remarks, figures.notes))
+    report, exported, figures = shardwright.validate(raw), shardwright.export(raw, "vllm"), shardwright.estimate(raw)
+    assert report.valid and exported.text is not None
+    assert all("FFN width" in remarks[0] for remarks in (report.remarks, exported.remarks, figures.notes))

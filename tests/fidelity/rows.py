@@ -1,4 +1,4 @@
-"""Rows to test with: the project's own table of openly licensed measurements, and rows made up for one test."""
+"""Rows for tests: the project's own table of openly licensed measurements, and rows made up for one test."""
 
 from __future__ import annotations
 

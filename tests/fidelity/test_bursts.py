@@ -20,7 +20,7 @@ from shardwright.tools.performance.serving_estimate import serve
 from .rows import CASES, row_of
 
 BURSTS: list[dict[str, Any]] = json.loads((CASES / "bursts.json").read_text(encoding="utf-8"))
-# Most of what is left are the kernels of experts, which some deployments run slower than those that were timed.
+# Most of the remaining error is in kernels of experts, which some deployments run slower than those that were timed.
 MOST_PCT = 30.0
 # By how much more conversations may be off on average: they differ from run to run by as much.
 MOST_BESIDE_PCT = 5.0
@@ -41,7 +41,7 @@ def tpot_error_pct(burst: dict[str, Any]) -> float:
     return error_pct(predicted, burst["tpot_ms"])
 
 
-@pytest.mark.parametrize("burst", BURSTS, ids=lambda one: f"{one['model']} {one['isl']} in")
+@pytest.mark.parametrize("burst", BURSTS, ids=lambda burst: f"{burst['model']} {burst['isl']} in")
 def test_a_published_burst_is_predicted(burst: dict[str, Any]) -> None:
     assert abs(tpot_error_pct(burst)) <= MOST_PCT
 

@@ -47,7 +47,7 @@ SENT, RECEIVED = 1024, 128
 
 
 def seen(users: int, requests: int, constants: EngineConstants) -> dict[str, float]:
-    """What users of an engine with `constants` see, by figure: the whole simulation, not the fit's own short cut."""
+    """Figures that users of an engine with `constants` see, by the whole simulation, not by the fit's short cut."""
     plain = situation_of(row_of())
     assert isinstance(plain, Situation)
     situation = replace(plain, arrivals=ClosedLoop(users, requests), lengths=Lengths(SENT, RECEIVED))
@@ -61,7 +61,7 @@ def seen(users: int, requests: int, constants: EngineConstants) -> dict[str, flo
 
 
 def output(users: int, requests: int, constants: EngineConstants = TRUTH) -> dict[str, Any]:
-    """The same as vLLM's client writes it."""
+    """The same figures as vLLM's benchmark client writes them."""
     figures = seen(users, requests, constants)
     return {
         "model_id": MODEL, "num_prompts": requests, "request_rate": "inf", "max_concurrency": users,
@@ -74,7 +74,7 @@ def output(users: int, requests: int, constants: EngineConstants = TRUTH) -> dic
 
 @pytest.fixture(scope="module")
 def report() -> CalibrationReport:
-    """What six loads of one deployment give."""
+    """The calibration from six loads of one deployment."""
     return calibrate("\n".join(json.dumps(output(*load)) for load in LOADS), TASK)
 
 
@@ -108,17 +108,17 @@ def test_what_was_learned_points_to_what_was_changed(report: CalibrationReport) 
 
 
 def test_one_run_claims_no_error(report: CalibrationReport) -> None:
-    one = calibrate(json.dumps(output(16, 80)), TASK)
-    (learned,) = one.engines
+    single = calibrate(json.dumps(output(16, 80)), TASK)
+    (learned,) = single.engines
     assert all(error.left_out_pct is None for error in learned.errors)
-    assert one.calibration.engines[0].ranges == ()
-    assert any("how far off it is elsewhere is not known" in note for note in one.notes)
+    assert single.calibration.engines[0].ranges == ()
+    assert any("how far off it is elsewhere is not known" in note for note in single.notes)
     assert report.notes == tuple(note for note in report.notes if "elsewhere" not in note)
 
 
 def test_runs_of_the_engine_that_ships_teach_nothing() -> None:
-    found = calibrate("\n".join(json.dumps(output(*load, SHIPPED.entry.constants)) for load in LOADS[:4]), TASK)
-    (learned,) = found.engines
+    result = calibrate("\n".join(json.dumps(output(*load, SHIPPED.entry.constants)) for load in LOADS[:4]), TASK)
+    (learned,) = result.engines
     assert all(abs(change.after / change.before - 1.0) < 0.15 for change in learned.changes if change.before)
     assert all(error.before_pct is not None and error.before_pct < 2.0 for error in learned.errors)
 
@@ -135,22 +135,22 @@ def test_a_table_of_serving_results_calibrates_as_a_client_does(report: Calibrat
                     "value": repr(figures[figure]),
                 }
             )  # fmt: skip
-    found = calibrate(serving_table(*changes), Task("mine", "own.csv", TODAY))
-    (learned,) = found.engines
+    result = calibrate(serving_table(*changes), Task("mine", "own.csv", TODAY))
+    (learned,) = result.engines
     assert learned.runs == len(loads)
     assert all(error.after_pct is not None and error.after_pct < 5.0 for error in learned.errors)
-    own = found.calibration.engines[0]
-    assert (own.engine, own.generation, own.accelerator_class) == ("vllm", "v1", "hopper")
+    profile = result.calibration.engines[0]
+    assert (profile.engine, profile.generation, profile.accelerator_class) == ("vllm", "v1", "hopper")
 
 
 def test_kernel_times_keep_the_engine_of_the_calibration_to_begin_with(report: CalibrationReport) -> None:
     truth, rows_of, _ = TRUTHS["gemm"]
     base = report.calibration
-    found = calibrate(table_text(rows_of(truth, QUICK)), Task("both", "own.csv", TODAY, base=base))
-    assert found.kind == "kernels"
-    assert found.calibration.engines == base.engines
-    assert [file.accelerator for file in found.calibration.kernels] == ["h100-sxm"]
-    assert any("fit them again" in note for note in found.notes)
+    result = calibrate(table_text(rows_of(truth, QUICK)), Task("both", "own.csv", TODAY, base=base))
+    assert result.kind == "kernels"
+    assert result.calibration.engines == base.engines
+    assert [file.accelerator for file in result.calibration.kernels] == ["h100-sxm"]
+    assert any("fit them again" in note for note in result.notes)
 
 
 def test_serving_runs_are_fitted_on_the_kernels_of_the_calibration_to_begin_with() -> None:
@@ -158,11 +158,12 @@ def test_serving_runs_are_fitted_on_the_kernels_of_the_calibration_to_begin_with
     base = calibrate(table_text(rows_of(truth, QUICK)), Task("kernels", "own.csv", TODAY)).calibration
     text = json.dumps(output(8, 80, SHIPPED.entry.constants))
     plain = calibrate(text, TASK).engines[0].figures
-    own = calibrate(text, replace(TASK, base=base))
-    assert own.calibration.kernels == base.kernels
+    based = calibrate(text, replace(TASK, base=base))
+    assert based.calibration.kernels == base.kernels
     # Matmuls that reach 60% of the memory's bandwidth are slower than those that ship.
     before = {
-        figure.figure: (one.before, figure.before) for one, figure in zip(plain, own.engines[0].figures, strict=True)
+        figure.figure: (on_shipped.before, figure.before)
+        for on_shipped, figure in zip(plain, based.engines[0].figures, strict=True)
     }
     shipped, slower = before["tpot_ms"]
     assert shipped is not None

@@ -26,26 +26,26 @@ FINE = Cell("tpot", "loaded", "dense", "vllm", "v1")
 
 
 def misses(pairs: int, rows: int, seed: int = 1, cell: Cell = FINE) -> list[Miss]:
-    """Errors of pairs that are each off by something of their own."""
+    """Errors of drawn pairs, each with a bias of its own."""
     rng = random.Random(seed)
-    found: list[Miss] = []
+    drawn: list[Miss] = []
     for pair in range(pairs):
-        own = rng.gauss(0.1, 0.2)
-        found += [Miss(cell, f"{cell.engine}-{pair}", rng.gauss(own, 0.1)) for _ in range(rows)]
-    return found
+        pair_bias = rng.gauss(0.1, 0.2)
+        drawn += [Miss(cell, f"{cell.engine}-{pair}", rng.gauss(pair_bias, 0.1)) for _ in range(rows)]
+    return drawn
 
 
-def log_ends(found: Sequence[Miss], cell: Cell = FINE) -> tuple[float, float]:
-    one = range_of(cell, ranges_of(found))
-    assert one is not None
-    return math.log(one.low), math.log(one.high)
+def log_ends(errors: Sequence[Miss], cell: Cell = FINE) -> tuple[float, float]:
+    interval = range_of(cell, ranges_of(errors))
+    assert interval is not None
+    return math.log(interval.low), math.log(interval.high)
 
 
 def test_about_nine_in_ten_rows_of_pairs_that_were_never_seen_lie_inside() -> None:
     inside: list[bool] = []
     for seed in range(40):
         low, high = log_ends(misses(24, 6, seed))
-        inside += [low <= one.log_ratio <= high for one in misses(20, 3, seed + 1000)]
+        inside += [low <= miss.log_ratio <= high for miss in misses(20, 3, seed + 1000)]
     assert 0.87 <= sum(inside) / len(inside) <= 0.97
     (judged,) = coverage(misses(40, 10))
     assert 87 <= judged.inside_pct <= 95 and judged.rangeless == 0
@@ -53,7 +53,7 @@ def test_about_nine_in_ten_rows_of_pairs_that_were_never_seen_lie_inside() -> No
 
 def test_a_pair_counts_the_same_however_many_rows_it_has() -> None:
     few = misses(30, 5)
-    many = few + [one for one in few if one.pair == "vllm-7"] * 100
+    many = few + [miss for miss in few if miss.pair == "vllm-7"] * 100
     assert log_ends(many) == log_ends(few)
 
 
@@ -76,8 +76,8 @@ def test_too_few_pairs_or_rows_make_no_range(pairs: int, rows: int) -> None:
 def test_a_cell_with_too_few_pairs_has_the_range_of_the_one_that_holds_it() -> None:
     other = Cell("tpot", "loaded", "dense", "sglang", "any")
     ranges = ranges_of(misses(20, 5) + misses(3, 50, cell=other))
-    own, fallen = range_of(FINE, ranges), range_of(other, ranges)
-    assert own is not None and own.cell == FINE
+    exact, fallen = range_of(FINE, ranges), range_of(other, ranges)
+    assert exact is not None and exact.cell == FINE
     assert fallen is not None and fallen.cell == Cell("tpot", "loaded", "dense") and fallen.pairs == 23
     assert range_of(Cell("tpot", "low", "dense"), ranges) is None
 
@@ -115,8 +115,8 @@ def test_a_row_belongs_to_the_cell_of_its_metric_load_model_and_engine(changes: 
 
 
 def test_what_ships_has_enough_behind_every_range_and_a_range_for_every_metric() -> None:
-    for one in all_ranges():
-        assert one.low < 1.0 < one.high
-        assert one.pairs >= FEWEST_PAIRS and one.rows >= FEWEST_ROWS
+    for interval in all_ranges():
+        assert interval.low < 1.0 < interval.high
+        assert interval.pairs >= FEWEST_PAIRS and interval.rows >= FEWEST_ROWS
     for metric in ("ttft", "tpot", "end_to_end", "throughput"):
         assert range_of(Cell(metric, "loaded", "moe", "some engine"), all_ranges()) is not None

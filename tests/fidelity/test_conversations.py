@@ -1,4 +1,4 @@
-"""Conversations as benchmarks draw them: of the stated means, with many short answers, the ones of long prompts."""
+"""Conversations as benchmarks draw them: the stated means, and many short answers, which follow long prompts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_conversations_have_the_means_that_a_row_states(means: tuple[int, int]) 
 def test_conversations_are_as_the_data_set_has_them() -> None:
     prompts, answers = zip(*conversations(219, 199).pairs, strict=True)
     # Of 8,000 requests that vLLM's benchmark would send: what `benchmarks/conversation_lengths.py` prints of them.
-    assert 100 * sum(one <= 10 for one in answers) / len(answers) == pytest.approx(9.4, abs=0.5)
-    assert 1e3 * statistics.fmean(1 / (one - 1) for one in answers) == pytest.approx(33.8, rel=0.03)
+    assert 100 * sum(tokens <= 10 for tokens in answers) / len(answers) == pytest.approx(9.4, abs=0.5)
+    assert 1e3 * statistics.fmean(1 / (tokens - 1) for tokens in answers) == pytest.approx(33.8, rel=0.03)
     assert statistics.correlation(prompts, answers) == pytest.approx(-0.28, abs=0.01)
     assert min(answers) >= 4 and max(prompts) <= 1024 and max(map(sum, conversations(219, 199).pairs)) <= 2048

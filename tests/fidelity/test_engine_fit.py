@@ -52,12 +52,14 @@ def test_a_case_under_other_constants_is_the_server_that_has_them(row: dict[str,
     changes["head_token_ns"] = head_token_ns
     profile = neutral(layout.setting.engine, **changes)
     wanted = server_of(layout.with_setting(layout.setting.with_profile(profile)), situation.arrivals, situation.lengths)
-    found = case.server_with(profile.entry.constants)
+    server = case.server_with(profile.entry.constants)
     for column in ("linear_s", "decode_base_s", "decode_per_token_s", "prefill_fixed_s", "prefill_per_pair_s"):
-        assert getattr(found.table, column) == pytest.approx(getattr(wanted.table, column), rel=1e-6, abs=1e-12), column
-    assert found.table.host_fixed_s + found.table.hidden_fixed_s > 0.0
-    assert found.table.host_fixed_s == wanted.table.host_fixed_s
-    assert found.table.hidden_fixed_s == wanted.table.hidden_fixed_s
+        assert getattr(server.table, column) == pytest.approx(getattr(wanted.table, column), rel=1e-6, abs=1e-12), (
+            column
+        )
+    assert server.table.host_fixed_s + server.table.hidden_fixed_s > 0.0
+    assert server.table.host_fixed_s == wanted.table.host_fixed_s
+    assert server.table.hidden_fixed_s == wanted.table.hidden_fixed_s
 
 
 def test_a_case_that_has_no_prediction_costs_what_a_bad_one_does() -> None:
@@ -65,14 +67,14 @@ def test_a_case_that_has_no_prediction_costs_what_a_bad_one_does() -> None:
     situation = situation_of(row_of(concurrency_or_batch="12288"))
     assert isinstance(situation, Situation)
     case = case_of(About("A", "group", "pair"), situation, {"tpot_ms": 7.5, "ttft_ms": 80.0}, {})
-    found = residuals(np.array(prior().logs), [case])
-    assert len(found) == 2 and min(found) > 1.0
+    missed = residuals(np.array(prior().logs), [case])
+    assert len(missed) == 2 and min(missed) > 1.0
     assert log_error(None, 7.5) == log_error(7.5 * FAILED_FACTOR, 7.5) > log_error(2 * 7.5, 7.5) > 0.0
 
 
 def test_the_fit_of_an_engine_begins_with_the_time_that_a_host_in_its_language_takes() -> None:
     assert expected(prior(), "vllm", "v0").constants.host_sequence_us == pytest.approx(45.0)
     assert expected(prior(), "trtllm", "cpp") == prior()
-    pooled = [one for one in all_entries() if one.accelerator_class == "pooled"]
-    took_us = {(one.engine, one.generation): one.constants.host_sequence_us for one in pooled}
+    pooled = [entry for entry in all_entries() if entry.accelerator_class == "pooled"]
+    took_us = {(entry.engine, entry.generation): entry.constants.host_sequence_us for entry in pooled}
     assert min(took_us["vllm", "v0"], took_us["vllm", "v1"], took_us["sglang", "any"]) > 5.0 * took_us["trtllm", "cpp"]

@@ -17,9 +17,10 @@ from shardwright.tools.validate import validate
 
 from .rows import measured_rows, row_of
 
-SITUATIONS = [found for row in measured_rows() if isinstance(found := situation_of(row), Situation)]
+SITUATIONS = [modelled for row in measured_rows() if isinstance(modelled := situation_of(row), Situation)]
 DEPLOYMENTS = {
-    (one.deployment.model, one.deployment.accelerator, one.deployment.strategy): one.deployment for one in SITUATIONS
+    (situation.deployment.model, situation.deployment.accelerator, situation.deployment.strategy): situation.deployment
+    for situation in SITUATIONS
 }
 
 
@@ -45,17 +46,19 @@ def plan_of(deployment: Deployment) -> Plan:
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize("deployment", DEPLOYMENTS.values(), ids=lambda one: f"{one.model} {one.strategy.gpu_count}")
+@pytest.mark.parametrize(
+    "deployment", DEPLOYMENTS.values(), ids=lambda deployment: f"{deployment.model} {deployment.strategy.gpu_count}"
+)
 def test_a_measured_layout_is_a_plan_without_errors(deployment: Deployment) -> None:
-    errors = [found for found in validate(plan_of(deployment)).violations if found.severity == "error"]
+    errors = [violation for violation in validate(plan_of(deployment)).violations if violation.severity == "error"]
     assert not errors, [f"{error.rule}: {error.message}" for error in errors]
 
 
-@pytest.mark.parametrize("situation", SITUATIONS[::6], ids=lambda one: one.deployment.model)
+@pytest.mark.parametrize("situation", SITUATIONS[::6], ids=lambda situation: situation.deployment.model)
 def test_the_layout_made_without_a_graph_is_that_of_the_graph(situation: Situation) -> None:
-    made = layout_of(situation)
+    layout = layout_of(situation)
     read = layout_from_view(PlanView(plan_of(situation.deployment).model_dump(mode="json")))
-    assert read.replicas == made.replicas
+    assert read.replicas == layout.replicas
 
 
 def test_layouts_of_one_deployment_share_their_setting() -> None:
@@ -66,7 +69,7 @@ def test_layouts_of_one_deployment_share_their_setting() -> None:
 
 
 def test_weights_that_are_more_than_the_memory_cannot_have_run_as_stated() -> None:
-    found = situation_of(row_of(model="zai-org/GLM-4.5-Air", tp="2", gpus="2"))
-    assert isinstance(found, Situation)
+    situation = situation_of(row_of(model="zai-org/GLM-4.5-Air", tp="2", gpus="2"))
+    assert isinstance(situation, Situation)
     with pytest.raises(InputError, match="107 GB of a GPU that has 86 GB"):
-        check_weights_fit(layout_of(found))
+        check_weights_fit(layout_of(situation))

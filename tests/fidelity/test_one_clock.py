@@ -1,4 +1,4 @@
-"""What `plan` says of a deployment that is asked for in words is what `fidelity` scores, to the last digit."""
+"""The figures that `plan` reports for a deployment in words are those that `fidelity` scores, to the last digit."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ CARDS = ("H100", "A100", "H200")
 WIDTHS = (1, 2, 4)
 LOADS = ((1024, 128, 1), (1024, 256, 16), (2048, 128, 40), (512, 512, 100))
 ENGINES = ("vLLM", "SGLang")
-# A stride that no number of choices shares a factor with: each choice of each kind comes up. Each night all.
+# The stride shares no factor with a number of choices, so each choice comes up. Every night all rows run.
 ROWS = list(product(MODELS, CARDS, WIDTHS, LOADS, ENGINES))[:: 1 if draws_all() else 7]
 METRICS: dict[str, Figure] = {"ttft_ms": "ttft_ms", "tpot_ms": "tpot_ms", "output_tok_s_total": "output_tok_s"}
 
 
 def predicted(row: dict[str, str], metric: str) -> float:
-    """What `fidelity` predicts for a row."""
+    """The figure that `fidelity` predicts for a row."""
     situation = situation_of(row_of(**row, metric=metric))
     assert isinstance(situation, Situation), situation
-    found = Predictor(serve)(situation)
-    assert not isinstance(found, Refused), found
-    return found
+    value = Predictor(serve)(situation)
+    assert not isinstance(value, Refused), value
+    return value
 
 
 @pytest.mark.thorough
@@ -40,14 +40,14 @@ def test_the_figures_of_a_plan_are_those_that_fidelity_scores(part: int) -> None
     for (model, weights), card, tp, (sent, received, users), engine in ROWS[part::4]:
         load = f"{sent} tokens in, {received} out, {users} concurrent"
         words = f"Serve {model} in {weights} on {tp} {card}, TP{tp}, {load}, {engine}"
-        found = shardwright.plan(words).estimate
-        assert found is not None, words
+        estimated = shardwright.plan(words).estimate
+        assert estimated is not None, words
         row = {
             "model": model, "gpu": card, "tp": str(tp), "gpus": str(tp), "isl": str(sent), "osl": str(received),
             "concurrency_or_batch": str(users), "framework": engine, "framework_version": "", "published": "2026-11",
             "weights_dtype": weights, "kv_dtype": weights, "notes": "closed loop",
         }  # fmt: skip
-        figures = found.latency.ttft_ms, found.latency.tpot_ms, found.throughput.dp_scaled_tokens_per_s
+        figures = estimated.latency.ttft_ms, estimated.latency.tpot_ms, estimated.throughput.dp_scaled_tokens_per_s
         assert figures == tuple(predicted(row, metric) for metric in METRICS), words
         seen += 1
     assert seen >= 7

@@ -27,9 +27,9 @@ TIMES = ServingTimes(
 
 
 def situation(**changes: str) -> Situation:
-    found = situation_of(row_of(**changes))
-    assert isinstance(found, Situation), found
-    return found
+    modelled = situation_of(row_of(**changes))
+    assert isinstance(modelled, Situation), modelled
+    return modelled
 
 
 @pytest.mark.parametrize(
@@ -40,8 +40,8 @@ def situation(**changes: str) -> Situation:
     ],
 )  # fmt: skip
 def test_each_figure_is_in_its_own_unit(figure: Figure, value: float) -> None:
-    found = replace(situation(tp="2", gpus="2", isl="1024", osl="128"), figure=figure)
-    assert figure_of(TIMES, found) == pytest.approx(value)
+    modelled = replace(situation(tp="2", gpus="2", isl="1024", osl="128"), figure=figure)
+    assert figure_of(TIMES, modelled) == pytest.approx(value)
 
 
 @pytest.mark.parametrize(
@@ -79,22 +79,22 @@ def test_rows_that_share_a_load_share_the_computation() -> None:
 
 def test_a_figure_that_is_none_is_refused() -> None:
     predict = Predictor(lambda layout, arrivals, lengths, **_: replace(TIMES, tpot=Statistics.constant(0.0)))
-    found = predict(situation())
-    assert isinstance(found, Refused) and "tpot_ms" in found.reason
+    refused = predict(situation())
+    assert isinstance(refused, Refused) and "tpot_ms" in refused.reason
 
 
 def test_weights_that_do_not_fit_are_a_reason() -> None:
-    found = Predictor(serve_at_datasheet_rates)(situation(model="meta-llama/Llama-3.1-405B"))
-    assert isinstance(found, Refused) and "GB of a GPU" in found.reason
+    refused = Predictor(serve_at_datasheet_rates)(situation(model="meta-llama/Llama-3.1-405B"))
+    assert isinstance(refused, Refused) and "GB of a GPU" in refused.reason
 
 
-# What a kernel's launch takes, and more kernels than a layer of a dense model has.
+# Seconds of launches, for more kernels than a layer of a dense model has.
 LAUNCHES_S = 32 * 16 * LAUNCH_S
 
 
 def at_datasheet_rates(**changes: str) -> ServingTimes:
-    found = situation(notes="static batch", concurrency_or_batch="1", **changes)
-    times = Predictor(serve_at_datasheet_rates).times(found)
+    modelled = situation(notes="static batch", concurrency_or_batch="1", **changes)
+    times = Predictor(serve_at_datasheet_rates).times(modelled)
     assert isinstance(times, ServingTimes), times
     return times
 
@@ -114,18 +114,18 @@ def test_a_long_prompt_takes_its_flops_at_the_peak() -> None:
 
 
 def test_two_gpus_stream_half_the_weights_each_and_reduce() -> None:
-    one, two = (at_datasheet_rates(tp=tp, gpus=tp, isl="1", osl="2").tpot.mean for tp in ("1", "2"))
-    assert one / 2 - LAUNCHES_S <= two < one
+    tp1_s, tp2_s = (at_datasheet_rates(tp=tp, gpus=tp, isl="1", osl="2").tpot.mean for tp in ("1", "2"))
+    assert tp1_s / 2 - LAUNCHES_S <= tp2_s < tp1_s
 
 
 @pytest.mark.thorough
 def test_every_row_of_the_own_table_has_a_yardstick() -> None:
     predict = Predictor(serve_at_datasheet_rates)
     for row in measured_rows():
-        found = situation_of(row)
-        assert isinstance(found, Situation)
-        value = predict(found)
+        modelled = situation_of(row)
+        assert isinstance(modelled, Situation)
+        value = predict(modelled)
         assert not isinstance(value, Refused), (row.id, value)
         slower = value / row.value if row.metric.endswith("_ms") else row.value / value
         # Without overhead it is faster than what was measured; a first token waits for its turn, whatever the rates.
-        assert 0.0 < slower < (math.inf if found.figure == "ttft_ms" else 1.05), (row.id, slower)
+        assert 0.0 < slower < (math.inf if modelled.figure == "ttft_ms" else 1.05), (row.id, slower)

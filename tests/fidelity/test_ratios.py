@@ -22,7 +22,7 @@ def measured(value: float, predicted: float, **changes: str) -> tuple[MeasuredRo
 
 def test_what_two_layouts_are_wrong_by_together_is_no_error_of_their_ratio() -> None:
     pair = [measured(8.0, 4.0), measured(5.0, 2.5, tp="2", gpus="2")]
-    assert [one.log_ratio for one in ratio_misses(pair)] == pytest.approx([0.0, 0.0])
+    assert [miss.log_ratio for miss in ratio_misses(pair)] == pytest.approx([0.0, 0.0])
 
 
 def test_a_pair_counts_both_ways_round() -> None:

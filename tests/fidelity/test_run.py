@@ -74,9 +74,9 @@ def test_peak_memory_is_compared_where_a_row_states_it() -> None:
     assert report.peak_memory is not None
     # Both metrics of one run are one measured peak.
     assert report.peak_memory.rows == 1
-    found = situation_of(rows[0])
-    assert isinstance(found, Situation)
-    assert report.peak_memory.bias_pct == pytest.approx(100 * (peak_memory_gb(found) / 18.9 - 1))
+    situation = situation_of(rows[0])
+    assert isinstance(situation, Situation)
+    assert report.peak_memory.bias_pct == pytest.approx(100 * (peak_memory_gb(situation) / 18.9 - 1))
 
 
 def test_a_peak_holds_weights_cache_and_the_whole_batchs_prefill() -> None:

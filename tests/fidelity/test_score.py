@@ -1,4 +1,4 @@
-"""Scores say what they claim: groups count equally, order and scaling compare like with like."""
+"""Scores: groups count equally, order and scaling compare like with like."""
 
 from __future__ import annotations
 
@@ -72,9 +72,9 @@ def test_quantiles_are_linear_between_the_nearest(values: list[float], share: fl
 
 @given(st.lists(st.lists(st.floats(-90, 900), min_size=1, max_size=5), min_size=1, max_size=9))
 def test_the_median_over_groups_is_never_above_the_p90(groups: list[list[float]]) -> None:
-    found = errors(groups)
-    assert found.median_pct <= found.p90_pct + 1e-9
-    assert abs(found.bias_pct) <= max(abs(error) for group in groups for error in group) + 1e-9
+    scores = errors(groups)
+    assert scores.median_pct <= scores.p90_pct + 1e-9
+    assert abs(scores.bias_pct) <= max(abs(error) for group in groups for error in group) + 1e-9
 
 
 def scaled(tp: int, value: float, **changes: str) -> MeasuredRow:

@@ -1,4 +1,4 @@
-"""A row becomes what has to be predicted, or the reason why it cannot be: nothing is guessed that nobody documents."""
+"""A row becomes a situation to predict, or the reason why it cannot: nothing undocumented is guessed."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ ARRIVALS = {"ClosedLoop": ClosedLoop, "Burst": Burst, "OpenLoop": OpenLoop, "Sta
 
 
 def situation(**changes: str) -> Situation:
-    found = situation_of(row_of(**changes))
-    assert isinstance(found, Situation), found
-    return found
+    modelled = situation_of(row_of(**changes))
+    assert isinstance(modelled, Situation), modelled
+    return modelled
 
 
 def refusal(**changes: str) -> str:
-    found = situation_of(row_of(**changes))
-    assert isinstance(found, Refused), found
-    return found.reason
+    refused = situation_of(row_of(**changes))
+    assert isinstance(refused, Refused), refused
+    return refused.reason
 
 
 def strategy(**changes: str) -> Strategy:
@@ -60,28 +60,28 @@ def test_a_load_means_what_cell_and_notes_say_together(case: dict[str, Any]) -> 
 
 def test_rows_of_the_own_table_are_all_modelled_on_the_gpus_that_they_state() -> None:
     for row in measured_rows():
-        found = situation_of(row)
-        assert isinstance(found, Situation), (row.id, found)
-        assert len(layout_of(found).devices) == found.deployment.strategy.gpu_count == row.gpus, row.id
+        modelled = situation_of(row)
+        assert isinstance(modelled, Situation), (row.id, modelled)
+        assert len(layout_of(modelled).devices) == modelled.deployment.strategy.gpu_count == row.gpus, row.id
 
 
 def test_dp_of_a_dense_model_is_replicas() -> None:
-    made = strategy(tp="2", dp="4", gpus="8")
-    assert (made.dp, made.prefill.tp, made.decode.attention_dp, made.gpu_count) == (4, 2, None, 8)
+    degrees = strategy(tp="2", dp="4", gpus="8")
+    assert (degrees.dp, degrees.prefill.tp, degrees.decode.attention_dp, degrees.gpu_count) == (4, 2, None, 8)
 
 
 def test_dp_of_a_mixture_is_attention_groups_over_one_set_of_experts() -> None:
-    found = situation(model="deepseek-ai/DeepSeek-R1", weights_dtype="fp8", tp="1", ep="8", dp="8", gpus="8")
-    phase = found.deployment.strategy.decode
-    assert (found.deployment.strategy.dp, phase.attention_dp, phase.ep, phase.tp_expert) == (1, 8, 8, None)
-    assert found.deployment.relaxations == ("attention_dp",)
+    modelled = situation(model="deepseek-ai/DeepSeek-R1", weights_dtype="fp8", tp="1", ep="8", dp="8", gpus="8")
+    phase = modelled.deployment.strategy.decode
+    assert (modelled.deployment.strategy.dp, phase.attention_dp, phase.ep, phase.tp_expert) == (1, 8, 8, None)
+    assert modelled.deployment.relaxations == ("attention_dp",)
 
 
 @pytest.mark.parametrize(("ep", "slices"), [("1", 8), ("", 8), ("4", 2), ("8", None)])
 def test_experts_that_ep_does_not_deal_out_are_cut(ep: str, slices: int | None) -> None:
-    found = situation(model="deepseek-ai/DeepSeek-R1", weights_dtype="fp8", tp="8", ep=ep, gpus="8")
-    assert found.deployment.strategy.decode.tp_expert == slices
-    assert ("tp_in_expert" in found.deployment.relaxations) == (slices is not None)
+    modelled = situation(model="deepseek-ai/DeepSeek-R1", weights_dtype="fp8", tp="8", ep=ep, gpus="8")
+    assert modelled.deployment.strategy.decode.tp_expert == slices
+    assert ("tp_in_expert" in modelled.deployment.relaxations) == (slices is not None)
 
 
 @pytest.mark.parametrize(("tp", "relaxed"), [("1", False), ("2", True)])
@@ -92,10 +92,10 @@ def test_the_vocabulary_is_cut_wherever_tp_is_above_1(tp: str, *, relaxed: bool)
 def test_workers_of_each_phase_are_counted_in_the_notes() -> None:
     notes = "tier=C; prefill 2 workers x (tp4 dp1 moe_tp1 ep4); decode 1 workers x (tp16 dp1 moe_tp1 ep16); closed loop"
     cells = {"tp": "P4/D16", "ep": "P4/D16", "dp": "1", "gpus": "24", "disaggregated": "1", "notes": notes}
-    found = situation(model="deepseek-ai/DeepSeek-R1", weights_dtype="nvfp4", gpu="GB200-NVL72", **cells)
-    made = found.deployment.strategy
-    assert (made.prefill.replicas, made.decode.replicas, made.prefill.tp, made.decode.ep) == (2, 1, 4, 16)
-    assert (found.deployment.nodes, found.deployment.gpus_per_node) == (6, 4)
+    modelled = situation(model="deepseek-ai/DeepSeek-R1", weights_dtype="nvfp4", gpu="GB200-NVL72", **cells)
+    degrees = modelled.deployment.strategy
+    assert (degrees.prefill.replicas, degrees.decode.replicas, degrees.prefill.tp, degrees.decode.ep) == (2, 1, 4, 16)
+    assert (modelled.deployment.nodes, modelled.deployment.gpus_per_node) == (6, 4)
 
 
 @pytest.mark.parametrize(
@@ -142,8 +142,8 @@ def test_formats_that_a_row_leaves_out_are_the_engines_own(
 def test_the_engine_and_its_generation_are_told_from_name_version_and_year(
     changes: dict[str, str], engine: tuple[str, str]
 ) -> None:
-    found = situation(**changes).deployment.engine
-    assert (found.name, found.generation) == engine
+    detected = situation(**changes).deployment.engine
+    assert (detected.name, detected.generation) == engine
 
 
 def test_the_latency_of_a_batch_is_that_of_its_last_request() -> None:
@@ -186,20 +186,20 @@ def test_what_cannot_be_modelled_is_refused_with_its_reason(changes: dict[str, s
 
 
 def test_longer_requests_than_the_models_positions_are_modelled_where_the_engine_runs_them() -> None:
-    found = situation(isl="200000", framework="SGLang")
-    assert layout_of(found).setting.prompt_tokens == 200_000
+    modelled = situation(isl="200000", framework="SGLang")
+    assert layout_of(modelled).setting.prompt_tokens == 200_000
 
 
 def test_memory_that_is_unstated_is_the_least_of_the_family_and_form() -> None:
-    found = known_accelerator("A100-SXM-unstated")
-    assert found.id == "a100-40gb-sxm"
+    accelerator = known_accelerator("A100-SXM-unstated")
+    assert accelerator.id == "a100-40gb-sxm"
 
 
 @given(st.dictionaries(st.sampled_from(["tp", "pp", "ep", "dp"]), st.integers(1, 4096).map(str), min_size=1))
 def test_no_degrees_break_the_reader(degrees: dict[str, str]) -> None:
     for model in ("meta-llama/Llama-3.1-8B", "deepseek-ai/DeepSeek-R1"):
-        found = situation_of(row_of(model=model, gpus="", **degrees))
-        assert isinstance(found, Refused) or found.deployment.strategy.gpu_count >= 1
+        outcome = situation_of(row_of(model=model, gpus="", **degrees))
+        assert isinstance(outcome, Refused) or outcome.deployment.strategy.gpu_count >= 1
 
 
 def test_a_statistic_that_is_not_known_is_refused_not_taken_for_the_mean() -> None:

@@ -1,4 +1,4 @@
-"""A table is read strictly: what it does not say stays unknown, what cannot be read has its place."""
+"""A table is read strictly: what it leaves out stays unknown, and errors name their line."""
 
 from __future__ import annotations
 

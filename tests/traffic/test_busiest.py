@@ -1,4 +1,4 @@
-"""The curve of a trace over time: its busiest stretch is found, told, and planned for where nothing else is stated."""
+"""The curve of a trace over time: its busiest stretch is found, reported, and planned for unless a rate is stated."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DAY_S = 86_400.0
 
 
 def arrivals(rate: Callable[[float], float], most: float, span_s: float, shape: float = 1.0) -> Iterator[float]:
-    """Times of gaps that are gamma-distributed, thinned to a `rate` that changes."""
+    """Seconds of arrivals with gamma-distributed gaps, thinned to a changing `rate` per second."""
     draw, now = Random(5), 0.0
     while (now := now + draw.gammavariate(shape, 1 / most / shape)) < span_s:
         if draw.random() < rate(now) / most:
@@ -43,7 +43,7 @@ def day_at(at_s: float) -> float:
 
 def mooncake(times: Iterator[float], prompt: Callable[[float], int] = lambda _: 500) -> str:
     lines = ({"timestamp": round(1e3 * at), "input_length": prompt(at), "output_length": 40} for at in times)
-    return "".join(f"{json.dumps(one)}\n" for one in lines)
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
 def azure(times: Iterator[float]) -> str:
@@ -93,7 +93,7 @@ def test_a_plan_is_for_the_busiest_hour_and_one_for_less_is_warned_of() -> None:
     text = mooncake(arrivals(day_at, 1.0, DAY_S))
     trace = trace_of_text(text)
     asks = "the busiest hour asks 1.02 requests/s, 2 times the mean"
-    told: dict[str, Any] = {
+    expected: dict[str, Any] = {
         "Planned for the busiest hour, 1.02 requests/s": plan(**SMALL, trace=trace),
         f"Mind: {asks}; planned for 0.522 requests/s": plan(**SMALL, trace=trace_of_text(text, window="whole")),
         f"Mind: {asks}; planned for 0.7 requests/s": plan(**SMALL, trace=trace, request_rate=0.7),
@@ -102,10 +102,10 @@ def test_a_plan_is_for_the_busiest_hour_and_one_for_less_is_warned_of() -> None:
             **SMALL, trace=trace, concurrency=2
         ),
     }
-    for words, result in told.items():
+    for words, result in expected.items():
         head = " ".join(render_plan(result, width=100).split("Valid plan")[0].split())
         assert words in head, head
-    whole = told[f"Mind: {asks}; planned for 0.522 requests/s"].plan
+    whole = expected[f"Mind: {asks}; planned for 0.522 requests/s"].plan
     assert whole.workload.request_rate == trace.rate_per_s
     figures = estimate(whole, trace=trace)
     assert figures.trace is not None and figures.trace.endswith("\nEstimated for the busiest hour, 1.02 requests/s")
@@ -122,13 +122,13 @@ def test_lengths_are_those_of_the_stretch_that_is_planned_for() -> None:
 
 
 def test_of_a_stretch_of_which_too_few_were_kept_lengths_are_those_of_all() -> None:
-    kept = Reservoir(seed=0)
+    reservoir = Reservoir(seed=0)
     for at in range(300_000):
-        kept.add(Row(float(at), at + 1, 1))
-    assert kept.within(Stretch(0.0, 150.0, 150), 0.0) == kept.places
-    many = kept.within(Stretch(0.0, 3600.0, 3600), 0.0)
-    assert 1200 < len(many) < 2000 and kept.sample(50, many) == kept.sample(50, many)
-    assert all(1 <= prompt <= 3600 for prompt, _ in kept.sample(1000, many))
+        reservoir.add(Row(float(at), at + 1, 1))
+    assert reservoir.within(Stretch(0.0, 150.0, 150), 0.0) == reservoir.places
+    many = reservoir.within(Stretch(0.0, 3600.0, 3600), 0.0)
+    assert 1200 < len(many) < 2000 and reservoir.sample(50, many) == reservoir.sample(50, many)
+    assert all(1 <= prompt <= 3600 for prompt, _ in reservoir.sample(1000, many))
 
 
 def test_servers_take_the_longest_request_of_the_whole_trace() -> None:
@@ -148,7 +148,7 @@ def test_requests_that_no_server_of_the_model_takes_are_left_out_and_told() -> N
     result = plan(**SMALL, trace=trace_of_text(text))
     assert result.plan is not None and result.plan.workload.input_tokens == 400
     assert result.intent is not None
-    reasons = [one.reason for one in result.intent.assumptions if one.field == "lengths"]
+    reasons = [assumption.reason for assumption in result.intent.assumptions if assumption.field == "lengths"]
     assert reasons == ["the trace has requests of up to 140,040 tokens; those beyond the model's 131,072 are left out"]
 
 

@@ -1,4 +1,4 @@
-"""What a trace is for: plans, searches and estimates of its requests, and reports without its content."""
+"""Plans, searches and estimates of the requests of a trace, and reports without its content."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ USAGE = {"prompt_tokens": 120, "completion_tokens": 30}
 
 
 def test_no_content_reaches_a_report() -> None:
-    told = {"usage": USAGE, "messages": [{"content": SECRET}], "model": SECRET}
-    objects = [{**told, "created": 1_700_000_000 + at} for at in range(40)]
-    trace = trace_of_text("".join(f"{json.dumps(one)}\n" for one in objects))
+    common = {"usage": USAGE, "messages": [{"content": SECRET}], "model": SECRET}
+    objects = [{**common, "created": 1_700_000_000 + at} for at in range(40)]
+    trace = trace_of_text("".join(f"{json.dumps(entry)}\n" for entry in objects))
     result = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", trace=trace)
     shown = render_plan(result, width=100) + result.model_dump_json() + trace.describe()
     assert SECRET not in shown
@@ -41,12 +41,12 @@ def test_plans_searches_and_estimates_are_of_the_trace() -> None:
     workload = planned.plan.workload
     assert workload.lengths == trace.lengths and workload.request_rate == trace.rate_per_s
     assert workload.arrivals == trace.arrivals
-    found = search(**small, trace=trace)
-    assert found.trace == trace.describe() and found.candidates[0].strategy == planned.plan.strategy
+    result = search(**small, trace=trace)
+    assert result.trace == trace.describe() and result.candidates[0].strategy == planned.plan.strategy
     plain = plan(**small, input_tokens=512, output_tokens=64).plan
     assert plain is not None
     figures = estimate(plain, trace=trace)
-    assert figures.trace == trace.describe() and not any("Trace" in one for one in figures.notes)
+    assert figures.trace == trace.describe() and not any("Trace" in note for note in figures.notes)
     assert figures.load.load.startswith(f"open loop, {trace.rate_per_s:g} requests/s of burstiness")
     # Users that are stated take the place of the rate, not of the lengths.
     users = plan(**small, trace=trace, concurrency=7).plan
@@ -56,7 +56,7 @@ def test_plans_searches_and_estimates_are_of_the_trace() -> None:
 def test_over_a_wire_a_trace_is_its_text_and_never_a_path(tmp_path: Path) -> None:
     path = tmp_path / "azure.csv"
     path.write_text("\n".join(azure_lines(300)), encoding="utf-8")
-    ask = next(one for one in OPERATIONS if one.name == "search")
+    ask = next(operation for operation in OPERATIONS if operation.name == "search")
     small: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x1:h100-sxm"}
     with without_files():
         answer: Any = ask.run(ask.question({**small, "trace": path.read_text(), "trace_sample": 50, "trace_seed": 3}))
@@ -82,8 +82,8 @@ def test_lengths_in_words_beside_a_trace_are_not_acted_on_and_said_to_be(words: 
     result = plan(f"Llama-3.2-1B on 1 H100, {words}", trace=trace)
     assert result.report is not None and result.plan is not None
     assert result.plan.workload.lengths == trace.lengths
-    assert [one.partition(": the trace has")[0] for one in result.report.not_acted_on] == [
-        f"{one!r}" for one in unacted
+    assert [remark.partition(": the trace has")[0] for remark in result.report.not_acted_on] == [
+        f"{span!r}" for span in unacted
     ]
-    reasons = {one.field: one.reason for one in result.report.assumptions}
+    reasons = {assumption.field: assumption.reason for assumption in result.report.assumptions}
     assert reasons["input_tokens"] == "the mean of the trace's lengths"

@@ -1,4 +1,4 @@
-"""What prompts of a trace share: found from the hashes of their blocks, replayed by a plan, told in its description."""
+"""Prefixes that prompts of a trace share: found from block hashes, replayed by a plan, reported in its description."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def mooncake(requests: Sequence[tuple[int, Sequence[int]]], answer: int = 40) ->
         {"timestamp": 1000 * at, "input_length": tokens, "output_length": answer, "hash_ids": list(blocks)}
         for at, (tokens, blocks) in enumerate(requests)
     )
-    return "".join(f"{json.dumps(one)}\n" for one in lines)
+    return "".join(f"{json.dumps(line)}\n" for line in lines)
 
 
 def test_each_request_is_replayed_with_the_one_that_it_shares_most_with() -> None:
@@ -48,8 +48,8 @@ def test_each_request_is_replayed_with_the_one_that_it_shares_most_with() -> Non
     assert trace.shared_share == 5 / 12
 
 
-def text_of(number: int, other: Sequence[int], shared: int, own: int) -> list[int]:
-    return [*other[:shared], *(1000 * (number + 1) + place for place in range(own))]
+def text_of(number: int, other: Sequence[int], shared: int, fresh: int) -> list[int]:
+    return [*other[:shared], *(1000 * (number + 1) + place for place in range(fresh))]
 
 
 @examples(300)
@@ -62,16 +62,16 @@ def test_wherever_the_record_begins_no_earlier_request_of_it_shares_more(
 ) -> None:
     texts: list[list[int]] = []
     prefixes = Prefixes()
-    for number, (other, shared, own) in enumerate(asked):
-        texts.append(text_of(number, texts[other % number] if number else [], shared, own + 1))
+    for number, (other, shared, fresh) in enumerate(asked):
+        texts.append(text_of(number, texts[other % number] if number else [], shared, fresh + 1))
         prefixes.add(BLOCK * len(texts[-1]), texts[-1])
     first = data.draw(st.integers(0, len(texts) - 1))
     places = range(first, len(texts))
     prompts = [BLOCK * len(texts[place]) for place in places]
 
-    def common(one: Sequence[int], other: Sequence[int]) -> int:
+    def common(blocks: Sequence[int], others: Sequence[int]) -> int:
         return next(
-            (at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
+            (at for at, (a, b) in enumerate(zip(blocks, others, strict=False)) if a != b), min(len(blocks), len(others))
         )
 
     most = [max((common(texts[at], texts[before]) for before in range(first, at)), default=0) for at in places]
@@ -86,7 +86,7 @@ def test_the_sample_is_of_requests_in_a_row_and_of_the_busiest_stretch() -> None
     trace = trace_of_text("\n".join(mooncake_lines()), 200, 3)
     whole = trace_of_text("\n".join(mooncake_lines()), 1000, 3)
     assert trace.replay is not None and len(trace.replay) == len(trace.pairs) == 200
-    lengths = [(one["input_length"], one["output_length"]) for one in map(json.loads, mooncake_lines())]
+    lengths = [(row["input_length"], row["output_length"]) for row in map(json.loads, mooncake_lines())]
     starts = [at for at in range(len(lengths)) if tuple(lengths[at : at + 200]) == trace.pairs]
     assert len(starts) == 1
     assert whole.prefixes is not None and whole.shared_share is not None

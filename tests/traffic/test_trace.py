@@ -1,4 +1,4 @@
-"""Traces: each public format is read as what it says, what is wrong is counted at its place, no more is told."""
+"""Traces: each public format is read, faulty lines are counted with their first place, no content is repeated."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SECRET = "the launch code is 0000"
 
 
 def lines_of(*objects: Any) -> str:
-    return "".join(f"{json.dumps(one)}\n" for one in objects)
+    return "".join(f"{json.dumps(record)}\n" for record in objects)
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=[case["name"] for case in REFUSED])
@@ -35,10 +35,10 @@ def test_what_is_no_trace_is_refused_in_a_line_that_says_what_and_where(case: di
     path.write_text(case["text"], encoding="utf-8")
     with pytest.raises(InputError) as refused:
         read_trace(path)
-    said = str(refused.value)
-    assert case["says"] in said and "\n" not in said
-    assert said.startswith(str(path))
-    assert "secret" not in said and len(said) < 400
+    message = str(refused.value)
+    assert case["says"] in message and "\n" not in message
+    assert message.startswith(str(path))
+    assert "secret" not in message and len(message) < 400
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_sample_is_that_of_its_seed_and_size_and_of_all_requests_alike() -> No
     assert once == again and once.pairs != other.pairs
     assert len(once.pairs) == 300 and once.percentiles == other.percentiles
     whole = trace_of_text(text)
-    mean = sum(one for one, _ in whole.pairs) / len(whole.pairs)
+    mean = sum(prompt for prompt, _ in whole.pairs) / len(whole.pairs)
     numbered = "Timestamp,Request tokens,Response tokens\n" + "".join(f"{at},{at + 1},1\n" for at in range(4000))
     places = [prompt for prompt, _ in trace_of_text(numbered).pairs]
     assert sum(places) / len(places) == pytest.approx(2000, rel=0.05)
@@ -117,9 +117,9 @@ def test_burstiness_is_that_of_the_gaps_however_coarse_the_clock(shape: float, u
     for _ in range(20_000):
         now += draw.gammavariate(shape, 0.5 / shape)
         windows.add(now if unit_s == 0.0 else now // unit_s * unit_s)
-    found = windows.burstiness()
+    burstiness = windows.burstiness()
     # Over windows of some requests even arrivals look a little less even than they are.
-    assert found == pytest.approx(shape, rel=0.12 if shape <= 1.0 else 0.6)
+    assert burstiness == pytest.approx(shape, rel=0.12 if shape <= 1.0 else 0.6)
 
 
 def test_a_day_that_rises_and_falls_is_no_burst() -> None:
@@ -143,8 +143,8 @@ def test_any_times_are_counted(times: list[float]) -> None:
 @given(st.lists(st.integers(1, 10**8), min_size=1, max_size=100), st.floats(0.01, 1.0))
 def test_percentiles_are_right_to_three_digits(tokens: list[int], share: float) -> None:
     lengths = Lengths()
-    for one in tokens:
-        lengths.add(one)
+    for length in tokens:
+        lengths.add(length)
     exact = sorted(tokens)[max(0, -int(-share * len(tokens) // 1) - 1)]
     assert lengths.percentile(share) == pytest.approx(exact, rel=0.006)
 
