@@ -25,7 +25,7 @@ FRAMEWORKS = (*JUDGED, None)
 
 
 def profile_named(accelerator: str, framework: str | None = None) -> KernelProfile:
-    """The profile of a catalogue entry."""
+    """Kernel profile of a catalogue accelerator."""
     return profile_of(find_accelerator(accelerator), framework)
 
 
@@ -40,7 +40,7 @@ def mla_decode_s(constants: MlaDecodeConstants, chip: Chip, kernel: LatentAttent
 
 
 def times_of(accelerator: str, framework: str | None = "vllm") -> KernelTimes:
-    """The times of a catalogue entry."""
+    """Kernel times of a catalogue accelerator."""
     return KernelTimes(chip_of(find_accelerator(accelerator)), profile_named(accelerator, framework))
 
 

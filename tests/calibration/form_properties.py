@@ -1,4 +1,4 @@
-"""What every form of kernel time promises, as checks that a test of one form calls with its own shapes."""
+"""Checks of what every form of kernel time promises; the test of a form calls them with its shapes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def chips(draw: st.DrawFn) -> Chip:
 
 def constants_of(kind: type[Any]) -> st.SearchStrategy[Any]:
     """Any set of constants of `kind` inside its bounds."""
-    ranges = {one.name: st.floats(one.metadata["low"], one.metadata["high"]) for one in fields(kind)}
+    ranges = {field.name: st.floats(field.metadata["low"], field.metadata["high"]) for field in fields(kind)}
     return st.builds(kind, **ranges)
 
 
@@ -58,7 +58,7 @@ def assert_grows(form: Seconds, constants: Any, chip: Chip, kernel: Any, more: d
 
 def assert_same_for_arrays(form: Seconds, constants: Any, chip: Chip, kernels: list[Any], names: list[str]) -> None:
     """Fitting and estimating see the same numbers: an array of shapes has the times of each."""
-    arrays = {name: np.array([float(getattr(one, name)) for one in kernels]) for name in names}
+    arrays = {name: np.array([float(getattr(kernel, name)) for kernel in kernels]) for name in names}
     together = form(constants, chip, replace(kernels[0], **arrays))
-    alone = [form(constants, chip, one) for one in kernels]
+    alone = [form(constants, chip, kernel) for kernel in kernels]
     assert list(together) == pytest.approx(alone, rel=1e-12)

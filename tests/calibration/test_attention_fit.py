@@ -1,4 +1,4 @@
-"""The attention fits, on tables made from known constants: they find them again, and without the warm cache."""
+"""The attention fits find the constants again that made a table, without its warm cache."""
 
 from __future__ import annotations
 
@@ -32,55 +32,55 @@ WARMTH = {"l2_speedup": 3.0, "l2_share": 0.8}
 
 
 def rows(length: str, lengths: tuple[int, ...], stack: str, seconds: Any) -> list[dict[str, Any]]:
-    found = []
+    table = []
     for (heads, kv_heads), batch, tokens, width in product(HEADS, (1, 4, 16, 64, 256), lengths, (64, 128)):
         shape = {"batch": batch, length: tokens, "q_heads": heads, "kv_heads": kv_heads, "head_dim": width, "window": 0}
-        found.append({
+        table.append({
             "gpu": "h100-sxm", "src": stack, "kernel": "made", "q_dtype": "bf16", "kv_dtype": "bf16", **shape,
             "us": seconds(batch, tokens, heads, kv_heads, width) * 1e6,
         })  # fmt: skip
-    return found
+    return table
 
 
 def warm_decode(batch: int, tokens: int, heads: int, kv_heads: int, width: int) -> float:
     constants = DECODE.warm(**TRUE_DECODE, **WARMTH)
-    kernel = Attention(*(np.array([float(one)]) for one in (batch, 1, tokens - 1, heads, kv_heads, width)), kv="bf16")
+    kernel = Attention(*(np.array([float(size)]) for size in (batch, 1, tokens - 1, heads, kv_heads, width)), kv="bf16")
     return float(DECODE.seconds(constants, H100, kernel)[0])
 
 
 def warm_prefill(batch: int, tokens: int, heads: int, kv_heads: int, width: int) -> float:
     constants = PREFILL.warm(**TRUE_PREFILL, **WARMTH)
-    kernel = Attention(*(np.array([float(one)]) for one in (batch, tokens, 0, heads, kv_heads, width)), kv="bf16")
+    kernel = Attention(*(np.array([float(size)]) for size in (batch, tokens, 0, heads, kv_heads, width)), kv="bf16")
     return float(PREFILL.seconds(constants, H100, kernel)[0])
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("tables")
-    write_table(found / "attn_decode.csv", rows("kv_len", (256, 1024, 4096, 16384, 65536), "vllm-0.24.0", warm_decode))
-    write_table(found / "attn_prefill.csv", rows("seq", (128, 512, 2048, 8192), "vllm-0.24.0", warm_prefill))
-    return found
+    path = tmp_path_factory.mktemp("tables")
+    write_table(path / "attn_decode.csv", rows("kv_len", (256, 1024, 4096, 16384, 65536), "vllm-0.24.0", warm_decode))
+    write_table(path / "attn_prefill.csv", rows("seq", (128, 512, 2048, 8192), "vllm-0.24.0", warm_prefill))
+    return path
 
 
 def test_a_decode_fit_finds_the_constants_again_without_the_warm_cache(folder: Path) -> None:
     (entry,) = fit_attention_decode(folder).entries["h100-sxm"]
-    found = read_constants(DecodeConstants, entry.constants)
+    constants = read_constants(DecodeConstants, entry.constants)
     assert entry.held_back_median_pct is not None and entry.held_back_median_pct < 1.0
-    assert found.memory_share == pytest.approx(TRUE_DECODE["memory_share"], rel=0.03)
+    assert constants.memory_share == pytest.approx(TRUE_DECODE["memory_share"], rel=0.03)
     for batch, context in ((1, 500), (16, 2000), (64, 30000)):
         kernel = Attention(batch, 1, context, 32, 8, 128, "bf16")
         true = attention_decode_s(DecodeConstants(**TRUE_DECODE), H100, kernel)
-        assert attention_decode_s(found, H100, kernel) == pytest.approx(true, rel=0.05)
+        assert attention_decode_s(constants, H100, kernel) == pytest.approx(true, rel=0.05)
 
 
 def test_a_prefill_fit_finds_the_constants_again(folder: Path) -> None:
     (entry,) = fit_attention_prefill(folder).entries["h100-sxm"]
-    found = read_constants(PrefillConstants, entry.constants)
+    constants = read_constants(PrefillConstants, entry.constants)
     assert entry.held_back_median_pct is not None and entry.held_back_median_pct < 1.5
     for tokens, context in ((700, 0), (4000, 0), (2048, 8192)):
         kernel = Attention(4, tokens, context, 32, 8, 128, "bf16")
         true = attention_prefill_s(PrefillConstants(**TRUE_PREFILL), H100, kernel)
-        assert attention_prefill_s(found, H100, kernel) == pytest.approx(true, rel=0.05)
+        assert attention_prefill_s(constants, H100, kernel) == pytest.approx(true, rel=0.05)
 
 
 def test_the_same_table_gives_the_same_entry(folder: Path) -> None:

@@ -95,7 +95,9 @@ def test_attention_grows_with_its_work(kind: type, form: Seconds, data: st.DataO
 @given(st.data())
 def test_an_array_of_shapes_has_the_times_of_each(kind: type, form: Seconds, data: st.DataObject) -> None:
     decode = form is attention_decode_s
-    kernels = [replace(one, kv="bf16", window=512) for one in data.draw(st.lists(shapes(decode=decode), min_size=2))]
+    kernels = [
+        replace(shape, kv="bf16", window=512) for shape in data.draw(st.lists(shapes(decode=decode), min_size=2))
+    ]
     names = ["sequences", "new_tokens", "context", "query_heads", "kv_heads", "head_dim"]
     assert_same_for_arrays(form, kind(), data.draw(chips()), kernels, names)
 
@@ -148,10 +150,10 @@ def test_a_chip_without_16_bit_arithmetic_is_an_error_that_names_it() -> None:
 def test_chunks_on_cached_tokens_take_what_vllm_measured_though_no_fit_saw_any() -> None:
     times = times_of(CHUNKS["accelerator"])
 
-    def off(case: dict[str, Any]) -> float:
+    def relative_error(case: dict[str, Any]) -> float:
         kernel = Attention(1, case["prefill_chunk"], case["prefill_kv"], case["q_heads"], case["kv_heads"], 128, "bf16")
         return abs(times.seconds(kernel).seconds * 1e6 / case["us"] - 1.0)
 
-    errors = [off(case) for case in CHUNKS["cases"]]
+    errors = [relative_error(case) for case in CHUNKS["cases"]]
     assert float(np.median(errors)) < 0.12
     assert max(errors) < 0.3

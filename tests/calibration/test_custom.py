@@ -1,4 +1,4 @@
-"""A calibration of one's own: laid over what ships where it was measured, and refused where it is broken."""
+"""A custom calibration: laid over what ships where it was measured, and refused where it is broken."""
 
 from __future__ import annotations
 
@@ -55,20 +55,20 @@ def test_an_accelerator_that_was_not_measured_keeps_what_ships() -> None:
 
 
 def test_an_engine_is_taken_where_it_was_measured() -> None:
-    own = CustomCalibration(name="mine", engines=(engine_entry("sglang", generation="any"),))
-    assert own.engine("SGLang", "0.5", H100) is not None
-    assert own.engine("SGLang", "0.5", H200) is not None
-    assert own.engine("vllm", "0.11", H100) is None
-    assert own.engine("sglang", "0.5", L40S) is None
+    custom = CustomCalibration(name="mine", engines=(engine_entry("sglang", generation="any"),))
+    assert custom.engine("SGLang", "0.5", H100) is not None
+    assert custom.engine("SGLang", "0.5", H200) is not None
+    assert custom.engine("vllm", "0.11", H100) is None
+    assert custom.engine("sglang", "0.5", L40S) is None
 
 
 def test_an_engine_that_nobody_names_is_the_measured_one_where_there_is_one() -> None:
-    one = CustomCalibration(name="mine", engines=(engine_entry("sglang", generation="any"),))
-    two = CustomCalibration(name="mine", engines=(engine_entry("sglang", generation="any"), engine_entry("vllm")))
-    found = one.engine(None, None, H100)
-    assert found is not None
-    assert found.entry.engine == "sglang"
-    assert two.engine(None, None, H100) is None
+    single = CustomCalibration(name="mine", engines=(engine_entry("sglang", generation="any"),))
+    both = CustomCalibration(name="mine", engines=(engine_entry("sglang", generation="any"), engine_entry("vllm")))
+    chosen = single.engine(None, None, H100)
+    assert chosen is not None
+    assert chosen.entry.engine == "sglang"
+    assert both.engine(None, None, H100) is None
 
 
 def test_two_calibrations_are_told_apart() -> None:

@@ -79,7 +79,7 @@ def test_published_throughput_rates_on_h800_are_met_within_25_percent(row: dict[
 
 def test_routing_that_is_held_to_few_nodes_sends_less_between_them() -> None:
     anywhere = ExpertExchange("dispatch", 4096, 7392, 8, 64, 8, low_latency=False)
-    held = replace(anywhere, most_nodes=4)
+    limited = replace(anywhere, most_nodes=4)
     times = times_of("h100-sxm")
-    assert leaving_bytes(held)[1] < leaving_bytes(anywhere)[1]
-    assert times.seconds(held).seconds < times.seconds(anywhere).seconds
+    assert leaving_bytes(limited)[1] < leaving_bytes(anywhere)[1]
+    assert times.seconds(limited).seconds < times.seconds(anywhere).seconds

@@ -44,14 +44,14 @@ def test_the_constants_behind_a_table_are_found_again_each_time_though_some_rows
     write_tables(tmp_path)
     fitted = fit_gemm(tmp_path)
     assert fitted == fit_gemm(tmp_path)
-    found = fitted.entries["h100-sxm"]
+    entries = fitted.entries["h100-sxm"]
     # The host-bound table of the same stack is left out.
-    assert [(one.variant, one.framework, one.version) for one in found] == [("bf16", "vllm", "1.0")]
-    constants = read_constants(GemmConstants, found[0].constants)
+    assert [(entry.variant, entry.framework, entry.version) for entry in entries] == [("bf16", "vllm", "1.0")]
+    constants = read_constants(GemmConstants, entries[0].constants)
     for shape in ((1, 28672, 8192), (100, 5120, 5120), (6000, 8192, 3000)):
         kernel = Gemm(*shape, "bf16", "bf16")
         assert gemm_s(constants, H100, kernel) == pytest.approx(gemm_s(TRUE, H100, kernel), rel=0.05)
-    assert found[0].held_back_median_pct is not None and found[0].held_back_median_pct < 3.0
+    assert entries[0].held_back_median_pct is not None and entries[0].held_back_median_pct < 3.0
 
 
 def test_shapes_are_held_back_whole_and_about_a_fifth_of_them() -> None:
@@ -67,15 +67,15 @@ def test_the_error_is_that_of_rows_the_fit_never_saw() -> None:
     shapes = [str(size) for size in SIZES]
     out = held_back(shapes)
     spoiled = np.where(out, seconds * 2.0, seconds)
-    found = fit(
+    fitted = fit(
         Problem(
             CollectiveConstants, spoiled, shapes,
             lambda constants, places: one_level_s(constants, 450e9, Collective("all_gather", SIZES[places], 8, 1)),
         )
     )  # fmt: skip
-    assert out.any() and found.held_back.rows == out.sum() and found.rows == (~out).sum()
-    assert found.held_back.median_pct == pytest.approx(50.0, abs=5.0)
-    assert found.constants.alpha_us == pytest.approx(12.0, rel=0.1)
+    assert out.any() and fitted.held_back.rows == out.sum() and fitted.rows == (~out).sum()
+    assert fitted.held_back.median_pct == pytest.approx(50.0, abs=5.0)
+    assert fitted.constants.alpha_us == pytest.approx(12.0, rel=0.1)
 
 
 def test_errors_are_absolute_percentages_of_the_measured_time() -> None:
@@ -100,5 +100,5 @@ def test_data_files_hold_four_digits() -> None:
 
     file = read_profile_file("h100-sxm")
     assert file is not None
-    assert all(value == float(f"{value:.4g}") for one in file.entries for value in one.constants.values())
+    assert all(value == float(f"{value:.4g}") for entry in file.entries for value in entry.constants.values())
     assert json.loads(file.model_dump_json())["accelerator"] == "h100-sxm"

@@ -32,34 +32,34 @@ def layer_us(tokens: int, model: tuple[int, int, int, int], tp: int, ep: int) ->
     hidden, inner, top_k, experts = model
     copies = max(1.0, tokens * top_k / ep)
     touched = min(experts / ep, copies)
-    sizes = [np.array([float(one)]) for one in (tokens, copies, touched, experts, hidden, inner / tp)]
+    sizes = [np.array([float(size)]) for size in (tokens, copies, touched, experts, hidden, inner / tp)]
     kernel = GroupedGemm(*sizes, gated=True, weights="fp8", dtype="fp8", blockwise=True)
     return float(FORM.seconds(FORM.warm(**TRUE), H100, kernel)[0]) * 1e6
 
 
 def rows(stack: str, slow: Slow) -> list[dict[str, Any]]:
-    found = []
+    table = []
     for model, (tp, ep), tokens in product(MODELS, CELLS, (1, 8, 64, 512, 4096, 16384)):
         hidden, inner, top_k, experts = model
-        found.append({
+        table.append({
             "gpu": "h100-sxm", "src": stack, "kernel": "made", "dtype": "fp8_block", "dist": "balanced",
             "tokens": tokens, "hidden": hidden, "inter": inner, "topk": top_k, "experts": experts, "tp": tp, "ep": ep,
             "us": slow(hidden, ep) * layer_us(tokens, model, tp, ep), "suspect": 0,
         })  # fmt: skip
-    return found
+    return table
 
 
 def matmul_rows() -> list[dict[str, Any]]:
-    found = []
+    table = []
     for hosted, per_expert, (hidden, inner) in product((2, 8, 32), (4, 32, 256, 2048), ((2048, 768), (4096, 1536))):
         kernel = GroupedGemm(1, hosted * per_expert, hosted, 128, hidden, inner, True, "fp8", "fp8", blockwise=True)
         us = grouped_matmuls_s(GroupedGemmConstants(**BUSY), H20, kernel) * 1e6
-        found.append({
+        table.append({
             "gpu": "h20", "layout": "masked", "experts": 128, "gpus": 128 // hosted, "local_experts": hosted, "topk": 8,
             "hidden": hidden, "inter": inner, "tokens_per_gpu": 64, "tokens_per_expert": per_expert,
             "up_us": 0.6 * us, "down_us": 0.4 * us,
         })  # fmt: skip
-    return found
+    return table
 
 
 def tables(folder: Path, stack: str = "trtllm-1.3.0", slow: Slow = lambda hidden, ep: 1.0) -> Path:
@@ -70,12 +70,12 @@ def tables(folder: Path, stack: str = "trtllm-1.3.0", slow: Slow = lambda hidden
 
 def test_a_fit_finds_the_constants_again(tmp_path: Path) -> None:
     (entry,) = fit_grouped_gemm(tables(tmp_path)).entries["h100-sxm"]
-    found = read_constants(GroupedGemmConstants, entry.constants)
+    constants = read_constants(GroupedGemmConstants, entry.constants)
     assert entry.held_back_median_pct is not None and entry.held_back_median_pct < 1.5
     for tokens, copies, touched, inner in ((64, 512, 126, 768), (4096, 4096, 16, 768), (16384, 131072, 128, 192)):
         kernel = GroupedGemm(tokens, copies, touched, 128, 2048, inner, True, "fp8", "fp8", blockwise=True)
         true = grouped_gemm_s(GroupedGemmConstants(**TRUE), H100, kernel)
-        assert grouped_gemm_s(found, H100, kernel) == pytest.approx(true, rel=0.06)
+        assert grouped_gemm_s(constants, H100, kernel) == pytest.approx(true, rel=0.06)
 
 
 def test_a_cell_that_was_not_tuned_changes_nothing(tmp_path: Path) -> None:
@@ -89,24 +89,24 @@ def test_a_new_model_is_predicted_from_the_others(tmp_path: Path) -> None:
     (table,) = measured_tables(read_table(tables(tmp_path) / "moe.csv"))
     errors = new_model_errors(table)
     assert set(errors) == {f"{hidden}x{inner}x{experts}" for hidden, inner, _, experts in MODELS}
-    assert all(one.median_pct < 6.0 for one in errors.values())
+    assert all(error.median_pct < 6.0 for error in errors.values())
 
 
 def test_synthetic_routing_that_leaves_experts_idle_is_left_out(tmp_path: Path) -> None:
     """vLLM's rows of DeepSeek-V3, whose grouped routing was given synthetic scores: made twice as fast here."""
-    made = rows("vllm-0.24.0", lambda hidden, ep: 1.0)
-    idle = [{**row, "experts": 256, "us": row["us"] / 2} for row in made if row["hidden"] == 7168]
-    write_table(tmp_path / "moe.csv", [*made, *idle])
+    regular = rows("vllm-0.24.0", lambda hidden, ep: 1.0)
+    idle = [{**row, "experts": 256, "us": row["us"] / 2} for row in regular if row["hidden"] == 7168]
+    write_table(tmp_path / "moe.csv", [*regular, *idle])
     (table,) = measured_tables(read_table(tmp_path / "moe.csv"))
-    assert len(table.rows.seconds) == len(made)
+    assert len(table.rows.seconds) == len(regular)
 
 
 def test_a_chip_with_matmuls_alone_keeps_what_is_around_them_of_its_relative(tmp_path: Path) -> None:
-    found = fit_grouped_gemm(tables(tmp_path))
-    (relative,) = found.entries["h100-sxm"]
-    own = next(one for one in found.entries["h20"] if one.variant == "fp8_block")
-    assert own.constants["launch_us"] == relative.constants["launch_us"]
-    assert own.constants["copy_traffic"] == relative.constants["copy_traffic"]
-    assert own.constants["compute_share"] == pytest.approx(BUSY["compute_share"], rel=0.1)
-    (check,) = found.carry_checks["h20"]
+    fitted = fit_grouped_gemm(tables(tmp_path))
+    (relative,) = fitted.entries["h100-sxm"]
+    carried = next(entry for entry in fitted.entries["h20"] if entry.variant == "fp8_block")
+    assert carried.constants["launch_us"] == relative.constants["launch_us"]
+    assert carried.constants["copy_traffic"] == relative.constants["copy_traffic"]
+    assert carried.constants["compute_share"] == pytest.approx(BUSY["compute_share"], rel=0.1)
+    (check,) = fitted.carry_checks["h20"]
     assert (check.source, check.rows > 0) == ("h100-sxm", True)

@@ -80,7 +80,7 @@ def test_experts_grow_with_their_work(
 
 @given(chip=chips(), kernels=st.lists(shapes(), min_size=2))
 def test_an_array_of_shapes_has_the_times_of_each(chip: Chip, kernels: list[GroupedGemm]) -> None:
-    alike = [replace(one, weights="fp8", dtype="fp8", gated=True) for one in kernels]
+    alike = [replace(kernel, weights="fp8", dtype="fp8", gated=True) for kernel in kernels]
     names = ["tokens", "copies", "touched", "experts", "hidden", "inner"]
     assert_same_for_arrays(grouped_gemm_s, GroupedGemmConstants(), chip, alike, names)
 

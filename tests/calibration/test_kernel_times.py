@@ -1,4 +1,4 @@
-"""One entry point for every kernel: it remembers, it notes what stood in, and it is quick."""
+"""The entry point for every kernel: it caches times, notes stand-ins, and is quick."""
 
 from __future__ import annotations
 
@@ -69,15 +69,17 @@ def test_a_matmul_takes_well_under_a_tenth_of_a_millisecond_to_estimate() -> Non
 
 
 def test_an_engine_never_takes_a_matmul_that_is_slower_than_another_stack_offers() -> None:
-    own, other = times_of("b200-sxm", "sglang"), times_of("b200-sxm", "trtllm")
+    sglang, trtllm = times_of("b200-sxm", "sglang"), times_of("b200-sxm", "trtllm")
     for rows in (1, 64, 4096):
         kernel = Gemm(rows, 7168, 2048, "fp8", "fp8", blockwise=True)
-        assert own.seconds(kernel).seconds == other.seconds(kernel).seconds
+        assert sglang.seconds(kernel).seconds == trtllm.seconds(kernel).seconds
 
 
 def test_without_kernels_of_its_own_an_engine_reduces_as_nccl_does() -> None:
-    own = times_of("h100-sxm", "trtllm")
-    plain = KernelTimes(own.chip, own.profile, own_reduction_ranks=frozenset())
+    engine_times = times_of("h100-sxm", "trtllm")
+    plain = KernelTimes(engine_times.chip, engine_times.profile, own_reduction_ranks=frozenset())
     kernel = Collective("all_reduce", 64 * 1024, 8, 1)
-    nccl = KernelTimes(own.chip, KernelProfile("h100-sxm", None, own.profile.files, own.profile.link_files))
-    assert own.seconds(kernel).seconds < plain.seconds(kernel).seconds == nccl.seconds(kernel).seconds
+    nccl = KernelTimes(
+        engine_times.chip, KernelProfile("h100-sxm", None, engine_times.profile.files, engine_times.profile.link_files)
+    )
+    assert engine_times.seconds(kernel).seconds < plain.seconds(kernel).seconds == nccl.seconds(kernel).seconds

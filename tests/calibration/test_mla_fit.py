@@ -23,7 +23,7 @@ from .tables import write_table
 CHIPS = {"h100-sxm": chip_of(find_accelerator("H100")), "l40s": chip_of(find_accelerator("L40S"))}
 TRUE_DECODE = {"launch_us": 12.0, "memory_share": 0.85, "compute_share": 0.5, "wave_us": 3.0}
 TRUE_PREFILL = {"launch_us": 14.0, "compute_share": 0.62, "memory_share": 0.5}
-# What the projections around the core cost in a module, by sequences.
+# Microseconds of the projections around the core in a module with one sequence; they grow with the root of more.
 PROJECTIONS_US = 80.0
 SHAPE = LatentAttention(1, 1, 1, 1, 512, 64, 128, 128, "bf16")
 
@@ -41,7 +41,7 @@ def prefill_us(chip: Chip, batch: int, length: int, heads: int) -> float:
 
 
 def rows() -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
     columns = {"kernel": "made", "q_dtype": "bf16", "kv_dtype": "bf16"}
     kernel = {"gpu": "h100-sxm", "src": "trtllm-1.3.0", "scope": "attn_kernel", "gemm_dtype": "", **columns}
     module = {"gpu": "l40s", "src": "vllm-0.24.0", "scope": "module", "gemm_dtype": "bf16", **columns}
@@ -49,48 +49,48 @@ def rows() -> list[dict[str, Any]]:
     for batch, heads, length in product((1, 4, 16, 64), (8, 16, 64, 128), (128, 1024, 4096, 16384, 65536)):
         shape = {"batch": batch, "length": length, "local_heads": heads}
         core_us = decode_us(CHIPS["h100-sxm"], batch, length, heads)
-        found.append({**kernel, "phase": "decode", **shape, "us": core_us})
-        found.append({**never_split, "phase": "decode", **shape, "us": 1000 * core_us})
+        table.append({**kernel, "phase": "decode", **shape, "us": core_us})
+        table.append({**never_split, "phase": "decode", **shape, "us": 1000 * core_us})
         layer_us = PROJECTIONS_US * batch**0.5 + decode_us(CHIPS["l40s"], batch, length, heads)
-        found.append({**module, "phase": "decode", **shape, "us": layer_us})
+        table.append({**module, "phase": "decode", **shape, "us": layer_us})
         if length <= 16384:
             prompt_us = prefill_us(CHIPS["h100-sxm"], batch, length, heads)
-            found.append({**kernel, "phase": "prefill", **shape, "us": prompt_us})
-    return found
+            table.append({**kernel, "phase": "prefill", **shape, "us": prompt_us})
+    return table
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    found = tmp_path_factory.mktemp("tables")
-    write_table(found / "mla.csv", rows())
-    return found
+    path = tmp_path_factory.mktemp("tables")
+    write_table(path / "mla.csv", rows())
+    return path
 
 
 def test_a_decode_fit_finds_the_constants_again(folder: Path) -> None:
     (entry,) = fit_mla_decode(folder).entries["h100-sxm"]
-    found = read_constants(MlaDecodeConstants, entry.constants)
+    constants = read_constants(MlaDecodeConstants, entry.constants)
     assert entry.held_back_median_pct is not None and entry.held_back_median_pct < 1.5
     for batch, context, heads in ((1, 3000, 16), (64, 10000, 128), (128, 60000, 16)):
         kernel = replace(SHAPE, sequences=batch, context=context, heads=heads)
         true = mla_decode_s(MlaDecodeConstants(**TRUE_DECODE), CHIPS["h100-sxm"], kernel)
-        assert mla_decode_s(found, CHIPS["h100-sxm"], kernel) == pytest.approx(true, rel=0.06)
+        assert mla_decode_s(constants, CHIPS["h100-sxm"], kernel) == pytest.approx(true, rel=0.06)
 
 
 def test_decode_of_l40s_comes_from_the_growth_of_its_modules(folder: Path) -> None:
-    """Neither what a module adds to the core nor the rows of the kernel that never splits come in."""
+    """The constants include neither what a module adds to the core nor the rows of the kernel that never splits."""
     (entry,) = fit_mla_decode(folder).entries["l40s"]
     assert entry.framework == "vllm"
-    found = read_constants(MlaDecodeConstants, entry.constants)
+    constants = read_constants(MlaDecodeConstants, entry.constants)
     kernel = replace(SHAPE, sequences=64, context=30000, heads=16)
     true = mla_decode_s(MlaDecodeConstants(**TRUE_DECODE), CHIPS["l40s"], kernel)
-    assert mla_decode_s(found, CHIPS["l40s"], kernel) == pytest.approx(true, rel=0.1)
+    assert mla_decode_s(constants, CHIPS["l40s"], kernel) == pytest.approx(true, rel=0.1)
 
 
 def test_a_prefill_fit_finds_the_constants_again(folder: Path) -> None:
     (entry,) = fit_mla_prefill(folder).entries["h100-sxm"]
-    found = read_constants(MlaPrefillConstants, entry.constants)
+    constants = read_constants(MlaPrefillConstants, entry.constants)
     assert entry.held_back_median_pct is not None and entry.held_back_median_pct < 1.5
     for batch, tokens, heads in ((1, 3000, 16), (8, 700, 128)):
         kernel = replace(SHAPE, sequences=batch, new_tokens=tokens, context=0, heads=heads)
         true = mla_prefill_s(MlaPrefillConstants(**TRUE_PREFILL), CHIPS["h100-sxm"], kernel)
-        assert mla_prefill_s(found, CHIPS["h100-sxm"], kernel) == pytest.approx(true, rel=0.05)
+        assert mla_prefill_s(constants, CHIPS["h100-sxm"], kernel) == pytest.approx(true, rel=0.05)

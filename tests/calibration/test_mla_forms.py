@@ -87,7 +87,7 @@ def test_latent_attention_grows_with_its_work(kind: type, form: Seconds, data: s
 @given(st.data())
 def test_an_array_of_shapes_has_the_times_of_each(kind: type, form: Seconds, data: st.DataObject) -> None:
     decode = form is mla_decode_s
-    kernels = [replace(one, kv="bf16") for one in data.draw(st.lists(shapes(decode=decode), min_size=2))]
+    kernels = [replace(kernel, kv="bf16") for kernel in data.draw(st.lists(shapes(decode=decode), min_size=2))]
     assert_same_for_arrays(form, kind(), data.draw(chips()), kernels, ["sequences", "new_tokens", "context", "heads"])
 
 

@@ -1,4 +1,4 @@
-"""Sparse latent attention: as long as measured, however long the context, and for as many heads as its blocks have."""
+"""Sparse latent attention takes the measured time at any context, and fewer heads than a block save nothing."""
 
 from __future__ import annotations
 

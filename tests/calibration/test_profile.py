@@ -1,4 +1,4 @@
-"""Profiles: what ships is whole and within bounds, and every stand-in is said."""
+"""Profiles: what ships is whole and within bounds, and every stand-in is reported."""
 
 from __future__ import annotations
 
@@ -50,11 +50,14 @@ def test_what_ships_is_read_by_the_forms_and_says_where_it_comes_from(name: str)
     for entry in file.entries:
         read_constants(KINDS[entry.kernel], entry.constants)
         assert entry.source and entry.licence and (entry.rows > 0 or entry.note)
-    keys = [(one.kernel, one.variant, one.framework, one.version, one.ranks, one.nodes) for one in file.entries]
+    keys = [
+        (entry.kernel, entry.variant, entry.framework, entry.version, entry.ranks, entry.nodes)
+        for entry in file.entries
+    ]
     assert len(keys) == len(set(keys))
 
 
-@pytest.mark.parametrize("accelerator", [one.id for one in all_accelerators()])
+@pytest.mark.parametrize("accelerator", [accelerator.id for accelerator in all_accelerators()])
 def test_every_accelerator_of_the_catalogue_has_constants_for_every_kernel(accelerator: str) -> None:
     profile = profile_named(accelerator, "vllm")
     for kernel, variants in EVERYWHERE:
@@ -104,12 +107,12 @@ def test_relatives_are_named_once_and_never_the_part_itself() -> None:
 
 
 def test_a_part_of_ones_own_goes_by_its_architecture() -> None:
-    own = Accelerator(
+    custom = Accelerator(
         id="h900", architecture="Hopper", memory_bandwidth_gb_s=4000, memory_gb_marketing=96,
         dense_peak_tflops=DensePeakTFLOPS(bf16=900),
     )  # fmt: skip
-    assert profile_of(own, "vllm").choose("gemm", "bf16").accelerator == "h100-sxm"
-    assert chip_of(own).multiprocessors == ASSUMED_MULTIPROCESSORS and len(chip_assumptions(own)) == 1
+    assert profile_of(custom, "vllm").choose("gemm", "bf16").accelerator == "h100-sxm"
+    assert chip_of(custom).multiprocessors == ASSUMED_MULTIPROCESSORS and len(chip_assumptions(custom)) == 1
     assert chip_assumptions(find_accelerator("h100-sxm")) == ()
 
 
@@ -118,11 +121,11 @@ def test_what_nobody_has_is_refused_by_name() -> None:
     assert profile_of(nameless, None).choose("gemm", "bf16").accelerator == "pooled"
     with pytest.raises(InputError, match="gemm in int3"):
         profile_named("h100-sxm").choose("gemm", "int3")
-    own = Accelerator(
+    custom = Accelerator(
         id="x", memory_bandwidth_gb_s=100, memory_gb_marketing=8, dense_peak_tflops=DensePeakTFLOPS(fp8=1.0)
     )
     with pytest.raises(MissingFieldError, match=r"dense_peak_tflops\.bf16"):
-        chip_of(own).peak("bf16")
+        chip_of(custom).peak("bf16")
 
 
 def test_constants_out_of_their_bounds_or_of_unknown_names_are_refused() -> None:
@@ -140,7 +143,7 @@ def test_multiprocessors_and_l2_are_known_of_every_nvidia_and_amd_part_or_said_t
 
 
 def test_blackwell_takes_the_fastest_stack_for_a_matmul_and_hopper_its_own() -> None:
-    blackwell, hopper = (profile_named(one, "sglang") for one in ("b200-sxm", "h100-sxm"))
+    blackwell, hopper = (profile_named(name, "sglang") for name in ("b200-sxm", "h100-sxm"))
     stacks = [choice.entry.framework for choice in blackwell.alternatives("gemm", "fp8_block")]
     assert stacks[0] == "sglang" and "trtllm" in stacks
     assert [choice.entry.framework for choice in hopper.alternatives("gemm", "fp8_block")] == ["sglang"]

@@ -1,4 +1,4 @@
-"""Own kernel tables give back the constants that they were made from, and rows that say nothing are left out."""
+"""Fits of kernel tables give back the constants that made them, and leave out rows that say nothing."""
 
 from __future__ import annotations
 
@@ -30,32 +30,32 @@ def fitted(rows: list[KernelRow]) -> KernelFits:
 @pytest.mark.parametrize("kernel", TRUTHS)
 def test_a_full_table_gives_back_its_times_and_its_main_constants(kernel: str) -> None:
     truth, rows_of, tolerances = TRUTHS[kernel]
-    found = fitted(rows_of(truth, FULL))
-    (one,) = found.fits
-    assert one.entry.kernel == kernel
-    assert one.own.median_pct < 3.0
-    assert one.own.median_pct < one.shipped.median_pct / 5.0
+    result = fitted(rows_of(truth, FULL))
+    (fit,) = result.fits
+    assert fit.entry.kernel == kernel
+    assert fit.own.median_pct < 3.0
+    assert fit.own.median_pct < fit.shipped.median_pct / 5.0
     for name, tolerance in tolerances.items():
-        assert one.entry.constants[name] == pytest.approx(getattr(truth, name), rel=tolerance), name
+        assert fit.entry.constants[name] == pytest.approx(getattr(truth, name), rel=tolerance), name
 
 
 @pytest.mark.parametrize("kernel", TRUTHS)
 def test_a_quick_table_has_enough_shapes_for_every_form(kernel: str) -> None:
     truth, rows_of, _ = TRUTHS[kernel]
-    (one,) = fitted(rows_of(truth, QUICK)).fits
-    assert one.own.rows == 0 or one.own.median_pct < 10.0
+    (fit,) = fitted(rows_of(truth, QUICK)).fits
+    assert fit.own.rows == 0 or fit.own.median_pct < 10.0
 
 
 def test_the_entries_are_a_calibration_that_the_profile_takes() -> None:
-    found = fitted([row for truth, rows_of, _ in TRUTHS.values() for row in rows_of(truth, QUICK)])
-    text = CustomCalibration(name="own", kernels=found.files).model_dump_json()
+    result = fitted([row for truth, rows_of, _ in TRUTHS.values() for row in rows_of(truth, QUICK)])
+    text = CustomCalibration(name="own", kernels=result.files).model_dump_json()
     laid = parse_calibration(text, "own.json").laid_over(profile_of(find_accelerator(GPU), "vllm"))
     chosen = laid.choose("gemm", "bf16").entry
     assert chosen.framework == "torch"
     assert chosen.source == "own measurement with torch 2.13.0"
     # A format that was not measured keeps what ships.
     assert laid.choose("gemm", "fp8").entry.framework == "vllm"
-    # Of a collective the number of ranks that was measured is replaced, and no other.
+    # Only the measured number of ranks of a collective is replaced.
     ranks = {choice.entry.ranks: choice.entry.licence for choice in laid.series("collective", "all_reduce")}
     assert ranks[8] == "own measurement"
     assert ranks[2] != "own measurement"
@@ -66,10 +66,10 @@ def test_rows_that_say_nothing_of_the_accelerator_are_left_out_with_their_reason
     warm = replace(next(row for row in good if row.shape["n"] == "1024"), is_cold=False, us=0.01)
     short = replace(good[0], mode="eager", us=1.0)
     skewed = KernelRow("moe", GPU, "x-1", {**_moe_shape(), "dist": "pl1.2"}, 10.0)
-    found = fitted([*good, warm, short, skewed])
-    assert len(found.fits) == 1
-    assert found.fits[0].own.median_pct < 3.0
-    text = "; ".join(found.left_out)
+    result = fitted([*good, warm, short, skewed])
+    assert len(result.fits) == 1
+    assert result.fits[0].own.median_pct < 3.0
+    text = "; ".join(result.left_out)
     assert "operands that the warm cache holds (1 rows)" in text
     assert "where the host is what is timed (1 rows)" in text
     assert "routing is not balanced (1 rows)" in text
@@ -101,7 +101,7 @@ def test_too_few_rows_are_left_out_by_name() -> None:
 
 
 def test_noise_does_not_replace_what_ships() -> None:
-    """Times of the shipped constants on all shapes but those that a fit sees, which are nonsense."""
+    """Shapes that are held back have the times of the shipped constants, those that the fit sees are nonsense."""
     profile = profile_of(find_accelerator(GPU), None)
     shipped = GemmConstants(**profile.choose("gemm", "bf16").entry.constants)
     good = gemm_rows(shipped, FULL)

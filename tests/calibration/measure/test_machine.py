@@ -1,6 +1,6 @@
-"""What is timed is timed on operands that no cache holds, and what cannot be timed is left out by name.
+"""Calls are timed on operands that no cache holds, and what cannot be timed is left out by name.
 
-The host is timed here, with calls of Python's own: no PyTorch is needed.
+These tests time plain Python calls on the host, without PyTorch.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NAP_S = 0.004
 
 
 def refuse() -> object:
-    """A kernel that does not like its operands."""
+    """A kernel that fails for lack of memory."""
     raise RuntimeError("CUDA out of memory.\nTried to allocate 40.00 GiB")
 
 
@@ -38,9 +38,9 @@ def test_a_short_call_is_repeated_and_every_operand_takes_its_turn() -> None:
     timed = time_calls(HOST, calls, QUICK)
     assert timed.us > 0.0
     # Three calls to warm up, then all in turn, over and over.
-    rest = turns[3:]
-    assert len(rest) > 3 * QUICK.replays
-    assert rest == [0, 1, 2] * (len(rest) // 3)
+    measured = turns[3:]
+    assert len(measured) > 3 * QUICK.replays
+    assert measured == [0, 1, 2] * (len(measured) // 3)
 
 
 def test_operands_together_are_more_than_twice_the_cache() -> None:

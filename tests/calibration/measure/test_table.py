@@ -1,4 +1,4 @@
-"""The table of kernel times: what is written is read back, tables are known by their columns, the rest is refused."""
+"""The table of kernel times: what is written is read back, tables are known by their columns, others are refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def rows(draw: st.DrawFn) -> KernelRow:
     table: TableName = draw(st.sampled_from(get_args(TableName)))
     numbers = st.integers(1, 10**9).map(str)
     shape = {name: WORDS.get(name) or draw(numbers) for name in SHAPES[table]}
-    # Four digits are what a table keeps.
+    # A table keeps four digits.
     us = float(f"{draw(st.floats(0.01, 1e8)):.4g}")
     src = draw(st.text(st.characters(categories=("L", "N")), max_size=20))
     mode: Mode = draw(st.sampled_from(get_args(Mode)))
@@ -40,8 +40,8 @@ def rows(draw: st.DrawFn) -> KernelRow:
 
 
 @given(st.lists(rows(), min_size=1, max_size=8))
-def test_what_is_written_is_read_back(found: list[KernelRow]) -> None:
-    assert read_kernel_rows(table_text(found), "table") == tuple(found)
+def test_what_is_written_is_read_back(measured: list[KernelRow]) -> None:
+    assert read_kernel_rows(table_text(measured), "table") == tuple(measured)
 
 
 @pytest.mark.parametrize("name", SHAPES)

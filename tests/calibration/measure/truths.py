@@ -22,7 +22,7 @@ from shardwright.tools.catalog.hardware import find_accelerator
 
 GPU = "h100-sxm"
 CHIP = chip_of(find_accelerator(GPU))
-# What the grids ask of a machine: whether it is the host. Nothing is timed on it.
+# The grids only ask whether a machine is the host; nothing is timed on it.
 MACHINE = Machine(torch=None, kind="cuda", device_name=GPU, gpu=GPU, count=8)
 
 
@@ -49,25 +49,25 @@ def _attention_cells(shape: attention.Shape, length: str) -> dict[str, Any]:
 
 def prefill_rows(truth: PrefillConstants, effort: Effort) -> list[KernelRow]:
     """Causal attention over whole prompts."""
-    found: list[KernelRow] = []
-    for one in attention.grid(MACHINE, effort, "attn_prefill"):
-        kernel = Attention(one.batch, one.length, 0, one.query_heads, one.kv_heads, one.width, "bf16")
-        found.append(row("attn_prefill", _attention_cells(one, "seq"), attention_prefill_s(truth, CHIP, kernel)))
-    return found
+    rows: list[KernelRow] = []
+    for shape in attention.grid(MACHINE, effort, "attn_prefill"):
+        kernel = Attention(shape.batch, shape.length, 0, shape.query_heads, shape.kv_heads, shape.width, "bf16")
+        rows.append(row("attn_prefill", _attention_cells(shape, "seq"), attention_prefill_s(truth, CHIP, kernel)))
+    return rows
 
 
 def decode_rows(truth: DecodeConstants, effort: Effort) -> list[KernelRow]:
     """Attention of one new token."""
-    found: list[KernelRow] = []
-    for one in attention.grid(MACHINE, effort, "attn_decode"):
-        kernel = Attention(one.batch, 1, one.length - 1, one.query_heads, one.kv_heads, one.width, "bf16")
-        found.append(row("attn_decode", _attention_cells(one, "kv_len"), attention_decode_s(truth, CHIP, kernel)))
-    return found
+    rows: list[KernelRow] = []
+    for shape in attention.grid(MACHINE, effort, "attn_decode"):
+        kernel = Attention(shape.batch, 1, shape.length - 1, shape.query_heads, shape.kv_heads, shape.width, "bf16")
+        rows.append(row("attn_decode", _attention_cells(shape, "kv_len"), attention_decode_s(truth, CHIP, kernel)))
+    return rows
 
 
 def moe_rows(truth: GroupedGemmConstants, effort: Effort) -> list[KernelRow]:
     """Routed experts, balanced."""
-    found: list[KernelRow] = []
+    rows: list[KernelRow] = []
     for model, tokens in moe.grid(MACHINE, effort):
         copies = tokens * model.chosen
         touched = min(model.count, copies)
@@ -76,8 +76,8 @@ def moe_rows(truth: GroupedGemmConstants, effort: Effort) -> list[KernelRow]:
             "kernel": "torch-grouped_mm", "dtype": "bf16", "dist": "balanced", "tokens": tokens, "hidden": model.hidden,
             "inter": model.inner, "topk": model.chosen, "experts": model.count, "tp": 1, "ep": 1,
         }  # fmt: skip
-        found.append(row("moe", shape, grouped_gemm_s(truth, CHIP, kernel)))
-    return found
+        rows.append(row("moe", shape, grouped_gemm_s(truth, CHIP, kernel)))
+    return rows
 
 
 def collective_rows(truth: CollectiveConstants, effort: Effort) -> list[KernelRow]:
@@ -93,7 +93,7 @@ def collective_rows(truth: CollectiveConstants, effort: Effort) -> list[KernelRo
     ]
 
 
-# Constants well away from those that ship, what makes rows of them, and which of them the rows pin down (share).
+# Constants far from those that ship, the function that makes rows, relative tolerances of what the rows pin down.
 Truth = tuple[Any, Callable[[Any, Effort], list[KernelRow]], dict[str, float]]
 TRUTHS: dict[str, Truth] = {
     "gemm": (
