@@ -36,7 +36,7 @@ def make(model: str, degrees: dict[str, Any] | None = None, **options: Any) -> L
     """A layout of `degrees` in both phases.
 
     Options: layers (the model cut to its first ones), accelerator, nodes, gpus_per_node, weights, activations,
-    kv_cache, relaxations, memory_utilization, serving, decode (degrees of its own), dp, and any field of the workload.
+    kv_cache, relaxations, memory_utilization, serving, decode (its degrees), dp, and any field of the workload.
     """
     config = find_model(model).config
     if (layers := options.pop("layers", None)) is not None:

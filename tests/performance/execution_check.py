@@ -1,7 +1,7 @@
 """Checks of an execution DAG, and its longest path.
 
-What holds of every DAG that the expander writes: it is acyclic, every node but an input has a predecessor, every node
-but an output a successor, and the output of a node fits the input of each that reads it.
+Every DAG that the expander writes is acyclic; every node but an input has a predecessor, every node but an output a
+successor, and the output of a node fits the input of each node that reads it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def _adds_up(shapes: list[Shape], wanted: Shape, axis: int) -> bool:
 
 
 def dag_faults(dag: ExecutionDAG) -> Iterator[str]:
-    """Everything that is wrong with `dag`, one line each; nothing where it is sound."""
+    """What is wrong with `dag`, one line for each fault; empty if it is sound."""
     names = [node.id for node in dag.nodes]
     if len(set(names)) != len(names):
         yield "two nodes have the same id"

@@ -1,7 +1,7 @@
 """Deployments at large: any model of the catalogue on any hardware by any legal strategy under any load.
 
-What physics says must hold of all of them. Strategies come from the search's own space, with some that relaxations
-allow beside it; whether a deployment fits into memory does not matter to how long it takes.
+Physics must hold for all of them. Strategies come from the search's space, with some more that relaxations allow;
+whether a deployment fits into memory does not matter to how long it takes.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ PRECISIONS: list[tuple[Any, Any, Any]] = [
 
 
 class Deployment(Struct, frozen=True):
-    """A layout in the making; `with_(…)` is another one, different in what is named."""
+    """What a layout is made from; `with_(…)` returns a copy with the named fields changed."""
 
     model: str
     accelerator: Accelerator
@@ -57,7 +57,7 @@ class Deployment(Struct, frozen=True):
     relaxations: tuple[Any, ...] = ()
 
     def with_(self, **changes: Any) -> Deployment:
-        """Another deployment; fields of the workload may be named too."""
+        """A copy with these fields, or fields of the workload, changed."""
         load = {name: changes.pop(name) for name in list(changes) if name in WorkloadBlock.model_fields}
         return replace(self, **changes, workload=self.workload.model_copy(update=load))
 
@@ -78,12 +78,12 @@ class Deployment(Struct, frozen=True):
 
     @property
     def fits_on_nodes(self) -> bool:
-        """Whether the devices suffice."""
+        """Whether the nodes have devices enough."""
         maker = StageMaker(self.architecture)
         return place(self.strategy, maker, nodes=self.nodes, gpus_per_node=self.gpus_per_node) is not None
 
     def layout(self) -> LoadedLayout:
-        """The layout, nothing of it timed yet."""
+        """The layout, not yet timed."""
         facts = hardware_facts(self.accelerator, self.nodes, self.gpus_per_node)
         policy = PolicyBlock(relaxations=self.relaxations)
         setting = make_setting(self.architecture, facts, self.workload, self.precision, policy, self.serving)
@@ -124,7 +124,7 @@ def _relaxed(strategy: Strategy, architecture: Architecture, relaxations: tuple[
 
 @st.composite
 def deployments(draw: st.DrawFn, *, apart: bool | None = None, overlap: bool = False) -> Deployment:
-    """Any deployment; `apart`: with replicas of one phase each, or never so; `overlap`: with two-batch overlap."""
+    """Any deployment; `apart`: whether replicas serve one phase each (`None`: either); `overlap`: two-batch overlap."""
     model = draw(st.sampled_from(MODELS))
     nodes, gpus = draw(st.sampled_from(SIZES))
     parts = [part for part in all_accelerators() if part.memory_bandwidth_gb_s is not None]
@@ -162,12 +162,12 @@ def deployments(draw: st.DrawFn, *, apart: bool | None = None, overlap: bool = F
 
 
 def joins_node(part: Accelerator, gpus: int) -> bool:
-    """Whether it is known how fast all `gpus` of a node of `part` talk to each other."""
+    """Whether the link speed between all `gpus` of a node of `part` is known."""
     return hardware_facts(part, 1, gpus).island_gpus is None or part.host_pcie_gb_s_unidirectional is not None
 
 
 def has_nic(part: Accelerator) -> bool:
-    """Whether it is known how fast nodes of `part` talk to each other."""
+    """Whether the link speed between nodes of `part` is known."""
     return hardware_facts(part, 2, 8).stated_inter_bw_bytes_s is not None
 
 

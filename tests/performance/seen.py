@@ -1,4 +1,4 @@
-"""What users of a layout see in the run of its load, as plain means."""
+"""Mean latencies and rate that users of a layout see in the run of its load."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Seen(Struct, frozen=True):
 
 
 def seen(layout: LoadedLayout) -> Seen:
-    """Of the run of the layout's load."""
+    """The means of the run of the layout's load."""
     times = planned_run(layout).times
-    means = (one.mean * 1e3 for one in (times.ttft, times.tpot, times.end_to_end))
+    means = (statistic.mean * 1e3 for statistic in (times.ttft, times.tpot, times.end_to_end))
     return Seen(*means, times.output_tokens_per_s)

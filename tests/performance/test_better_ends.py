@@ -36,14 +36,14 @@ def test_no_range_ends_beyond_what_the_datasheet_allows(
     facts, (read, head) = layout.setting.hardware, PARAMETERS[model]
     prompt_ms = 1e3 * 2 * INPUT_TOKENS * (read - head) / (gpus * facts.peak_flops("bf16"))
     step_ms = 1e3 * 2 * read / (gpus * facts.memory_bandwidth_bytes_s)
-    found = estimate_layout(layout)
-    ranges = found.ranges
+    estimate = estimate_layout(layout)
+    ranges = estimate.ranges
     assert ranges.ttft_ms is not None and ranges.tpot_ms is not None and ranges.dp_scaled_tokens_per_s is not None
     assert ranges.ttft_ms[0] >= prompt_ms and ranges.tpot_ms[0] >= step_ms
     assert ranges.dp_scaled_tokens_per_s[1] <= 1e3 * OUTPUT_TOKENS / prompt_ms
     if "request_rate" in load:
         # A run of so many requests has the tokens that are asked for in a little less or more time.
         assert ranges.dp_scaled_tokens_per_s[1] <= 1.1 * OUTPUT_TOKENS * load["request_rate"]
-    figures = found.latency.model_dump() | found.throughput.model_dump()
+    figures = estimate.latency.model_dump() | estimate.throughput.model_dump()
     for name, ends in ranges:
         assert ends is None or ends[0] <= figures[name] * (1 + 1e-9) <= ends[1] * (1 + 2e-9)

@@ -159,6 +159,6 @@ def test_the_engine_s_own_tokens_of_a_step_are_shared_by_its_attention_groups_or
 ) -> None:
     setting = layout_of("Llama-3.1-8B", accelerator="h100-sxm", serving={"engine": engine}).setting
     assert setting.token_budget(groups) == tokens
-    # What a plan states is of one of them.
+    # A number that a plan states is that of one group.
     stated = layout_of("Llama-3.1-8B", serving={"engine": engine, "prefill_chunk_tokens": 64}).setting
     assert stated.token_budget(groups) == 64

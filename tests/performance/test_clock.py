@@ -1,4 +1,4 @@
-"""What an engine adds to the kernels that were timed: factors, and what of them it runs in another way."""
+"""What an engine changes in the times of kernels: factors, and kernels that it runs in another way."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ HOPPER = hardware_facts("h100-sxm", nodes=1, gpus_per_node=8)
 
 
 def profile_of(engine: str, version: str, **changes: float) -> EngineProfile:
-    found = engine_profile(engine, version, HOPPER.accelerator)
-    constants = found.entry.constants.model_copy(update=changes)
-    return found.model_copy(update={"entry": found.entry.model_copy(update={"constants": constants})})
+    profile = engine_profile(engine, version, HOPPER.accelerator)
+    constants = profile.entry.constants.model_copy(update=changes)
+    return profile.model_copy(update={"entry": profile.entry.model_copy(update={"constants": constants})})
 
 
 def profile_with(**changes: float) -> EngineProfile:
@@ -43,8 +43,8 @@ def one_block_a_head_s(work: Work, nanoseconds: float) -> float:
 def test_a_kernel_with_one_block_a_head_takes_as_long_as_its_blocks_need_one_after_the_other() -> None:
     # 4,097 tokens at 100 ns; a block runs on each of 132 multiprocessors.
     for heads, sequences, waves in ((32, 1, 1.0), (32, 64, 32 * 64 / 132)):
-        found = one_block_a_head_s(attention(heads, 32, sequences=sequences), 100.0)
-        assert found == pytest.approx(100e-9 * 4097 * waves)
+        taken_s = one_block_a_head_s(attention(heads, 32, sequences=sequences), 100.0)
+        assert taken_s == pytest.approx(100e-9 * 4097 * waves)
 
 
 def test_such_a_kernel_takes_as_long_however_few_bytes_a_cached_element_has() -> None:
@@ -81,9 +81,9 @@ def test_the_first_kernels_of_vllm_on_amd_read_a_cached_head_once_for_each_query
 def on_mi300x(generation: str) -> Clock:
     """vLLM with the constants of its first generation, and the kernels of `generation`."""
     cdna = hardware_facts("mi300x", nodes=1, gpus_per_node=8)
-    found = engine_profile("vllm", "0.6.0", cdna.accelerator)
-    entry = found.entry.model_copy(update={"generation": generation})
-    return Clock(cdna, found.model_copy(update={"entry": entry}))
+    profile = engine_profile("vllm", "0.6.0", cdna.accelerator)
+    entry = profile.entry.model_copy(update={"generation": generation})
+    return Clock(cdna, profile.model_copy(update={"entry": entry}))
 
 
 def test_matmuls_in_16_bits_of_vllms_first_releases_find_little_of_an_mi300xs_arithmetic() -> None:
@@ -102,7 +102,7 @@ def test_matmuls_in_16_bits_of_vllms_first_releases_find_little_of_an_mi300xs_ar
 def test_what_a_measured_moe_layer_holds_costs_no_more_than_the_datasheet_asks_for() -> None:
     for work in (routing(4096, 128, 8), weigh(4096, 8, 4096, 2.0)):
         assert seconds(work) == pytest.approx(work.moved_bytes / HOPPER.memory_bandwidth_bytes_s)
-    # A sum that no MoE kernel ends with is a kernel of its own.
+    # A sum that ends no MoE kernel is a separate kernel.
     work = aggregate(64, 2, 4096, 2.0)
     assert seconds(work) > 2 * work.moved_bytes / HOPPER.memory_bandwidth_bytes_s
 
@@ -119,11 +119,11 @@ def test_the_small_kernels_of_a_recurrent_layer_take_a_time_of_their_own_in_each
 def reduction_s(accelerator: str, engine: str, ranks: int) -> float:
     """Seconds of an all-reduce of 16 MiB over GPUs of one node."""
     facts = hardware_facts(accelerator, nodes=1, gpus_per_node=8)
-    found = Clock(facts, engine_profile(engine, None, facts.accelerator)).collective(
+    timed = Clock(facts, engine_profile(engine, None, facts.accelerator)).collective(
         Collective("all_reduce", 2**24, ranks, 1)
     )
-    assert found is not None
-    return found.seconds
+    assert timed is not None
+    return timed.seconds
 
 
 @pytest.mark.parametrize("engine", [*JUDGED])
@@ -134,9 +134,9 @@ def test_cards_that_do_not_reach_each_others_memory_reduce_slower_than_others(ac
 
 def test_over_more_than_two_pcie_cards_vllm_reduces_as_nccl_does_and_tensorrt_llm_by_itself() -> None:
     facts = hardware_facts("l40s", nodes=1, gpus_per_node=8)
-    own = {
+    ranks = {
         engine: kernels.own_reduction_ranks
         for engine in JUDGED
         if (kernels := Clock(facts, engine_profile(engine, None, facts.accelerator)).kernels) is not None
     }
-    assert own["vllm"] == own["sglang"] == {2} and {2, 4, 8} <= own["trtllm"]
+    assert ranks["vllm"] == ranks["sglang"] == {2} and {2, 4, 8} <= ranks["trtllm"]

@@ -140,10 +140,10 @@ def test_cards_that_no_bridge_joins_send_as_fast_as_those_with_pcie_alone(
         setting = layout_of("Llama-3.1-70B", {"tp": 8, "tp_ffn": 8}, accelerator=card).setting
         return Links(setting.hardware, setting.clock)
 
-    own, group = links(card), group_of(devices, links(card).hardware)
+    card_links, group = links(card), group_of(devices, links(card).hardware)
     assert group.over_host == (like is not None)
-    assert path_of(devices, own.hardware) == ("link" if like is None else "host")
-    seconds = own.all_reduce(PREFILL_BYTES, group).seconds
+    assert path_of(devices, card_links.hardware) == ("link" if like is None else "host")
+    seconds = card_links.all_reduce(PREFILL_BYTES, group).seconds
     if like is None:
         assert seconds < links("h100-pcie").all_reduce(PREFILL_BYTES, group).seconds / 2
     else:

@@ -59,7 +59,7 @@ def laid_out(row: Row, layout_of: LayoutOf, degrees: dict[str, Any] | None = Non
 
 
 def served(layout: LoadedLayout, users: int) -> ServingTimes:
-    """What that many users of the layout see who send one request after the other."""
+    """Times that `users` of the layout see who each send one request after the other."""
     workload = layout.setting.workload
     return serve(
         layout, closed_loop(users, len(layout.decode_replicas)), Lengths(workload.input_tokens, workload.output_tokens)
@@ -81,8 +81,8 @@ def test_weights_of_a_device_with_redundant_experts(row: Row) -> None:
             redundant_experts=row["redundant"],
         )
     )
-    found = device_memory(layout_from_view(PlanView(plan.model_dump(mode="json")))).per_device
-    assert max(device.weights_bytes for device in found) / 1e9 == pytest.approx(row["gb"], abs=0.35)
+    devices = device_memory(layout_from_view(PlanView(plan.model_dump(mode="json")))).per_device
+    assert max(device.weights_bytes for device in devices) / 1e9 == pytest.approx(row["gb"], abs=0.35)
 
 
 def test_one_routed_expert_of_all_layers_of_deepseek_weighs_2_55_gb(layout_of: LayoutOf) -> None:

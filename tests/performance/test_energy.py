@@ -1,4 +1,4 @@
-"""Energy is a range between idle and board power that follows what the GPUs are busy with; unknown power is said."""
+"""Energy is a range between idle and board power that follows what the GPUs are busy with; unknown power is named."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ READING = TimeParts(compute_ms=0.5, memory_ms=9.0, communication_ms=0.5, bubble_
 def energy(layout: Any, prefill: TimeParts = COMPUTING, decode: TimeParts = READING, **load: Any) -> EnergyEstimate:
     setting = layout.setting.with_workload(layout.setting.workload.model_copy(update=load))
     loaded = layout.with_setting(setting)
-    found = energy_of(loaded, planned_run(loaded).times, prefill, decode)
-    assert found is not None
-    return found
+    estimate = energy_of(loaded, planned_run(loaded).times, prefill, decode)
+    assert estimate is not None
+    return estimate
 
 
 ONE = make("Llama-3.1-8B", gpus_per_node=1, concurrency=4)
@@ -37,19 +37,19 @@ PART = st.floats(0.0, 10.0)
 @given(st.builds(TimeParts, compute_ms=PART, memory_ms=PART, communication_ms=PART, bubble_ms=PART))
 @settings(max_examples=50)
 def test_a_gpu_draws_between_idle_and_board_power(parts: TimeParts) -> None:
-    found = energy(ONE, parts, parts)
-    low, high = found.watts
-    board = found.board_watts_per_gpu
+    estimate = energy(ONE, parts, parts)
+    low, high = estimate.watts
+    board = estimate.board_watts_per_gpu
     assert IDLE[0] * board - 1e-6 <= low <= high <= COMPUTE[1] * board + 1e-6
-    assert found.joules_per_output_token[1] == pytest.approx(3.6 * found.kwh_per_million_output_tokens[1])
+    assert estimate.joules_per_output_token[1] == pytest.approx(3.6 * estimate.kwh_per_million_output_tokens[1])
 
 
 def test_joules_are_watts_over_the_tokens_that_are_served() -> None:
-    found = energy(ONE)
+    estimate = energy(ONE)
     layout = ONE.with_setting(ONE.setting.with_workload(ONE.setting.workload))
     per_second = planned_run(layout).times.output_tokens_per_s
-    assert found.joules_per_output_token == pytest.approx(tuple(watts / per_second for watts in found.watts))
-    assert found.idle_share_pct == 0.0
+    assert estimate.joules_per_output_token == pytest.approx(tuple(watts / per_second for watts in estimate.watts))
+    assert estimate.idle_share_pct == 0.0
 
 
 def test_what_binds_decides_how_much_of_board_power_is_drawn() -> None:
@@ -68,10 +68,10 @@ def test_a_server_that_waits_for_requests_draws_less_and_more_a_token() -> None:
 
 def test_gpus_of_phases_apart_are_counted_by_what_each_does(layout_of: Any) -> None:
     apart = layout_of("Llama-3.1-8B", {"replicas": 1}, decode={"replicas": 2}, gpus_per_node=3, concurrency=4)
-    found = energy(apart)
-    assert found.watts[1] <= 3 * found.board_watts_per_gpu
+    estimate = energy(apart)
+    assert estimate.watts[1] <= 3 * estimate.board_watts_per_gpu
     # The one GPU of prefill waits for most of the time.
-    assert 0.0 < found.idle_share_pct < 34.0
+    assert 0.0 < estimate.idle_share_pct < 34.0
 
 
 def test_unknown_board_power_is_said_and_never_assumed() -> None:
@@ -79,14 +79,14 @@ def test_unknown_board_power_is_said_and_never_assumed() -> None:
     unknown = ONE.with_setting(
         replace(ONE.setting, hardware=replace(ONE.setting.hardware, accelerator=part), caches={})
     )
-    found = estimate_layout(unknown, with_explanation=False)
-    assert found.energy is None
-    assert "Energy is not known: board power of h100-sxm is not catalogued" in found.notes
+    estimate = estimate_layout(unknown, with_explanation=False)
+    assert estimate.energy is None
+    assert "Energy is not known: board power of h100-sxm is not catalogued" in estimate.notes
 
 
 def test_the_line_has_the_range_and_what_it_is_of() -> None:
-    found = estimate_layout(ONE, with_explanation=False).energy
-    assert found is not None and found.source
-    text = energy_text(found, 1)
+    estimate = estimate_layout(ONE, with_explanation=False).energy
+    assert estimate is not None and estimate.source
+    text = energy_text(estimate, 1)
     for words in ("J (", "kWh a million", "W on average, 1 board of 700 W", "0% of the time without a request"):
         assert words in text

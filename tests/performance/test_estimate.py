@@ -54,31 +54,31 @@ def _step_ms(latency: LatencyEstimate) -> float:
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_requests_over_rate_is_the_time_in_the_system(case: dict[str, Any], layout_of: Any) -> None:
     layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
-    found = estimate_layout(layout)
+    estimate = estimate_layout(layout)
     workload = layout.setting.workload
     if not layout.is_disaggregated:
         replicas = len(layout.decode_replicas)
-        rate = found.throughput.dp_scaled_tokens_per_s / workload.output_tokens
+        rate = estimate.throughput.dp_scaled_tokens_per_s / workload.output_tokens
         in_system_ms = workload.concurrency / rate * 1e3
         # Once the first requests are answered together; the end of the run has fewer in flight.
-        assert 0.75 * in_system_ms < found.latency.end_to_end_ms < 1.01 * in_system_ms, replicas
+        assert 0.75 * in_system_ms < estimate.latency.end_to_end_ms < 1.01 * in_system_ms, replicas
 
 
 def test_one_request_is_served_by_one_replica_alone(layout_of: Any) -> None:
-    one = estimate_layout(layout_of("Llama-3.1-8B", {}, dp=1)).throughput
+    single = estimate_layout(layout_of("Llama-3.1-8B", {}, dp=1)).throughput
     many = estimate_layout(layout_of("Llama-3.1-8B", {}, dp=4)).throughput
-    assert many.dp_scaled_tokens_per_s == pytest.approx(one.dp_scaled_tokens_per_s)
+    assert many.dp_scaled_tokens_per_s == pytest.approx(single.dp_scaled_tokens_per_s)
 
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_parts_and_path_add_up_and_nothing_is_left_out(case: dict[str, Any], layout_of: Any) -> None:
     layout = layout_of(case["model"], case["degrees"], **case.get("options", {}))
-    found = estimate_layout(layout)
-    latency = found.latency
+    estimate = estimate_layout(layout)
+    latency = estimate.latency
     for phase, total, parts, path in (
-        ("prefill", latency.prefill_ms, latency.prefill, found.critical_path.prefill),
-        ("decode", _step_ms(latency), latency.decode_step, found.critical_path.decode),
+        ("prefill", latency.prefill_ms, latency.prefill, estimate.critical_path.prefill),
+        ("decode", _step_ms(latency), latency.decode_step, estimate.critical_path.decode),
     ):
         whole = parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
         assert whole == pytest.approx(total)
@@ -116,8 +116,8 @@ def test_a_faster_part_never_slows_anything(
     base = card.model_copy(update={"compute_efficiency": 0.7} if field == "compute" else {})
     model, degrees, options = shape
     slow, fast = (
-        estimate_layout(layout_of(model, degrees, accelerator=one, **options), with_explanation=False).latency
-        for one in (base, card.model_copy(update=faster))
+        estimate_layout(layout_of(model, degrees, accelerator=part, **options), with_explanation=False).latency
+        for part in (base, card.model_copy(update=faster))
     )
     assert fast.prefill_ms <= slow.prefill_ms * (1 + 1e-9)
     assert _step_ms(fast) <= _step_ms(slow) * (1 + 1e-9)
@@ -147,13 +147,13 @@ def test_dp_never_changes_what_one_request_sees_and_scales_throughput(
 ) -> None:
     model, degrees, options = shape
     load = options.get("concurrency", 1)
-    one = estimate_layout(layout_of(model, degrees, nodes=4, **options))
+    single = estimate_layout(layout_of(model, degrees, nodes=4, **options))
     many = estimate_layout(layout_of(model, degrees, nodes=4, dp=dp, **(options | {"concurrency": load * dp})))
-    assert many.latency.ttft_ms == pytest.approx(one.latency.ttft_ms)
-    assert many.latency.tpot_ms == pytest.approx(one.latency.tpot_ms)
-    assert many.throughput.batched_tokens_per_s == pytest.approx(one.throughput.batched_tokens_per_s)
-    assert many.throughput.dp_scaled_tokens_per_s == pytest.approx(dp * one.throughput.dp_scaled_tokens_per_s)
-    assert many.throughput.single_request_tokens_per_s == one.throughput.single_request_tokens_per_s
+    assert many.latency.ttft_ms == pytest.approx(single.latency.ttft_ms)
+    assert many.latency.tpot_ms == pytest.approx(single.latency.tpot_ms)
+    assert many.throughput.batched_tokens_per_s == pytest.approx(single.throughput.batched_tokens_per_s)
+    assert many.throughput.dp_scaled_tokens_per_s == pytest.approx(dp * single.throughput.dp_scaled_tokens_per_s)
+    assert many.throughput.single_request_tokens_per_s == single.throughput.single_request_tokens_per_s
 
 
 @examples(30)
@@ -163,18 +163,18 @@ def test_no_phase_is_faster_than_its_bytes_and_flops_allow(
 ) -> None:
     model, degrees, options = shape
     layout = layout_of(model, degrees, **options)
-    facts, found = layout.setting.hardware, estimate_layout(layout)
-    cache = min(device.kv_cache_bytes for device in found.memory.per_device) * 0.4
-    assert found.latency.tpot_ms * 1e-3 >= cache / facts.memory_bandwidth_bytes_s
+    facts, estimate = layout.setting.hardware, estimate_layout(layout)
+    cache = min(device.kv_cache_bytes for device in estimate.memory.per_device) * 0.4
+    assert estimate.latency.tpot_ms * 1e-3 >= cache / facts.memory_bandwidth_bytes_s
     active = layout.setting.architecture.hidden_size**2
-    assert found.latency.prefill_ms * 1e-3 >= 2 * 2048 * active / (8 * facts.peak_flops("fp8"))
+    assert estimate.latency.prefill_ms * 1e-3 >= 2 * 2048 * active / (8 * facts.peak_flops("fp8"))
 
 
 def test_a_70b_decode_step_at_tp8_is_near_its_memory_floor(layout_of: Any) -> None:
-    found = estimate_layout(layout_of("Llama-3.1-70B", TP8, relaxations=("vocab_parallel",)))
+    estimate = estimate_layout(layout_of("Llama-3.1-70B", TP8, relaxations=("vocab_parallel",)))
     # 17.38 GB at 3.35 TB/s are 5.2 ms; latency of kernels and collectives comes on top, not a multiple of it.
-    assert 5.2 < found.latency.tpot_ms < 12
-    assert found.latency.decode_step.memory_ms > found.latency.decode_step.communication_ms
+    assert 5.2 < estimate.latency.tpot_ms < 12
+    assert estimate.latency.decode_step.memory_ms > estimate.latency.decode_step.communication_ms
 
 
 def test_a_single_request_gains_nothing_in_decode_from_stages(layout_of: Any) -> None:
@@ -203,8 +203,8 @@ def test_prefill_over_two_stages_waits_for_its_fill(chunks: int, bubble: float, 
     layout = layout_of(
         "Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2}, input_tokens=tokens, serving={"prefill_chunk_tokens": 2048}
     )
-    found = estimate_layout(layout).latency
-    assert found.prefill.bubble_ms / found.prefill_ms == pytest.approx(bubble, abs=0.02)
+    latency = estimate_layout(layout).latency
+    assert latency.prefill.bubble_ms / latency.prefill_ms == pytest.approx(bubble, abs=0.02)
 
 
 def test_a_cached_prefix_is_not_computed_again(layout_of: Any) -> None:
@@ -215,9 +215,9 @@ def test_a_cached_prefix_is_not_computed_again(layout_of: Any) -> None:
 
 def test_disaggregated_ttft_carries_the_cache_and_says_so(layout_of: Any) -> None:
     degrees = TP8 | {"replicas": 1}
-    found = estimate_layout(layout_of("Llama-3.1-70B", degrees, decode=degrees, nodes=2, dp=2, input_tokens=8192))
-    assert found.latency.ttft_ms > found.latency.prefill_ms + 6.7
-    assert any("KV cache" in note for note in found.notes)
+    estimate = estimate_layout(layout_of("Llama-3.1-70B", degrees, decode=degrees, nodes=2, dp=2, input_tokens=8192))
+    assert estimate.latency.ttft_ms > estimate.latency.prefill_ms + 6.7
+    assert any("KV cache" in note for note in estimate.notes)
 
 
 def test_disaggregated_throughput_is_the_slower_of_the_two_kinds(layout_of: Any) -> None:
@@ -260,8 +260,8 @@ def test_notes_say_what_splitting_the_vocabulary_would_change(layout_of: Any) ->
 
 
 def test_experts_state_their_imbalance(layout_of: Any) -> None:
-    found = estimate_layout(layout_of("Mixtral-8x7B", {"tp": 2, "ep": 4}))
-    assert any("times the mean load" in note for note in found.notes)
+    estimate = estimate_layout(layout_of("Mixtral-8x7B", {"tp": 2, "ep": 4}))
+    assert any("times the mean load" in note for note in estimate.notes)
 
 
 @pytest.mark.parametrize(
@@ -300,10 +300,10 @@ def test_the_range_of_a_price_is_carried_through(layout_of: Any) -> None:
 @pytest.mark.parametrize(("tp", "nodes", "billed"), [(1, 1, 8), (8, 1, 8), (2, 3, 8), (8, 2, 8)])
 def test_nodes_are_billed_whole(layout_of: Any, tp: int, nodes: int, billed: int) -> None:
     layout = layout_of("Llama-3.1-8B", {"tp": tp, "tp_ffn": tp}, nodes=nodes, gpus_per_node=8)
-    found = estimate_layout(layout)
-    assert found.cost is not None and found.cost.billed_gpus == billed
-    per_second = found.throughput.dp_scaled_tokens_per_s
-    assert found.cost.per_million_output_tokens == pytest.approx(billed * 1e6 / per_second / 3600 * (1.99 + 5) / 2)
+    estimate = estimate_layout(layout)
+    assert estimate.cost is not None and estimate.cost.billed_gpus == billed
+    per_second = estimate.throughput.dp_scaled_tokens_per_s
+    assert estimate.cost.per_million_output_tokens == pytest.approx(billed * 1e6 / per_second / 3600 * (1.99 + 5) / 2)
 
 
 def test_an_unknown_link_is_an_error_that_names_it(layout_of: Any) -> None:
@@ -333,11 +333,11 @@ def test_what_is_assumed_of_a_card_is_said(layout_of: Any) -> None:
 def test_a_stated_load_takes_the_place_of_the_plan_s_and_what_cannot_be_is_named() -> None:
     plan = shardwright.plan("Llama-3.2-1B on one L4, 512 in / 32 out, 2 requests/s").plan
     assert plan is not None
-    found = [shardwright.estimate(plan, workload={"concurrency": users}) for users in (1, 16)]
-    assert [one.load.load for one in found] == ["closed loop, 1 user", "closed loop, 16 users"]
-    assert found[0].latency.tpot_ms < found[1].latency.tpot_ms
+    estimates = [shardwright.estimate(plan, workload={"concurrency": users}) for users in (1, 16)]
+    assert [estimate.load.load for estimate in estimates] == ["closed loop, 1 user", "closed loop, 16 users"]
+    assert estimates[0].latency.tpot_ms < estimates[1].latency.tpot_ms
     whole = plan.workload.model_copy(update={"request_rate": None, "concurrency": 16})
-    assert shardwright.estimate(plan, workload=whole).latency == found[1].latency
+    assert shardwright.estimate(plan, workload=whole).latency == estimates[1].latency
     for stated, says in (({"concurrency": 0}, r"workload\.concurrency"), ({"users": 3}, r"workload\.users")):
         with pytest.raises(InputError, match=says):
             shardwright.estimate(plan, workload=stated)

@@ -1,4 +1,4 @@
-"""The execution DAG: sound, complete, and of one mind with the estimate, for every kind of layout."""
+"""The execution DAG is sound, complete and in agreement with the estimate, for every kind of layout."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CASES = json.loads((Path(__file__).parents[1] / "cases" / "layouts.json").read_t
 PHASES = ("prefill", "decode")
 
 
-# Of models of sixty layers that are alike but for the first three, some stand for all: graphs grow with the depth.
+# Some layers stand for all sixty, which are alike but for the first three: graphs grow with the depth.
 FEW_LAYERS = {"DeepSeek-V3": 12, "DeepSeek-V3.2": 12}
 
 
@@ -62,8 +62,8 @@ def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(expanded: Ex
     assert list(dag_faults(folded)) == []
     whole, short = critical_path_ms(unfolded)[0], critical_path_ms(folded)[0]
     assert short == pytest.approx(whole, rel=1e-9)
-    found = estimate_layout(layout)
-    path = found.critical_path.prefill if phase == "prefill" else found.critical_path.decode
+    estimate = estimate_layout(layout)
+    path = estimate.critical_path.prefill if phase == "prefill" else estimate.critical_path.decode
     # The graph has no host and ends with the pass: what the estimate adds are steps of these two.
     beside_ms = sum(step.ms for step in path if step.resource in ("host", "pipeline"))
     assert whole == pytest.approx(sum(step.ms for step in path) - beside_ms, rel=1e-9)

@@ -24,7 +24,7 @@ from ..export.plans import plan_named
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _TAGS = {"box": f"{_SVG}rect", "ellipse": f"{_SVG}ellipse", "parallelogram": f"{_SVG}polygon"}
-# What a page shows beside one another, and the smallest letters that are read on it. Pixels.
+# Width of a page, the smallest letters that are readable on it, and letters of the picture, in pixels.
 _PAGE, _LEAST_LETTERS, _LETTERS, _BOLD_LETTERS = 1200, 8.0, 10.5, 12.0
 Phase = Literal["prefill", "decode"]
 # Small and large, of one GPU, of two in step, of replicas, stages, experts, and groups of GPUs that cross.
@@ -45,28 +45,28 @@ Rectangle = tuple[float, float, float, float]
 
 def rectangle(shape: ET.Element) -> Rectangle:
     """Left, top, right and bottom of what is drawn."""
-    said = shape.attrib
+    attributes = shape.attrib
     if shape.tag == _TAGS["box"]:
-        x, y = float(said["x"]), float(said["y"])
-        return x, y, x + float(said["width"]), y + float(said["height"])
+        x, y = float(attributes["x"]), float(attributes["y"])
+        return x, y, x + float(attributes["width"]), y + float(attributes["height"])
     if shape.tag == _TAGS["ellipse"]:
-        x, y, half, tall = (float(said[key]) for key in ("cx", "cy", "rx", "ry"))
+        x, y, half, tall = (float(attributes[key]) for key in ("cx", "cy", "rx", "ry"))
         return x - half, y - tall, x + half, y + tall
-    points = [tuple(map(float, point.split(","))) for point in said["points"].split()]
+    points = [tuple(map(float, point.split(","))) for point in attributes["points"].split()]
     return min(x for x, _ in points), min(y for _, y in points), max(x for x, _ in points), max(y for _, y in points)
 
 
 def overlapping(spots: Sequence[Rectangle]) -> list[tuple[Rectangle, Rectangle]]:
     """Pairs that share more than a border."""
-    found: list[tuple[Rectangle, Rectangle]] = []
-    ordered = sorted(spots, key=lambda one: one[1])
-    for place, one in enumerate(ordered):
-        for other in ordered[place + 1 :]:
-            if other[1] >= one[3]:
+    pairs: list[tuple[Rectangle, Rectangle]] = []
+    ordered = sorted(spots, key=lambda spot: spot[1])
+    for place, spot in enumerate(ordered):
+        for lower in ordered[place + 1 :]:
+            if lower[1] >= spot[3]:
                 break
-            if one[0] < other[2] and other[0] < one[2]:
-                found.append((one, other))
-    return found
+            if spot[0] < lower[2] and lower[0] < spot[2]:
+                pairs.append((spot, lower))
+    return pairs
 
 
 def drawn(picture: ET.Element) -> list[ET.Element]:
@@ -98,7 +98,7 @@ def test_nothing_overlaps_and_every_label_is_inside_of_its_node(name: str, phase
 
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(
-    ("name", "phase", "fold"), [one for one in DRAWN if one[0] != "stages across attention groups"]
+    ("name", "phase", "fold"), [case for case in DRAWN if case[0] != "stages across attention groups"]
 )
 def test_labels_are_read_where_the_page_is_as_wide_as_the_picture(name: str, phase: Phase, fold: bool) -> None:
     width = float(ET.fromstring(execution_svg([expanded(name, phase, fold)], name)).attrib["width"])
@@ -122,12 +122,12 @@ def test_every_edge_is_a_line_of_its_kind_that_goes_down(name: str, phase: Phase
 def test_where_a_router_chooses_and_only_there_lines_are_dashed() -> None:
     dag = expanded("phases and groups", "decode", True)
     ops = {node.id: node.op for node in dag.nodes}
-    found = {(ops[edge.source], ops[edge.target]) for edge, line in lines_of(dag) if line == "chosen"}
-    assert found == {("Routing", "AllToAll"), ("AllToAll", "Expert")}
+    chosen = {(ops[edge.source], ops[edge.target]) for edge, line in lines_of(dag) if line == "chosen"}
+    assert chosen == {("Routing", "AllToAll"), ("AllToAll", "Expert")}
 
 
 def test_a_label_has_both_shapes_and_the_gpu() -> None:
-    linear = next(one for one in expanded("one card", "decode", False).nodes if one.role == "qkv")
+    linear = next(node for node in expanded("one card", "decode", False).nodes if node.role == "qkv")
     text = " ".join(look_of(linear).lines).replace("\N{NO-BREAK SPACE}", " ")
     for way, shape in (("in", linear.input_shape), ("out", linear.output_shape)):
         assert f"{way} {' × '.join(f'{name} {size}' for name, size in shape)}" in text
@@ -139,10 +139,10 @@ def test_boundaries_of_the_dot_are_gpus_and_hold_what_each_computes() -> None:
     inside: dict[str, list[str]] = {}
     label = ""
     for line in dot_lines([dag]):
-        if found := re.fullmatch(r' {6}label="(.*)";', line):
-            label = found[1]
-        elif found := re.match(r' {6}"(.*)" \[', line):
-            inside.setdefault(label, []).append(found[1])
+        if match := re.fullmatch(r' {6}label="(.*)";', line):
+            label = match[1]
+        elif match := re.match(r' {6}"(.*)" \[', line):
+            inside.setdefault(label, []).append(match[1])
     wanted = {gpu: [node.id for node in dag.nodes if node.device == gpu] for gpu in ("n0.g0", "n0.g1")}
     assert inside == wanted
 
@@ -153,8 +153,8 @@ def test_graphviz_reads_the_dot_of_names_that_hold_anything() -> None:
     hostile = 'a"b\\c\n}<script>$'
     first = dag.nodes[0].model_copy(update={"id": hostile, "device": hostile, "devices": None})
     lines = dot_lines([dag.model_copy(update={"nodes": (first,), "edges": ()})])
-    found = subprocess.run(["dot", "-Tplain"], input="\n".join(lines), capture_output=True, text=True, check=True)
-    assert found.stderr == "" and len(re.findall(r"^node ", found.stdout, re.M)) == 1
+    run = subprocess.run(["dot", "-Tplain"], input="\n".join(lines), capture_output=True, text=True, check=True)
+    assert run.stderr == "" and len(re.findall(r"^node ", run.stdout, re.M)) == 1
 
 
 def test_a_name_cannot_leave_the_text_of_the_picture() -> None:

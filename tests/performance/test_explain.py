@@ -1,4 +1,4 @@
-"""The explanation of an estimate: its shares add up, and every remedy is what the same change really brings."""
+"""The explanation of an estimate: its shares add up, and every remedy saves what the same change really saves."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ WIDE_EP = {
 }  # fmt: skip
 
 
-def phases(found: PerformanceEstimate) -> list[tuple[PhaseExplanation, float, Any]]:
+def phases(estimate: PerformanceEstimate) -> list[tuple[PhaseExplanation, float, Any]]:
     """Each phase's explanation, milliseconds and path."""
-    assert found.explanation is not None
-    step = found.latency.decode_step
+    assert estimate.explanation is not None
+    step = estimate.latency.decode_step
     step_ms = step.compute_ms + step.memory_ms + step.communication_ms + step.bubble_ms
     return [
-        (found.explanation.prefill, found.latency.prefill_ms, found.critical_path.prefill),
-        (found.explanation.decode, step_ms, found.critical_path.decode),
+        (estimate.explanation.prefill, estimate.latency.prefill_ms, estimate.critical_path.prefill),
+        (estimate.explanation.decode, step_ms, estimate.critical_path.decode),
     ]
 
 
@@ -43,17 +43,17 @@ def saved(why: PhaseExplanation, what: str) -> float:
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["name"])
 def test_shares_add_up_and_every_step_names_its_resource(case: dict[str, Any], layout_of: Any) -> None:
-    found = estimate_layout(layout_of(case["model"], case["degrees"], **case.get("options", {})))
-    for why, whole_ms, path in phases(found):
-        assert sum(one.ms for one in why.resources) == pytest.approx(whole_ms)
-        assert sum(one.share_pct for one in why.resources) == pytest.approx(100.0)
+    estimate = estimate_layout(layout_of(case["model"], case["degrees"], **case.get("options", {})))
+    for why, whole_ms, path in phases(estimate):
+        assert sum(resource.ms for resource in why.resources) == pytest.approx(whole_ms)
+        assert sum(resource.share_pct for resource in why.resources) == pytest.approx(100.0)
         by_resource: dict[str, float] = {}
         for step in path:
             assert step.resource in ("compute", "memory", "link", "network", "host", "pipeline")
             by_resource[step.resource] = by_resource.get(step.resource, 0.0) + step.ms
-        assert by_resource == pytest.approx({one.resource: one.ms for one in why.resources})
+        assert by_resource == pytest.approx({resource.resource: resource.ms for resource in why.resources})
         waiting = by_resource.get("pipeline", 0.0)
-        assert sum(one.ms for one in why.constants) == pytest.approx(whole_ms - waiting)
+        assert sum(share.ms for share in why.constants) == pytest.approx(whole_ms - waiting)
         shares = [cost.share_pct for cost in why.largest]
         assert shares == sorted(shares, reverse=True)
         assert len(shares) == 5 and shares[-1] > 0 and sum(shares) <= 100.0 + 1e-6
@@ -88,8 +88,8 @@ def test_a_faster_part_saves_what_the_same_accelerator_with_that_part_saves(
 
 
 def test_removing_a_cost_of_a_serial_path_saves_its_share(layout_of: Any) -> None:
-    found = estimate_layout(layout_of("Llama-3.1-70B", TP8))
-    why = phases(found)[1][0]
+    estimate = estimate_layout(layout_of("Llama-3.1-70B", TP8))
+    why = phases(estimate)[1][0]
     largest = why.largest[0]
     assert (largest.what, largest.layers, largest.resource) == ("FFN gate_up matmul", 80, "memory")
     assert saved(why, "FFN gate_up matmul") == pytest.approx(largest.share_pct)
@@ -143,50 +143,50 @@ def test_ranges_are_those_of_the_nearest_that_was_measured_and_none_is_made_up(l
         ),
         ("Mixtral-8x7B", {"engine": "sglang"}, 32, Cell("tpot", "loaded", "moe", "sglang", "any")),
     ):
-        found = estimate_layout(layout_of(name, TP8, serving=serving, concurrency=concurrency))
+        estimate = estimate_layout(layout_of(name, TP8, serving=serving, concurrency=concurrency))
         expected = range_of(cell, all_ranges())
-        assert expected is not None and found.ranges.tpot_ms is not None
-        low, high = found.ranges.tpot_ms
-        assert high == pytest.approx(found.latency.tpot_ms * expected.high)
+        assert expected is not None and estimate.ranges.tpot_ms is not None
+        low, high = estimate.ranges.tpot_ms
+        assert high == pytest.approx(estimate.latency.tpot_ms * expected.high)
         # The better end may be the datasheet's.
-        assert low >= found.latency.tpot_ms * expected.low * (1 - 1e-9)
-        assert f"{expected.pairs} pairs" in (found.calibration.note or "")
+        assert low >= estimate.latency.tpot_ms * expected.low * (1 - 1e-9)
+        assert f"{expected.pairs} pairs" in (estimate.calibration.note or "")
         ends = 1.0 - expected.low, expected.high - 1.0
-        assert found.calibration.error_band_pct == pytest.approx(100 * max(ends), abs=0.1)
+        assert estimate.calibration.error_band_pct == pytest.approx(100 * max(ends), abs=0.1)
 
 
 @pytest.mark.parametrize("accelerator", ["v100-32gb-sxm", "own"])
 def test_where_nothing_was_measured_there_is_no_range(accelerator: str, layout_of: Any) -> None:
     # No serving result of V100 is known; a card with an MFU of its own is timed by datasheet.
-    own = find_accelerator("h100-sxm").model_copy(update={"compute_efficiency": 0.5})
-    found = estimate_layout(
-        layout_of("Llama-3.1-8B", TP8, accelerator=own if accelerator == "own" else accelerator, weights="fp16")
+    card = find_accelerator("h100-sxm").model_copy(update={"compute_efficiency": 0.5})
+    estimate = estimate_layout(
+        layout_of("Llama-3.1-8B", TP8, accelerator=card if accelerator == "own" else accelerator, weights="fp16")
     )
-    assert set(found.ranges.model_dump().values()) == {None}
-    assert found.calibration.error_band_pct is None
-    assert "no range: too little was measured" in (found.calibration.note or "")
-    assert "90% range" not in render_estimate(found, title="a plan", width=160)
+    assert set(estimate.ranges.model_dump().values()) == {None}
+    assert estimate.calibration.error_band_pct is None
+    assert "no range: too little was measured" in (estimate.calibration.note or "")
+    assert "90% range" not in render_estimate(estimate, title="a plan", width=160)
 
 
 def test_the_time_of_a_path_is_shared_out_by_where_its_constants_come_from(layout_of: Any) -> None:
     for accelerator, kind, of in (("h100-sxm", "measured", None), ("v100-32gb-sxm", "carried", "a100-80gb-sxm")):
         layout = layout_of("Llama-3.1-8B", TP8, accelerator=accelerator, weights="fp16", serving=HOST_IN_SIGHT)
-        found = estimate_layout(layout)
-        for why, whole_ms, path in phases(found):
+        estimate = estimate_layout(layout)
+        for why, whole_ms, path in phases(estimate):
             shares = why.constants
-            assert sum(one.share_pct for one in shares) == pytest.approx(100.0)
-            assert sum(one.ms for one in shares) == pytest.approx(whole_ms)
+            assert sum(share.share_pct for share in shares) == pytest.approx(100.0)
+            assert sum(share.ms for share in shares) == pytest.approx(whole_ms)
             assert (shares[0].constants, shares[0].of) == (kind, of) and shares[0].share_pct > 50
             for origin in ("measured", "datasheet"):
                 ms = sum(step.ms for step in path if step.constants == origin)
-                assert ms == pytest.approx(sum(one.ms for one in shares if one.constants == origin))
-            assert any((one.of or "").startswith("results of vllm v1") for one in shares)
+                assert ms == pytest.approx(sum(share.ms for share in shares if share.constants == origin))
+            assert any((share.of or "").startswith("results of vllm v1") for share in shares)
 
 
 def test_a_stated_mfu_is_a_datasheet_throughout(layout_of: Any) -> None:
     card = find_accelerator("h100-sxm").model_copy(update={"compute_efficiency": 0.5})
-    found = estimate_layout(layout_of("Llama-3.1-8B", TP8, accelerator=card, serving=HOST_IN_SIGHT))
-    for why, _, path in phases(found):
+    estimate = estimate_layout(layout_of("Llama-3.1-8B", TP8, accelerator=card, serving=HOST_IN_SIGHT))
+    for why, _, path in phases(estimate):
         assert {step.constants for step in path} == {"datasheet", None}
         assert why.constants[0].constants == "datasheet"
 
@@ -195,13 +195,13 @@ def test_constants_of_another_accelerator_are_named_and_a_stated_mfu_is_a_datash
     carried = calibration_of(layout_of("Llama-3.1-8B", accelerator="v100-32gb-sxm", weights="fp16").setting)
     assert "no kernel of v100-32gb-sxm was measured" in (carried.note or "")
     card = find_accelerator("h100-sxm").model_copy(update={"compute_efficiency": 0.5})
-    own = calibration_of(layout_of("Llama-3.1-8B", accelerator=card).setting)
-    assert (own.profile, own.error_band_pct) == ("datasheet", None)
+    calibration = calibration_of(layout_of("Llama-3.1-8B", accelerator=card).setting)
+    assert (calibration.profile, calibration.error_band_pct) == ("datasheet", None)
 
 
 def test_the_report_says_what_binds_and_what_would_help(layout_of: Any) -> None:
-    found = estimate_layout(layout_of("DeepSeek-V3", {"attention_dp": 16, "ep": 16}, **WIDE_EP))
-    text = " ".join(render_estimate(found, title="a plan", width=160).split())
+    estimate = estimate_layout(layout_of("DeepSeek-V3", {"attention_dp": 16, "ep": 16}, **WIDE_EP))
+    text = " ".join(render_estimate(estimate, title="a plan", width=160).split())
     for phrase in (
         "largest costs of prefill", "routed experts 58", "prefill is bound by", "decode would take",
         "less with two-batch overlap", "less without the routed experts", "hidden behind computation",

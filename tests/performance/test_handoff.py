@@ -1,4 +1,4 @@
-"""A request that changes from a prefill to a decode replica: what that adds to its first token, engine by engine."""
+"""What the hand-off from a prefill to a decode replica adds to the first token, engine by engine."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.performance.estimate import benchmark_of, estimate_layout
 from shardwright.tools.performance.planned_run import run_alone
 
-ENGINES: dict[str, float] = {name: one.handoff_s or 0.0 for name, one in JUDGED.items()}
+ENGINES: dict[str, float] = {name: engine.handoff_s or 0.0 for name, engine in JUDGED.items()}
 APART = {"tp": 2, "tp_ffn": 2, "replicas": 1}
 
 
@@ -21,11 +21,11 @@ def test_phases_apart_take_the_hand_off_of_the_engine_and_say_so(engine: str, la
     serving = {"engine": engine}
     together = layout_of("Llama-3.1-8B", {"tp": 2, "tp_ffn": 2}, serving=serving)
     apart = layout_of("Llama-3.1-8B", APART, decode=APART, dp=2, nodes=1, serving=serving)
-    found = estimate_layout(apart)
-    assert found.explanation is not None
-    moved_s = found.explanation.kv_transfer_ms * 1e-3 + ENGINES[engine]
+    estimate = estimate_layout(apart)
+    assert estimate.explanation is not None
+    moved_s = estimate.explanation.kv_transfer_ms * 1e-3 + ENGINES[engine]
     assert run_alone(apart).ttft.mean >= run_alone(together).ttft.mean * 0.5 + moved_s
-    assert any("hands a request" in note for note in found.notes) == (ENGINES[engine] > 0.0)
+    assert any("hands a request" in note for note in estimate.notes) == (ENGINES[engine] > 0.0)
     assert not any("hands a request" in note for note in estimate_layout(together).notes)
 
 

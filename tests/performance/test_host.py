@@ -1,4 +1,4 @@
-"""What of a step is the host's: added to the GPU's time, or hidden behind it as far as it is the shorter."""
+"""The host's time of a step: added to the GPU's, or hidden behind it as far as it is shorter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory per device: the worked numbers, the union of two phases' slices, and what never holds otherwise."""
+"""Memory per device: worked numbers, the union of two phases' slices, and what always holds."""
 
 from __future__ import annotations
 
@@ -97,16 +97,16 @@ def test_kv_split_over_decode_ranks_divides_the_tokens(layout_of: Any) -> None:
 
 
 def test_a_pipeline_stage_caches_its_own_layers_only(layout_of: Any) -> None:
-    one = layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4}, gpus_per_node=4)
-    two = layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2})
-    assert device_memory(two).per_device[0].kv_cache_bytes * 2 == device_memory(one).per_device[0].kv_cache_bytes
+    whole = layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4}, gpus_per_node=4)
+    staged = layout_of("Llama-3.1-70B", {"tp": 4, "tp_ffn": 4, "pp": 2})
+    assert device_memory(staged).per_device[0].kv_cache_bytes * 2 == device_memory(whole).per_device[0].kv_cache_bytes
 
 
 def test_a_tied_table_lies_on_both_ends_and_once_on_one_stage(layout_of: Any) -> None:
-    one, two = layout_of("Llama-3.2-1B", {}), layout_of("Llama-3.2-1B", {"pp": 2})
+    single, staged = layout_of("Llama-3.2-1B", {}), layout_of("Llama-3.2-1B", {"pp": 2})
     table = 128_256 * 2048 * 2
-    per_device = device_memory(two).per_device
-    whole = device_memory(one).per_device[0].weights_bytes
+    per_device = device_memory(staged).per_device
+    whole = device_memory(single).per_device[0].weights_bytes
     assert per_device[0].weights_bytes + per_device[1].weights_bytes == pytest.approx(whole + table, abs=4)
 
 
@@ -210,13 +210,13 @@ def test_activations_of_an_8k_prefill_are_hidden_states_and_the_wider_projection
     pp=st.sampled_from([1, 2, 4]),
 )
 def test_weights_per_device_never_grow_with_tp_or_pp(model: str, tp: int, pp: int, layout_of: Any) -> None:
-    def of(tp: int, pp: int) -> int:
+    def weight_bytes(tp: int, pp: int) -> int:
         layout = layout_of(model, {"tp": tp, "tp_ffn": tp, "pp": pp, "ep": tp}, nodes=8)
         return fullest(layout)
 
-    here = of(tp, pp)
-    assert of(2 * tp, pp) <= here
-    assert of(tp, 2 * pp) <= here
+    narrow = weight_bytes(tp, pp)
+    assert weight_bytes(2 * tp, pp) <= narrow
+    assert weight_bytes(tp, 2 * pp) <= narrow
 
 
 @examples(30)

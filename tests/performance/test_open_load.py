@@ -36,7 +36,7 @@ def layout(model: str, *, apart: bool, rate: float | None = None) -> LoadedLayou
 @pytest.mark.parametrize("model", MODELS)
 def test_requests_pile_up_just_above_what_is_served_at_most_and_not_below(model: str, *, apart: bool) -> None:
     asked = layout(model, apart=apart)
-    # All of them there at once: what is served then is the most.
+    # All arrive at once: the rate at which they are served is the highest possible.
     many = 6000
     most = many / serve(asked, OpenLoop(1e5, many), lengths_of(asked)).makespan_s
     for share, is_too_much in ((0.6, False), (0.9, False), (1.1, True), (1.5, True)):

@@ -33,8 +33,8 @@ DEEPSEEK = deepseek(128)
 
 
 def pieces(layout: Any, phase: str, load: TokenLoad) -> Any:
-    found = layout.phase(phase)
-    return StageTimer(layout.setting, found, found.stages[0]).pass_pieces(load, None, with_head=True)
+    phase_layout = layout.phase(phase)
+    return StageTimer(layout.setting, phase_layout, phase_layout.stages[0]).pass_pieces(load, None, with_head=True)
 
 
 def test_70b_prefill_of_8192_tokens_costs_14_tflop_of_linear_and_1_1_of_attention_per_layer(layout_of: Any) -> None:
@@ -46,8 +46,8 @@ def test_70b_prefill_of_8192_tokens_costs_14_tflop_of_linear_and_1_1_of_attentio
 
 
 def test_70b_prefill_of_8192_tokens_costs_1_209_pflop(layout_of: Any) -> None:
-    found = pieces(layout_of("Llama-3.1-70B", gpus_per_node=1), "prefill", TokenLoad(1, 8192, 0))
-    total = sum(o.flops * piece.count for piece in found for o in piece.operations)
+    whole_pass = pieces(layout_of("Llama-3.1-70B", gpus_per_node=1), "prefill", TokenLoad(1, 8192, 0))
+    total = sum(o.flops * piece.count for piece in whole_pass for o in piece.operations)
     assert total == pytest.approx(1.209e15, rel=2e-3)
 
 
@@ -61,9 +61,9 @@ def test_attention_equals_linear_at_104448_tokens(layout_of: Any) -> None:
 
 def test_70b_decode_at_batch_32_moves_17_38_gb_of_weights_and_10_74_gb_of_cache_per_gpu(layout_of: Any) -> None:
     layout = layout_of("Llama-3.1-70B", {"tp": 8, "tp_ffn": 8}, relaxations=("vocab_parallel",))
-    found = pieces(layout, "decode", TokenLoad(32, 1, 8192))
+    whole_pass = pieces(layout, "decode", TokenLoad(32, 1, 8192))
     moved = {"Linear": 0.0, "Attention": 0.0}
-    for piece in found:
+    for piece in whole_pass:
         for operation in piece.operations:
             moved[operation.op] = moved.get(operation.op, 0.0) + operation.moved_bytes * piece.count
     # The inputs and outputs of the matmuls, and queries and outputs of attention, come on top.
@@ -152,9 +152,9 @@ def test_an_operator_is_never_faster_than_either_roof(flops: float, moved: float
 
 def test_a_stated_mfu_and_bandwidth_utilisation_win() -> None:
     card = hardware_facts("h100-sxm", 1, 1).accelerator
-    own = card.model_copy(update={"compute_efficiency": 0.5, "memory_efficiency": 0.6})
-    assert compute_efficiency(own, "fp8") == 0.5
-    roofline = Roofline(hardware_facts(own, 1, 1))
+    stated = card.model_copy(update={"compute_efficiency": 0.5, "memory_efficiency": 0.6})
+    assert compute_efficiency(stated, "fp8") == 0.5
+    roofline = Roofline(hardware_facts(stated, 1, 1))
     assert roofline.bytes_per_s == pytest.approx(0.6 * 3350e9)
     assert roofline.flops_per_s("bf16") == pytest.approx(0.5 * 989e12)
     assert compute_efficiency(card, "bf16") == pytest.approx(0.803, abs=0.001)

@@ -66,8 +66,10 @@ def busy(layers: list[HalvedLayer], *, links: bool) -> float:
     return sum(run.seconds for layer in layers for half in layer.halves for run in half.runs if run.on_links is links)
 
 
-def on_path(found: Overlapped, kinds: list[HalvedLayer]) -> float:
-    return sum(kinds[kind].halves[half].runs[run].seconds * times for (kind, half, run), times in found.on_path.items())
+def on_path(overlapped: Overlapped, kinds: list[HalvedLayer]) -> float:
+    return sum(
+        kinds[kind].halves[half].runs[run].seconds * times for (kind, half, run), times in overlapped.on_path.items()
+    )
 
 
 @examples(80)
@@ -85,8 +87,8 @@ def test_folding_changes_nothing_and_no_schedule_beats_its_busiest_resource(
     layers = [halved[number] for number in sequence]
     compute, links = busy(layers, links=False), busy(layers, links=True)
     assert max(compute, links) * (1 - 1e-9) <= folded.seconds <= (compute + links) * (1 + 1e-9)
-    for found in (folded, listed):
-        assert on_path(found, halved) == pytest.approx(found.seconds, rel=1e-9, abs=1e-12)
+    for overlapped in (folded, listed):
+        assert on_path(overlapped, halved) == pytest.approx(overlapped.seconds, rel=1e-9, abs=1e-12)
 
 
 @examples(100)
@@ -105,15 +107,15 @@ def test_a_faster_operation_never_makes_the_halves_slower(
 def test_equal_compute_and_communication_hide_each_other_but_for_the_ends(layout_of: Any) -> None:
     half = [operation("work", 1e-3), operation("sum", 1e-3, "work", links=True)]
     sequence = (0,) * 50
-    found = overlap_layers([plain(half, half, layout_of)], sequence, fold_sequence(sequence))
+    overlapped = overlap_layers([plain(half, half, layout_of)], sequence, fold_sequence(sequence))
     # Serial: 2 halves x 50 layers x 2 ms. Overlapped: the compute stream never waits, the last sum is exposed.
-    assert found.seconds == pytest.approx(101e-3)
+    assert overlapped.seconds == pytest.approx(101e-3)
 
 
 def test_layers_without_collectives_gain_nothing(layout_of: Any) -> None:
     half = [operation("one", 1e-3), operation("two", 2e-3, "one")]
-    found = overlap_layers([plain(half, half, layout_of)], (0,) * 9, fold_sequence((0,) * 9))
-    assert found.seconds == pytest.approx(9 * 2 * 3e-3)
+    overlapped = overlap_layers([plain(half, half, layout_of)], (0,) * 9, fold_sequence((0,) * 9))
+    assert overlapped.seconds == pytest.approx(9 * 2 * 3e-3)
 
 
 @pytest.mark.parametrize(
@@ -133,17 +135,17 @@ def test_sequences_are_halved_and_of_one_prompt_the_tokens(load: TokenLoad, halv
 def test_prefill_keeps_multiprocessors_for_collectives_and_decode_does_not(
     load: TokenLoad, share: float, layout_of: Any
 ) -> None:
-    made, plain = half_and_alone(layout_of, 2, load)
-    ratios = {name: made[name].seconds / one.seconds for name, one in plain.items() if one.seconds > 0.0}
+    halved, plain = half_and_alone(layout_of, 2, load)
+    ratios = {name: halved[name].seconds / kernel.seconds for name, kernel in plain.items() if kernel.seconds > 0.0}
     assert all(1.0 <= ratio <= 1 / (1 - share) * (1 + 1e-9) for ratio in ratios.values())
-    assert all(ratios[name] == 1.0 for name, one in plain.items() if name in ratios and one.op in COLLECTIVES)
+    assert all(ratios[name] == 1.0 for name, kernel in plain.items() if name in ratios and kernel.op in COLLECTIVES)
     slowed = [name for name, ratio in ratios.items() if ratio > 1.1]
     assert bool(slowed) is (share > 0.0)
     assert all(plain[name].kind == "compute" for name in slowed)
 
 
 def half_and_alone(layout_of: Any, tp: int, load: TokenLoad) -> tuple[dict[str, Operation], dict[str, Operation]]:
-    """The operations of the first half of a layer by name: as it overlaps, and as it would run with nothing beside."""
+    """Operations of the first half of a layer by name: as they overlap, and as they would run alone."""
     layout = layout_of("Llama-3.1-8B", {"tp": tp, "tp_ffn": tp}, serving={"overlap": "two_batch"})
     timer = PhaseTimer(layout.setting, layout.phase("prefill")).stages[0]
     halved, halves = timer.halved_layers(load), split_load(load)
@@ -153,8 +155,10 @@ def half_and_alone(layout_of: Any, tp: int, load: TokenLoad) -> tuple[dict[str, 
 
 
 def test_what_sends_nothing_keeps_nothing_for_it(layout_of: Any) -> None:
-    made, plain = half_and_alone(layout_of, 1, TokenLoad(2, 2048, 0))
-    assert {name: one.seconds for name, one in made.items()} == {name: one.seconds for name, one in plain.items()}
+    halved, plain = half_and_alone(layout_of, 1, TokenLoad(2, 2048, 0))
+    assert {name: kernel.seconds for name, kernel in halved.items()} == {
+        name: kernel.seconds for name, kernel in plain.items()
+    }
 
 
 @examples(60)
@@ -182,8 +186,8 @@ def test_no_kernel_beside_collectives_is_slowed_by_a_faster_memory(
 def test_an_exchange_in_decode_is_posted_and_collected_by_kernels_and_takes_no_longer(layout_of: Any) -> None:
     exchange = operation("swap", 1e-3, "work", links=True)._replace(op="AllToAll", owner="moe", sent_bytes=20e6)
     half = [operation("work", 1e-3), exchange, operation("next", 1e-3, "swap")]
-    made = halve_layer(half, half, contention(layout_of("Llama-3.1-8B").setting, TokenLoad(64, 1, 0))).halves[0]
-    by_name = {o.name: (o.seconds, run.on_links) for run in made.runs for o in run.operations}
+    first_half = halve_layer(half, half, contention(layout_of("Llama-3.1-8B").setting, TokenLoad(64, 1, 0))).halves[0]
+    by_name = {o.name: (o.seconds, run.on_links) for run in first_half.runs for o in run.operations}
     parts = [by_name[name] for name in ("swap.send", "swap", "swap.receive")]
     assert [links for _, links in parts] == [False, True, False]
     assert sum(seconds for seconds, _ in parts) == pytest.approx(1e-3)
@@ -245,11 +249,11 @@ def test_a_pass_is_never_faster_than_what_its_halves_compute_or_send(
 ) -> None:
     layout = layout_of("Llama-3.1-8B", {"tp": tp, "tp_ffn": tp}, serving={"overlap": "two_batch"})
     timer, load = PhaseTimer(layout.setting, layout.phase("decode")), TokenLoad(sequences, 1, context)
-    found = timer.stage_pass(0, load)
-    busiest = max(sum(piece.busy_seconds(on_links=links) for piece in found.pieces) for links in (False, True))
-    assert found.seconds - found.host_seconds >= busiest * (1 - 1e-9)
-    parts = sum(found.kind_seconds(kind) for kind in ("compute", "memory", "communication"))
-    assert parts == pytest.approx(found.seconds)
+    timed = timer.stage_pass(0, load)
+    busiest = max(sum(piece.busy_seconds(on_links=links) for piece in timed.pieces) for links in (False, True))
+    assert timed.seconds - timed.host_seconds >= busiest * (1 - 1e-9)
+    parts = sum(timed.kind_seconds(kind) for kind in ("compute", "memory", "communication"))
+    assert parts == pytest.approx(timed.seconds)
 
 
 def test_both_spellings_choose_it_and_all_others_do_not() -> None:

@@ -18,18 +18,18 @@ from .physics_space import Deployment, deployments, faster_part, has_nic
 SLACK = 0.01
 ROUNDS = 8
 quick = examples(
-    # A counterexample as it is found: to simulate hundreds of smaller ones takes minutes.
+    # Counterexamples are not shrunk: to simulate hundreds of smaller ones takes minutes.
     40, derandomize=True, phases=(Phase.explicit, Phase.generate),
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )  # fmt: skip
 
 
-# No more at once than the smallest step has room for: a scheduler with less cuts prompts into other pieces.
-loaded = deployments().map(lambda one: one.with_(concurrency=min(one.workload.concurrency, 200)))
+# No more at once than the smallest step has room for: with less, a scheduler cuts prompts differently.
+loaded = deployments().map(lambda deployment: deployment.with_(concurrency=min(deployment.workload.concurrency, 200)))
 
 
 def served(deployment: Deployment) -> ServingTimes:
-    """Every user sends as many requests, however many users there are."""
+    """Times of a closed loop in which every user sends `ROUNDS` requests."""
     load = deployment.workload
     arrivals = ClosedLoop(load.concurrency, ROUNDS * load.concurrency)
     return serve(deployment.layout(), arrivals, Lengths(load.input_tokens, load.output_tokens))
@@ -74,6 +74,6 @@ def test_replicas_serve_as_many_times_the_load_at_the_same_latency(deployment: D
     more = deployment.with_degrees({}, {}, dp=replicas * deployment.strategy.dp).with_(
         nodes=replicas * deployment.nodes, concurrency=replicas * deployment.workload.concurrency
     )
-    one, many = served(deployment), served(more)
-    assert abs(many.end_to_end.mean - one.end_to_end.mean) <= SLACK * one.end_to_end.mean
-    assert abs(many.output_tokens_per_s - replicas * one.output_tokens_per_s) <= SLACK * many.output_tokens_per_s
+    single, many = served(deployment), served(more)
+    assert abs(many.end_to_end.mean - single.end_to_end.mean) <= SLACK * single.end_to_end.mean
+    assert abs(many.output_tokens_per_s - replicas * single.output_tokens_per_s) <= SLACK * many.output_tokens_per_s

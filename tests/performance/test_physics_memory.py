@@ -1,4 +1,4 @@
-"""Memory obeys physics whatever the deployment: what is cut gets no larger, what is cached grows with its tokens."""
+"""Memory obeys physics for every deployment: what is cut gets no larger, what is cached grows with its tokens."""
 
 from __future__ import annotations
 
@@ -67,11 +67,11 @@ def test_weights_per_device_never_grow_with_pipeline_stages(deployment: Deployme
 @given(deployments())
 def test_the_terms_of_every_device_add_up_and_none_is_negative(deployment: Deployment) -> None:
     layout = deployment.layout()
-    found = device_memory(layout)
-    devices = [device.device for device in found.per_device]
+    memory = device_memory(layout)
+    devices = [device.device for device in memory.per_device]
     assert len(devices) == len(set(devices)) == deployment.strategy.gpu_count
     lonely = {replica.devices[0] for replica in layout.replicas if len(replica.devices) == 1}
-    for device in found.per_device:
+    for device in memory.per_device:
         terms = (
             device.weights_bytes, device.kv_cache_bytes, device.activation_bytes, device.communication_bytes,
         )  # fmt: skip
@@ -88,18 +88,18 @@ def test_the_cache_is_linear_in_tokens_but_for_windows_and_constant_states(
     setting, architecture = deployment.layout().setting, deployment.architecture
     layers, degrees = all_layers(setting), deployment.strategy.decode
 
-    def held(count: int, tp: int = 1, parts: int = 1) -> float:
+    def cache_bytes(count: int, tp: int = 1, parts: int = 1) -> float:
         return request_bytes(setting, layers, count, tp, parts)
 
-    state = held(0)
+    state = cache_bytes(0)
     attentions = [layer.attention for layer in architecture.layers if layer.attention is not None]
     if all(attention.window_tokens is None for attention in attentions):
-        assert held(times * tokens) - state == pytest.approx(times * (held(tokens) - state))
-    assert state <= held(tokens) <= held(times * tokens) <= times * held(tokens)
-    # A device never holds more than the whole, nor all of them less than it.
+        assert cache_bytes(times * tokens) - state == pytest.approx(times * (cache_bytes(tokens) - state))
+    assert state <= cache_bytes(tokens) <= cache_bytes(times * tokens) <= times * cache_bytes(tokens)
+    # No device holds more than the whole, and all together hold at least the whole.
     tp, parts = degrees.tp, degrees.kv_sp or 1
-    share = held(tokens, tp, parts)
-    assert held(tokens) / (tp * parts) * (1 - 1e-9) <= share <= held(tokens) * (1 + 1e-9)
+    share = cache_bytes(tokens, tp, parts)
+    assert cache_bytes(tokens) / (tp * parts) * (1 - 1e-9) <= share <= cache_bytes(tokens) * (1 + 1e-9)
 
 
 @quick
@@ -108,7 +108,7 @@ def test_more_requests_or_longer_ones_never_need_less_memory(deployment: Deploym
     limit = deployment.architecture.max_position_embeddings - deployment.workload.output_tokens
     longer = deployment.with_(input_tokens=min(deployment.workload.input_tokens + more, limit))
     crowded = deployment.with_(concurrency=deployment.workload.concurrency + more)
-    before, after, beside = (device_memory(each.layout()).per_device for each in (deployment, longer, crowded))
-    assert all(one.total_bytes <= two.total_bytes for one, two in zip(before, beside, strict=True))
+    before, after, beside = (device_memory(variant.layout()).per_device for variant in (deployment, longer, crowded))
+    assert all(small.total_bytes <= large.total_bytes for small, large in zip(before, beside, strict=True))
     # A pass of longer prompts finishes fewer of them and has fewer logits: only the cache is sure to grow.
-    assert all(one.kv_cache_bytes <= two.kv_cache_bytes for one, two in zip(before, after, strict=True))
+    assert all(small.kv_cache_bytes <= large.kv_cache_bytes for small, large in zip(before, after, strict=True))

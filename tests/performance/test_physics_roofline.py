@@ -1,7 +1,7 @@
 """No phase is faster than its arithmetic at the datasheet's peak and its bytes at the datasheet's bandwidth.
 
 The bound is counted here from shapes and weights alone, whatever kernels and constants the model times with; where an
-operator could do with less in some case, the least counts (windows, sparse attention, a device with few KV heads).
+operator may need less (windows, sparse attention, a device with few KV heads), the least counts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ PLAIN_KINDS = ("full", "mla")
 
 
 class Pass(Struct, frozen=True):
-    """One pass of a phase: what an attention group has of sequences, new tokens and context, and how many groups."""
+    """One pass of a phase: sequences, new tokens and context of each attention group, and the number of groups."""
 
     degrees: PhaseStrategy
     sequences: int
@@ -63,14 +63,14 @@ def fastest_peak(setting: Setting) -> float:
 
 
 def touched(experts: int, top_k: int, tokens: int) -> float:
-    """Distinct experts of uniform routing."""
+    """Expected number of distinct experts under uniform routing."""
     return experts * (1 - (1 - min(1.0, top_k / experts)) ** tokens)
 
 
 def on_device(setting: Setting, tensors: tuple[WeightTensor, ...], parts: int) -> float:
-    """Bytes of `tensors` on each of `parts` devices at least: what is repeated is not cut."""
-    found = setting.tensor_bytes(tensors)
-    return found.replicated + (found.sharded + found.kv_heads) / parts
+    """The least bytes of `tensors` on each of `parts` devices; what is replicated is not cut."""
+    sizes = setting.tensor_bytes(tensors)
+    return sizes.replicated + (sizes.sharded + sizes.kv_heads) / parts
 
 
 def elements(tensors: tuple[WeightTensor, ...]) -> float:
@@ -78,46 +78,46 @@ def elements(tensors: tuple[WeightTensor, ...]) -> float:
     return sum(tensor.elements for tensor in tensors if tensor.tensor_class != "norm")
 
 
-def cached_bytes(setting: Setting, spec: AttentionSpec, one: Pass) -> float:
+def cached_bytes(setting: Setting, spec: AttentionSpec, load: Pass) -> float:
     """Bytes of keys and values that the layer must read on one device."""
     if spec.kind in ("linear", "compressed", "chunked"):
         return 0.0
-    seen = min(one.context, spec.window_tokens or one.context, spec.index_topk or one.context)
+    seen = min(load.context, spec.window_tokens or load.context, spec.index_topk or load.context)
     entry = spec.cache_elements_per_token - (spec.index_head_dim or 0)
-    share = max(1 / one.degrees.tp, 1 / spec.cache_shards) / (one.degrees.kv_sp or 1)
-    return one.sequences * seen * entry * setting.kv_element_bytes * share
+    share = max(1 / load.degrees.tp, 1 / spec.cache_shards) / (load.degrees.kv_sp or 1)
+    return load.sequences * seen * entry * setting.kv_element_bytes * share
 
 
-def layer_bytes(setting: Setting, layer: LayerSpec, one: Pass) -> float:
+def layer_bytes(setting: Setting, layer: LayerSpec, load: Pass) -> float:
     """Weights and cache that one device of a decode pass must read for one layer."""
-    degrees, total = one.degrees, 0.0
+    degrees, total = load.degrees, 0.0
     if layer.attention is not None:
-        total += on_device(setting, layer.attention.tensors, degrees.tp) + cached_bytes(setting, layer.attention, one)
+        total += on_device(setting, layer.attention.tensors, degrees.tp) + cached_bytes(setting, layer.attention, load)
     shared = None if layer.moe is None else layer.moe.shared
     total += sum(on_device(setting, ffn.tensors, degrees.tp_ffn) for ffn in (layer.ffn, shared) if ffn is not None)
     if layer.moe is not None:
         moe = layer.moe
         expert = setting.tensor_bytes(moe.expert_tensors).total
-        total += touched(moe.experts, moe.top_k, one.tokens * one.groups) * expert / one.width
+        total += touched(moe.experts, moe.top_k, load.tokens * load.groups) * expert / load.width
     return total
 
 
-def layer_flops(layer: LayerSpec, one: Pass) -> float:
+def layer_flops(layer: LayerSpec, load: Pass) -> float:
     """FLOPs of one device for one layer: 2 for each weight and token, and the causal half of the scores."""
-    degrees, total = one.degrees, 0.0
+    degrees, total = load.degrees, 0.0
     spec = layer.attention
     if spec is not None:
-        total += 2 * one.tokens * elements(spec.tensors) / degrees.tp / degrees.sp
+        total += 2 * load.tokens * elements(spec.tensors) / degrees.tp / degrees.sp
         if spec.kind in PLAIN_KINDS and spec.window_tokens is None and spec.index_topk is None:
-            pairs = one.sequences * one.new_tokens * (one.new_tokens + 1) / 2
+            pairs = load.sequences * load.new_tokens * (load.new_tokens + 1) / 2
             total += 2 * pairs * spec.query_heads * (spec.qk_head_dim + spec.v_head_dim) / degrees.tp / degrees.sp
     shared = None if layer.moe is None else layer.moe.shared
     for ffn in (layer.ffn, shared):
         if ffn is not None:
-            total += 2 * one.tokens * elements(ffn.tensors) / degrees.tp_ffn
+            total += 2 * load.tokens * elements(ffn.tensors) / degrees.tp_ffn
     if layer.moe is not None:
         moe = layer.moe
-        total += 2 * one.tokens * moe.top_k * elements(moe.expert_tensors) / one.width
+        total += 2 * load.tokens * moe.top_k * elements(moe.expert_tensors) / load.width
     return total
 
 
@@ -135,26 +135,26 @@ def test_a_decode_step_takes_at_least_the_time_of_its_bytes(deployment: Deployme
     groups = min(degrees.attention_dp or 1, requests)
     batch = math.ceil(requests / groups)
     sequences = math.ceil(batch / min(degrees.pp, batch))
-    one = Pass(degrees, sequences, 1, deployment.workload.input_tokens - 1, groups)
-    needed = sum(layer_bytes(setting, layer, one) for layer in architecture.layers)
+    load = Pass(degrees, sequences, 1, deployment.workload.input_tokens - 1, groups)
+    needed = sum(layer_bytes(setting, layer, load) for layer in architecture.layers)
     needed += head_bytes(setting, architecture, layout.phase("decode").stages[-1].vocab_shards)
-    found = estimate_layout(layout, with_explanation=False)
-    assert step_ms(found.latency) * 1e-3 >= needed / setting.hardware.memory_bandwidth_bytes_s
+    estimate = estimate_layout(layout, with_explanation=False)
+    assert step_ms(estimate.latency) * 1e-3 >= needed / setting.hardware.memory_bandwidth_bytes_s
 
 
 @quick
-@given(deployments().map(lambda one: one.with_(prefix_cache_hit_rate=None, concurrency=1)))
+@given(deployments().map(lambda deployment: deployment.with_(prefix_cache_hit_rate=None, concurrency=1)))
 def test_a_prefill_takes_at_least_the_time_of_its_flops(deployment: Deployment) -> None:
     layout = deployment.layout()
     setting, architecture = layout.setting, deployment.architecture
-    one = Pass(deployment.strategy.prefill, 1, deployment.workload.input_tokens, 0, 1)
-    # Chunks of a prompt pipeline over the stages, so that only the work of the busiest one is sure to be waited for.
+    load = Pass(deployment.strategy.prefill, 1, deployment.workload.input_tokens, 0, 1)
+    # Chunks of a prompt pipeline over the stages, so only the work of the busiest stage bounds the time.
     busiest = max(
-        sum(layer_flops(layer, one) for layer in architecture.layers[stage.layers[0] : stage.layers[1] + 1])
+        sum(layer_flops(layer, load) for layer in architecture.layers[stage.layers[0] : stage.layers[1] + 1])
         for stage in layout.phase("prefill").stages
     )
-    found = estimate_layout(layout, with_explanation=False)
-    assert found.latency.prefill_ms * 1e-3 >= busiest / fastest_peak(setting)
+    estimate = estimate_layout(layout, with_explanation=False)
+    assert estimate.latency.prefill_ms * 1e-3 >= busiest / fastest_peak(setting)
 
 
 @quick
@@ -164,9 +164,9 @@ def test_moving_a_prompt_to_another_replica_takes_at_least_its_bytes_over_all_li
     assume(layout.is_disaggregated)
     setting = layout.setting
     prompt = deployment.workload.input_tokens
-    kept = [layer.attention for layer in deployment.architecture.layers if layer.attention is not None]
-    plain = [one for one in kept if one.window_tokens is None and one.kind in PLAIN_KINDS]
-    sent_bytes = sum(one.cache_elements_per_token for one in plain) * prompt * setting.kv_element_bytes
+    attentions = [layer.attention for layer in deployment.architecture.layers if layer.attention is not None]
+    plain = [spec for spec in attentions if spec.window_tokens is None and spec.kind in PLAIN_KINDS]
+    sent_bytes = sum(spec.cache_elements_per_token for spec in plain) * prompt * setting.kv_element_bytes
     facts = setting.hardware
     links = min(len(layout.phase(phase).devices) for phase in ("prefill", "decode"))
     fastest = max(facts.stated_intra_bw_bytes_s or 0.0, facts.stated_inter_bw_bytes_s or 0.0)
@@ -196,9 +196,9 @@ def test_no_factor_of_an_engine_beats_the_roofline_or_slows_a_kernel_on_a_faster
     part = find_accelerator("h100-sxm")
 
     def seconds(accelerator: Accelerator) -> float:
-        found = engine_profile("vllm", None, part)
-        constants = found.entry.constants.model_copy(update=dict(zip(names, scales, strict=True)))
-        profile = found.model_copy(update={"entry": found.entry.model_copy(update={"constants": constants})})
+        shipped = engine_profile("vllm", None, part)
+        constants = shipped.entry.constants.model_copy(update=dict(zip(names, scales, strict=True)))
+        profile = shipped.model_copy(update={"entry": shipped.entry.model_copy(update={"constants": constants})})
         return Clock(hardware_facts(accelerator, 1, 1), profile).time(Work(1.0, 1.0, 0.0, "bf16", (kernel,))).seconds
 
     weights = min(8, 2 * m) * 3 * n * k if experts else n * k

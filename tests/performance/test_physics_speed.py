@@ -1,7 +1,7 @@
-"""Time obeys physics whatever the deployment: better hardware, more work, more replicas, more stages.
+"""Time obeys physics for every deployment: better hardware, more work, more replicas, more stages.
 
-Under load faster parts are held to what they do to a bare pass, and to the rate but for what a schedule costs by
-chance: what serves prompts sooner may put more of them into one step.
+Under load a faster part must not slow a bare pass, nor lower the rate by more than a schedule may lose by chance:
+serving prompts sooner may put more of them into one step.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .seen import Seen, seen
 pytestmark = pytest.mark.thorough
 
 ROUNDING = 1e-9
-# By how much a run may be longer by chance.
+# Share by which a run may be longer by chance.
 CHANCE = 0.1
 quick = examples(
     40, derandomize=True,
@@ -32,7 +32,7 @@ quick = examples(
 )  # fmt: skip
 kinds_of_speed = st.sampled_from(["memory", "compute", "intra", "inter"])
 factors = st.sampled_from([1.01, 1.2, 1.5, 2.0, 4.0, 8.0])
-alone = deployments().map(lambda one: one.with_(concurrency=1))
+alone = deployments().map(lambda deployment: deployment.with_(concurrency=1))
 
 
 def at_most(less: float, more: float) -> bool:
@@ -46,9 +46,9 @@ def step_ms(latency: LatencyEstimate) -> float:
     return parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
 
 
-def same_times(one: LatencyEstimate, other: LatencyEstimate, left_out: Set[str] = frozenset()) -> bool:
-    """Whether two estimates say the same, but for what sums of other lengths round to."""
-    dumps = (each.model_dump(exclude=set(left_out)) for each in (one, other))
+def same_times(first: LatencyEstimate, second: LatencyEstimate, left_out: Set[str] = frozenset()) -> bool:
+    """Whether two estimates agree but for the rounding of sums."""
+    dumps = (latency.model_dump(exclude=set(left_out)) for latency in (first, second))
     pairs = zip(*map(flat, dumps), strict=True)
     return all(math.isclose(a, b, rel_tol=1e-6, abs_tol=1e-9) for a, b in pairs)
 
@@ -67,7 +67,7 @@ def times(deployment: Deployment) -> Seen:
 
 
 def longer_input(deployment: Deployment, more: int) -> Deployment:
-    """The same with a longer prompt, as far as the model goes."""
+    """The same with a prompt `more` tokens longer, as far as the model's positions allow."""
     limit = deployment.architecture.max_position_embeddings - deployment.workload.output_tokens
     tokens = min(deployment.workload.input_tokens + more, limit)
     assume(tokens > deployment.workload.input_tokens)
@@ -79,10 +79,10 @@ def with_faster_part(deployment: Deployment, what: str, factor: float) -> Deploy
 
 
 def assert_no_slower(slow: Deployment, fast: Deployment) -> None:
-    before, after = (estimate_layout(one.layout(), with_explanation=False) for one in (slow, fast))
+    before, after = (estimate_layout(deployment.layout(), with_explanation=False) for deployment in (slow, fast))
     assert at_most(after.latency.prefill_ms, before.latency.prefill_ms)
     assert at_most(step_ms(after.latency), step_ms(before.latency))
-    rates = (one.throughput.dp_scaled_tokens_per_s for one in (before, after))
+    rates = (estimate.throughput.dp_scaled_tokens_per_s for estimate in (before, after))
     assert at_most(next(rates) * (1 - CHANCE), next(rates))
 
 
@@ -109,7 +109,7 @@ def test_more_bandwidth_arithmetic_or_link_speed_never_slows_a_loaded_deployment
 @given(alone, st.sampled_from([1, 7, 100, 1000, 10_000]))
 def test_a_longer_prompt_never_has_a_lower_ttft_nor_a_faster_decode(deployment: Deployment, more: int) -> None:
     short, long = times(deployment), times(longer_input(deployment, more))
-    # What a pair of tokens takes is a secant up to the prompt's length, and may fall by a trace with it; one chunk more
+    # The time of a pair of tokens is a secant up to the prompt's length, and may fall slightly with it; one chunk more
     # fills a pipeline better.
     trace = 1e-4 if deployment.strategy.prefill.pp == 1 else 1e-2
     assert at_most(short.ttft_ms, long.ttft_ms * (1 + trace))
@@ -120,8 +120,8 @@ def test_a_longer_prompt_never_has_a_lower_ttft_nor_a_faster_decode(deployment: 
 @given(deployments(), st.sampled_from([1, 7, 100, 1000, 10_000]))
 def test_more_context_never_shortens_a_step_of_a_batch(deployment: Deployment, more: int) -> None:
     short, long = (
-        estimate_layout(one.layout(), with_explanation=False).latency
-        for one in (deployment, longer_input(deployment, more))
+        estimate_layout(case.layout(), with_explanation=False).latency
+        for case in (deployment, longer_input(deployment, more))
     )
     assert at_most(step_ms(short), step_ms(long))
 
@@ -144,21 +144,21 @@ def test_replicas_never_change_what_one_request_sees(deployment: Deployment, tim
     more = deployment.with_degrees({}, {}, dp=dp * times_as_many).with_(
         nodes=deployment.nodes * times_as_many, concurrency=load * times_as_many
     )
-    one, many = (estimate_layout(each.layout(), with_explanation=False) for each in (deployment, more))
-    # Where replicas have unlike many users, percentiles lie between other two of more requests.
+    single, many = (estimate_layout(case.layout(), with_explanation=False) for case in (deployment, more))
+    # If replicas have different numbers of users, percentiles fall between other requests.
     left_out = {"percentiles"} if load % dp else set[str]()
-    assert same_times(many.latency, one.latency, left_out)
-    assert many.throughput.single_request_tokens_per_s == one.throughput.single_request_tokens_per_s
+    assert same_times(many.latency, single.latency, left_out)
+    assert many.throughput.single_request_tokens_per_s == single.throughput.single_request_tokens_per_s
 
 
 @quick
-@given(deployments(apart=False).map(lambda one: one.with_(concurrency=1)))
+@given(deployments(apart=False).map(lambda deployment: deployment.with_(concurrency=1)))
 def test_decode_of_one_request_never_gains_from_stages(deployment: Deployment) -> None:
     stages = deployment.strategy.decode.pp
     assume(2 * stages <= deployment.architecture.num_layers)
     staged = deployment.with_degrees({"pp": 2 * stages}).with_(nodes=4 * deployment.nodes)
     assume(has_nic(deployment.accelerator) and staged.fits_on_nodes)
-    flat_, in_stages = (estimate_layout(one.layout(), with_explanation=False).latency for one in (deployment, staged))
+    flat_, in_stages = (estimate_layout(case.layout(), with_explanation=False).latency for case in (deployment, staged))
     assert at_most(step_ms(flat_), step_ms(in_stages))
 
 
@@ -166,14 +166,14 @@ def test_decode_of_one_request_never_gains_from_stages(deployment: Deployment) -
 @given(deployments())
 def test_the_parts_of_a_phase_and_its_path_add_up_and_one_device_talks_to_nobody(deployment: Deployment) -> None:
     layout = deployment.layout()
-    found = estimate_layout(layout, with_explanation=False)
-    latency = found.latency
+    estimate = estimate_layout(layout, with_explanation=False)
+    latency = estimate.latency
     prefill, decode = latency.prefill, latency.decode_step
     parts_ms = prefill.compute_ms + prefill.memory_ms + prefill.communication_ms + prefill.bubble_ms
     assert abs(parts_ms - latency.prefill_ms) <= ROUNDING * parts_ms
     for phase, parts, path, whole_ms in (
-        ("prefill", prefill, found.critical_path.prefill, latency.prefill_ms),
-        ("decode", decode, found.critical_path.decode, step_ms(latency)),
+        ("prefill", prefill, estimate.critical_path.prefill, latency.prefill_ms),
+        ("decode", decode, estimate.critical_path.decode, step_ms(latency)),
     ):
         assert min(parts.compute_ms, parts.memory_ms, parts.communication_ms, parts.bubble_ms) >= 0.0
         assert abs(sum(step.ms for step in path) - whole_ms) <= ROUNDING * whole_ms

@@ -1,4 +1,4 @@
-"""The closed form of waits: what it becomes at its ends, and that nothing that takes longer shortens it."""
+"""The closed form of waits: its limits, and that longer work never shortens it."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def test_what_takes_longer_stalls_no_less(
 
 def test_of_arrays_each_element_is_what_it_is_alone() -> None:
     together, apart, decoding = np.array([1.0, 2.0, 3.0]), np.array([1.0, 9.0, 20.0]), np.array([4.0, 1.0, 50.0])
-    found = stalled_seconds(Prompts(together, together, apart), decoding)
+    stalled = stalled_seconds(Prompts(together, together, apart), decoding)
     alone = [
         stalled_seconds(Prompts(a, a, b), d)
         for a, b, d in zip(together.tolist(), apart.tolist(), decoding.tolist(), strict=True)
     ]
-    assert found == pytest.approx(alone, rel=1e-12)
+    assert stalled == pytest.approx(alone, rel=1e-12)

@@ -1,4 +1,4 @@
-"""A plan whose prompts share beginnings: the hit rate that its run computes, what it changes, and what says so."""
+"""A plan whose prompts share beginnings: the hit rate that its run computes, what it changes, and its report."""
 
 from __future__ import annotations
 
@@ -31,47 +31,47 @@ def plain(layout_of: LayoutOf, **fields: Any) -> LoadedLayout:
 
 
 def hit_share(layout: LoadedLayout) -> float:
-    found = planned_run(layout).times.prefix_hit_share
-    assert found is not None
-    return found
+    share = planned_run(layout).times.prefix_hit_share
+    assert share is not None
+    return share
 
 
 def test_a_system_prompt_that_all_share_is_computed_once_and_speeds_up_as_a_given_rate_does(
     layout_of: LayoutOf,
 ) -> None:
     cold = plain(layout_of, concurrency=64)
-    shared, given = loaded(cold, prefixes={"system_tokens": 1600}), loaded(cold, prefix_cache_hit_rate=0.4)
+    shared, fixed = loaded(cold, prefixes={"system_tokens": 1600}), loaded(cold, prefix_cache_hit_rate=0.4)
     assert hit_share(shared) == pytest.approx(0.4, abs=0.01)
-    times, other = planned_run(shared).times, planned_run(given).times
-    assert times.output_tokens_per_s == pytest.approx(other.output_tokens_per_s, rel=0.03)
+    times, fixed_times = planned_run(shared).times, planned_run(fixed).times
+    assert times.output_tokens_per_s == pytest.approx(fixed_times.output_tokens_per_s, rel=0.03)
     assert times.ttft.mean < 0.9 * planned_run(cold).times.ttft.mean
     assert planned_run(cold).times.prefix_hit_share is None
 
 
 def test_conversations_find_what_their_route_leads_them_to(layout_of: LayoutOf) -> None:
     chats = loaded(plain(layout_of, request_rate=12.0), prefixes=CHATS, arrivals=THINK)
-    found = {
+    shares = {
         routing: hit_share(loaded(chats, prefixes={**CHATS, "routing": routing}))
         for routing in ("round_robin", "least_loaded", "prefix_aware", "sticky")
     }
-    assert hit_share(chats) == found["least_loaded"]
-    assert found["round_robin"] < 0.75 < 0.8 < found["sticky"]
-    assert found["prefix_aware"] > 0.8
+    assert hit_share(chats) == shares["least_loaded"]
+    assert shares["round_robin"] < 0.75 < 0.8 < shares["sticky"]
+    assert shares["prefix_aware"] > 0.8
     assert planned_run(chats).load == "open loop, 12 requests/s, 10 s between turns"
 
 
 def test_an_estimate_says_what_was_found_and_by_what(layout_of: LayoutOf) -> None:
     chats = loaded(plain(layout_of, concurrency=40), prefixes=CHATS)
-    found = estimate_layout(chats)
-    cache = found.load.prefix_cache
+    estimate = estimate_layout(chats)
+    cache = estimate.load.prefix_cache
     assert cache is not None and 0.5 < cache.hit_share < 0.86 and 0.0 < cache.filled_share <= 1.0
     assert cache.source == (
         "simulated: blocks of 16 tokens of vLLM, the longest unused give way first; requests dealt least loaded, as a "
         "balancer by requests in flight does; none is stated"
     )
     # Whole conversations: of 38 requests a user, which make 1,500, the 35 of seven.
-    assert found.load.requests == 40 * 5 * 7
-    assert found.benchmark is None
+    assert estimate.load.requests == 40 * 5 * 7
+    assert estimate.benchmark is None
     assert estimate_layout(plain(layout_of, concurrency=40)).load.prefix_cache is None
 
 
@@ -89,14 +89,14 @@ def test_where_phases_are_apart_prompts_find_what_prefill_computed_and_answers_a
     layout_of: LayoutOf,
 ) -> None:
     cold = apart(layout_of, request_rate=3.0)
-    shared, given = loaded(cold, prefixes={"system_tokens": 1600}), loaded(cold, prefix_cache_hit_rate=0.4)
+    shared, fixed = loaded(cold, prefixes={"system_tokens": 1600}), loaded(cold, prefix_cache_hit_rate=0.4)
     assert hit_share(shared) == pytest.approx(0.4, abs=0.01)
-    assert planned_run(shared).times.ttft.mean == pytest.approx(planned_run(given).times.ttft.mean, rel=0.05)
+    assert planned_run(shared).times.ttft.mean == pytest.approx(planned_run(fixed).times.ttft.mean, rel=0.05)
     sticky = loaded(cold, prefixes={**CHATS, "routing": "sticky"})
     # Prompts of 2,200 to 5,800 tokens: each finds the one before it in whole blocks, the first the system prompt.
     prompts = (2200, 3100, 4000, 4900, 5800)
-    found = 1600 + sum(tokens // 16 * 16 for tokens in prompts[:-1])
-    assert hit_share(sticky) == pytest.approx(found / sum(prompts), rel=0.01)
+    shared_tokens = 1600 + sum(tokens // 16 * 16 for tokens in prompts[:-1])
+    assert hit_share(sticky) == pytest.approx(shared_tokens / sum(prompts), rel=0.01)
     estimate = estimate_layout(sticky)
     assert estimate.load.prefix_cache is not None
     assert estimate.load.prefix_cache.source.endswith("; requests dealt sticky, as stated")
@@ -113,8 +113,8 @@ OFFLOAD = {"bytes_per_gpu": 100_000_000_000}
 
 
 def offloading(layout: LoadedLayout, **offload: Any) -> LoadedLayout:
-    own = layout.setting.serving
-    serving = ServingBlock.model_validate({**own.model_dump(exclude_none=True), "kv_offload": offload})
+    stated = layout.setting.serving
+    serving = ServingBlock.model_validate({**stated.model_dump(exclude_none=True), "kv_offload": offload})
     return layout.with_setting(layout.setting.with_workload(layout.setting.workload, serving))
 
 
@@ -149,16 +149,16 @@ def test_memory_of_the_host_holds_as_many_tokens_as_its_bytes_and_brings_them_ba
 @pytest.mark.parametrize("engine", ["vllm", "sglang", "trtllm"])
 def test_an_estimate_says_what_memory_of_the_host_is_worth(engine: str, layout_of: LayoutOf) -> None:
     cold = long_chats(layout_of, serving={"engine": engine})
-    found, without = estimate_layout(offloading(cold, **OFFLOAD)), estimate_layout(cold)
-    cache, alone = found.load.prefix_cache, without.load.prefix_cache
+    offloaded, without = estimate_layout(offloading(cold, **OFFLOAD)), estimate_layout(cold)
+    cache, alone = offloaded.load.prefix_cache, without.load.prefix_cache
     assert cache is not None and cache.host_memory is not None and alone is not None and alone.host_memory is None
     host = cache.host_memory
     assert (host.bytes_per_gpu, host.gb_s) == (100_000_000_000, 64.0)
     assert (host.hit_share_without, host.ttft_ms_without) == (alone.hit_share, without.latency.ttft_ms)
     assert 0.1 < host.hit_share < cache.hit_share and cache.hit_share > alone.hit_share + 0.1
-    assert found.latency.ttft_ms < 0.97 * without.latency.ttft_ms
+    assert offloaded.latency.ttft_ms < 0.97 * without.latency.ttft_ms
     gets = "gets what the GPU lets go of" if engine == "trtllm" else "gets a copy of what is computed"
-    assert any(gets in note for note in found.notes)
+    assert any(gets in note for note in offloaded.notes)
 
 
 @pytest.mark.thorough
@@ -184,10 +184,10 @@ def test_a_host_link_that_nobody_knows_is_named_and_one_that_is_said_counts(layo
 @pytest.mark.thorough
 def test_memory_of_the_host_that_changes_nothing_is_said_not_to_be_acted_on(layout_of: LayoutOf) -> None:
     alike = plain(layout_of, concurrency=16)
-    given, nim = loaded(alike, prefix_cache_hit_rate=0.4), long_chats(layout_of, serving={"engine": "nim"})
+    fixed, nim = loaded(alike, prefix_cache_hit_rate=0.4), long_chats(layout_of, serving={"engine": "nim"})
     for layout, reason in (
         (alike, "what prompts share"),
-        (given, "what prompts share"),
+        (fixed, "what prompts share"),
         (nim, "how NIM is told of it"),
     ):
         with_it = offloading(layout, **OFFLOAD)
@@ -207,12 +207,12 @@ def test_a_refusal_for_memory_says_how_many_fit_where_what_is_shared_is_held_onc
     replicas, shared, rest = 4, 3600, 400 + 300
     crowded = loaded(plain(layout_of, concurrency=2000), prefixes={"system_tokens": shared})
     each = max_concurrency(crowded) // replicas
-    found = where_shared_once(crowded)
-    assert found is not None and f"the {shared:,} tokens that prompts share held once" in found
-    told = int(found.split(", ")[-1].split()[0].replace(",", ""))
+    remark = where_shared_once(crowded)
+    assert remark is not None and f"the {shared:,} tokens that prompts share held once" in remark
+    reported = int(remark.split(", ")[-1].split()[0].replace(",", ""))
     # Room for `each` whole requests, and not for one more, filled with the rest of each beside one shared beginning.
     fewest, most = ((whole * (shared + rest) - shared) // rest for whole in (each, each + 1))
-    assert replicas * (fewest - 1) <= told <= replicas * (most + 1)
+    assert replicas * (fewest - 1) <= reported <= replicas * (most + 1)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What was worked out of one plan of a deployment serves the next, and changes none of its figures."""
+"""Cached times of one plan of a deployment serve the next, and change none of its figures."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardwright.tools.performance.estimate import estimate_layout
 from .conftest import LayoutOf
 
 DENSE = "Llama-3.1-8B"
-# Questions about one deployment, asked one behind the other: degrees, and what is asked for.
+# Consecutive questions about one deployment: degrees, and options of the layout.
 ASKED: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"tp": 2, "tp_ffn": 2}, {"concurrency": 4}),
     ({"tp": 2, "tp_ffn": 2}, {"concurrency": 16}),
@@ -54,20 +54,20 @@ def test_the_number_of_requests_and_the_limits_change_nothing_of_what_is_kept(
     ids=lambda more: next(iter(more)),
 )  # fmt: skip
 def test_nothing_is_kept_of_another_deployment(layout_of: LayoutOf, more: dict[str, Any]) -> None:
-    one = layout_of(DENSE, layers=3).setting
-    assert one.caches is not layout_of(DENSE, **{"layers": 3, **more}).setting.caches
+    setting = layout_of(DENSE, layers=3).setting
+    assert setting.caches is not layout_of(DENSE, **{"layers": 3, **more}).setting.caches
 
 
 def test_only_the_last_settings_are_kept_and_few_that_are_full() -> None:
     recent = Recent[Caches](3, 10, entries)
-    made: list[Caches] = [{} for _ in range(4)]
-    for caches in made:
-        assert recent.like(caches, lambda one, other: one is other) is caches
+    cached: list[Caches] = [{} for _ in range(4)]
+    for caches in cached:
+        assert recent.like(caches, lambda first, second: first is second) is caches
 
     def keeps(caches: Caches) -> bool:
-        return recent.like({}, lambda one, _: one is caches) is caches
+        return recent.like({}, lambda first, _: first is caches) is caches
 
-    assert not keeps(made[0]) and keeps(made[3])
-    made[3]["full"] = dict.fromkeys(range(11))  # type: ignore[index]
-    assert keeps(made[3])
-    assert not keeps(made[2])
+    assert not keeps(cached[0]) and keeps(cached[3])
+    cached[3]["full"] = dict.fromkeys(range(11))  # type: ignore[index]
+    assert keeps(cached[3])
+    assert not keeps(cached[2])

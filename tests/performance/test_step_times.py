@@ -1,4 +1,4 @@
-"""The columns of the serving simulation: what is timed at once is what each load takes by itself."""
+"""The columns of the serving simulation: loads timed together take what each takes alone."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_like_stages_count_as_often_as_there_are(layout_of: Any) -> None:
         stage.send(TokenLoad(1, 1, 0), following).seconds
         for stage, following in zip(timer.stages, timer.stages[1:], strict=False)
     )
-    parts = sum(StepTimes(layout.setting, one).linear([1])[0] for one in alone)
+    parts = sum(StepTimes(layout.setting, stage_timer).linear([1])[0] for stage_timer in alone)
     assert StepTimes(layout.setting, timer).linear([1])[0] == pytest.approx(parts + sends)
 
 
@@ -66,8 +66,8 @@ def test_only_what_lies_on_the_longer_branch_is_on_the_path(left: float, right: 
         _operation("begin", 1.0), _operation("left", left, "begin"), _operation("right", right, "begin"),
         _operation("end", 1.0, "left", "right"),
     ]  # fmt: skip
-    found = seconds_on_path(operations, lambda operation: operation.name == "left")
-    assert found == meant
+    on_path_s = seconds_on_path(operations, lambda operation: operation.name == "left")
+    assert on_path_s == meant
     assert sum(o.seconds for o in longest_path(operations).operations if o.name == "left") == meant
 
 

@@ -1,4 +1,4 @@
-"""A plan whose requests are not alike: what its run, its memory and its limits are judged by."""
+"""A plan whose requests differ in length: what its run, memory and limits go by."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def test_memory_counts_means_and_the_longest_must_fit_by_itself(layout_of: Layou
     alike = layout_of("llama-3.1-8b", {"tp": 1}, input_tokens=1000, output_tokens=24, concurrency=16)
     stated = {"input": {"percentiles": [[0, 10], [50, 700], [90, 1900], [100, 8000]]}}
     unlike = loaded(alike, lengths=stated, input_tokens=922)
-    one, other = (device_memory(layout).per_device[0].kv_cache_bytes for layout in (alike, unlike))
-    assert other == pytest.approx(one * 946 / 1024, rel=0.01)
+    alike_bytes, unlike_bytes = (device_memory(layout).per_device[0].kv_cache_bytes for layout in (alike, unlike))
+    assert unlike_bytes == pytest.approx(alike_bytes * 946 / 1024, rel=0.01)
     rare = [[500, 24]] * 999 + [[101_500, 24]]
     long = loaded(alike, input_tokens=601, concurrency=2, lengths={"pairs": rare})
     assert device_memory(long).per_device[0].kv_cache_bytes == 101_524 * 131_072
@@ -88,8 +88,8 @@ def test_the_columns_of_a_search_have_the_memory_of_the_plan(
     phases = layout.representatives[0].phases
     columns = ReplicaMemory(layout.setting, tuple(phases))
     pipelines = pipelines_of(((layout.setting.architecture.num_layers,),))
-    found = columns.fullest_bytes(pipelines, np.zeros(1, dtype=np.int64), np.array([users]))
-    assert found[0] == usable_bytes(layout) + shortfall_bytes(layout)
+    fullest = columns.fullest_bytes(pipelines, np.zeros(1, dtype=np.int64), np.array([users]))
+    assert fullest[0] == usable_bytes(layout) + shortfall_bytes(layout)
 
 
 def test_a_tail_and_bursts_make_ttft_p99_longer_than_its_mean(layout_of: LayoutOf) -> None:
@@ -115,6 +115,6 @@ def test_users_who_think_are_fewer_at_once(layout_of: LayoutOf) -> None:
 def test_bursts_cost_what_the_mean_does_not_show(layout_of: LayoutOf) -> None:
     steady = layout_of("llama-3.1-8b", {"tp": 1}, input_tokens=4096, output_tokens=100, request_rate=3.0)
     bursty = loaded(steady, arrivals={"burstiness": 0.2})
-    one, other = planned_run(steady), planned_run(bursty)
-    assert other.times.ttft.p99 > 1.5 * one.times.ttft.p99
-    assert other.load.endswith("of burstiness 0.2")
+    steady_run, bursty_run = planned_run(steady), planned_run(bursty)
+    assert bursty_run.times.ttft.p99 > 1.5 * steady_run.times.ttft.p99
+    assert bursty_run.load.endswith("of burstiness 0.2")

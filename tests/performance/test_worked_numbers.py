@@ -1,7 +1,7 @@
 """Figures that anybody can work out by hand, of Llama-3.1-70B and DeepSeek-V3: counts exactly, times with a tolerance.
 
-What is ideal (bytes over a link's whole rate, FLOPs over a peak) is compared with the bytes and FLOPs that the model
-counts; what somebody measured, with the model's times.
+Ideal figures (bytes over a link's whole rate, FLOPs over a peak) are compared with the bytes and FLOPs that the model
+counts, measured ones with the model's times.
 """
 
 from __future__ import annotations
@@ -38,13 +38,15 @@ def operations(layout: LoadedLayout, phase: Phase, load: TokenLoad) -> Iterator[
 
 
 def total(layout: LoadedLayout, phase: Phase, load: TokenLoad, op: str, field: str) -> float:
-    """The sum of a field over all operations of one sort."""
-    return sum(getattr(one, field) * count for one, count in operations(layout, phase, load) if one.op == op)
+    """The sum of `field` over all operations of kind `op` in a pass."""
+    return sum(
+        getattr(operation, field) * count for operation, count in operations(layout, phase, load) if operation.op == op
+    )
 
 
 def named(layout: LoadedLayout, phase: Phase, load: TokenLoad, name: str) -> Operation:
     """The last operation of that name in a pass."""
-    return [one for one, _ in operations(layout, phase, load) if one.name == name][-1]
+    return [operation for operation, _ in operations(layout, phase, load) if operation.name == name][-1]
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +86,15 @@ def test_a_reduce_scatter_and_an_all_gather_send_what_an_all_reduce_does() -> No
 
 def test_70b_prefill_of_8192_tokens_at_tp8_sends_for_83_5_ms_beside_152_9_ms_of_arithmetic(llama: LoadedLayout) -> None:
     load = TokenLoad(1, 8192, 0)
-    found = list(operations(llama, "prefill", load))
-    counts = {op: sum(count for one, count in found if one.op == op) for op in ("AllReduce", "AllGather")}
+    passed = list(operations(llama, "prefill", load))
+    counts = {op: sum(count for operation, count in passed if operation.op == op) for op in ("AllReduce", "AllGather")}
     # Two in each layer, one for the embedding; the logits are gathered.
     assert counts == {"AllReduce": 161, "AllGather": 1}
-    in_layers = sum(one.sent_bytes * count for one, count in found if one.owner in ("attention", "ffn"))
+    in_layers = sum(
+        operation.sent_bytes * count for operation, count in passed if operation.owner in ("attention", "ffn")
+    )
     assert in_layers / LINK == pytest.approx(83.5e-3, rel=2e-3)
-    assert sum(one.flops * count for one, count in found) / PEAK == pytest.approx(152.9e-3, rel=2e-3)
+    assert sum(operation.flops * count for operation, count in passed) / PEAK == pytest.approx(152.9e-3, rel=2e-3)
     # By default the sums are exposed: nothing hides them.
     latency = estimate_layout(llama, with_explanation=False).latency
     assert latency.prefill.communication_ms > 0.2 * latency.prefill.compute_ms
@@ -116,7 +120,7 @@ def test_70b_decode_step_at_8k_is_its_weights_and_cache_over_the_bandwidth(
     # Inputs and outputs of the matmuls come on top.
     assert bytes_ms <= moved / MEMORY * 1e3 * 1.001 <= bytes_ms * 1.015
     assert flops / PEAK * 1e3 == pytest.approx(flops_ms, rel=0.01)
-    step_s = sum(one.seconds * count for one, count in operations(llama, "decode", load))
+    step_s = sum(operation.seconds * count for operation, count in operations(llama, "decode", load))
     # Between the ideal and what 60% of the bandwidth and the all-reduces leave.
     assert bytes_ms < step_s * 1e3 < bytes_ms / 0.6 + 1.6 * 1.35
 
@@ -137,8 +141,8 @@ def test_prefill_waits_for_fill_and_drain(case: dict[str, Any], layout_of: Layou
     layout = layout_of(
         "Llama-3.1-405B", degrees, nodes=2, input_tokens=1024 * case["chunks"], serving={"prefill_chunk_tokens": 1024}
     )
-    found = estimate_layout(layout, with_explanation=False).latency
-    assert found.prefill.bubble_ms / found.prefill_ms == pytest.approx(case["bubble"], abs=0.025)
+    latency = estimate_layout(layout, with_explanation=False).latency
+    assert latency.prefill.bubble_ms / latency.prefill_ms == pytest.approx(case["bubble"], abs=0.025)
 
 
 @pytest.mark.parametrize("microbatches", [1, 2, 3, 4, 8])
@@ -146,11 +150,11 @@ def test_decode_uses_m_of_pp_stages_and_a_token_passes_all_of_them(microbatches:
     layout = layout_of("Llama-3.1-405B", {"tp": 4, "tp_ffn": 4, "pp": 4}, nodes=2)
     timer = PhaseTimer(layout.setting, layout.phase("decode"))
     load = TokenLoad(4, 1, 4096)
-    one, found = timer.decode(load, 1), timer.decode(load, microbatches)
-    used = sum(found.kinds.values()) / found.seconds
+    single, step = timer.decode(load, 1), timer.decode(load, microbatches)
+    used = sum(step.kinds.values()) / step.seconds
     assert used == pytest.approx(min(1.0, microbatches / 4), abs=0.04)
     # Up to as many as there are stages they cost a token nothing; beyond, each waits for its turn.
-    assert found.seconds == pytest.approx(max(1.0, microbatches / 4) * one.seconds, rel=0.04)
+    assert step.seconds == pytest.approx(max(1.0, microbatches / 4) * single.seconds, rel=0.04)
 
 
 def test_the_hidden_states_of_8k_tokens_cross_stages_in_16_8_mb_slices_in_0_34_ms(layout_of: LayoutOf) -> None:
@@ -225,9 +229,9 @@ def test_experts_are_reached_in_the_times_that_deepep_publishes_for_h800(
 def test_routing_that_is_held_to_few_nodes_is_faster_over_many(deepseek: LoadedLayout) -> None:
     """arXiv 2412.19437 section 2.1.2: at most 4 nodes for each token."""
     links, group = Links(deepseek.setting.hardware, deepseek.setting.clock), Group(144, 18, 8)
-    free, held = (links.expert_exchange("dispatch", 4096, 7392.0, ExpertRoutes(group, 8, most)) for most in (0, 4))
+    free, limited = (links.expert_exchange("dispatch", 4096, 7392.0, ExpertRoutes(group, 8, most)) for most in (0, 4))
     # 6.6 other nodes without the limit.
-    assert held.seconds / free.seconds == pytest.approx(4 / 6.6, rel=0.1)
+    assert limited.seconds / free.seconds == pytest.approx(4 / 6.6, rel=0.1)
 
 
 def test_the_expert_phase_is_that_of_the_hottest_rank(layout_of: LayoutOf) -> None:
@@ -254,8 +258,8 @@ def test_experts_under_tp_all_read_every_touched_expert_at_a_part_of_its_width(l
 
 
 def test_attention_data_parallel_has_no_collective_of_its_own(deepseek: LoadedLayout) -> None:
-    found = operations(deepseek, "decode", TokenLoad(128, 1, 2048, 8))
-    assert {one.op for one, _ in found if one.kind == "communication"} == {"AllToAll"}
+    decode = operations(deepseek, "decode", TokenLoad(128, 1, 2048, 8))
+    assert {operation.op for operation, _ in decode if operation.kind == "communication"} == {"AllToAll"}
 
 
 def test_a_prompt_in_chunks_takes_as_many_steps_and_reads_its_prefix_again(layout_of: LayoutOf) -> None:
@@ -271,5 +275,5 @@ def test_a_prompt_in_chunks_takes_as_many_steps_and_reads_its_prefix_again(layou
     # 2048 + 4096 + 6144 tokens of the prefix, at 40,960 bytes on each device.
     assert again == pytest.approx((2048 + 4096 + 6144) * 40_960, rel=1e-6)
     passes = timer.prefill([TokenLoad(1, 2048, start) for start in range(0, 8192, 2048)])
-    found = estimate_layout(cut, with_explanation=False).latency
-    assert len(passes.cells) == 4 and found.prefill_ms == pytest.approx(passes.seconds * 1e3)
+    latency = estimate_layout(cut, with_explanation=False).latency
+    assert len(passes.cells) == 4 and latency.prefill_ms == pytest.approx(passes.seconds * 1e3)

@@ -65,7 +65,7 @@ def test_weights_of_the_parts_of_a_layer(case: dict[str, Any], layout_of: Layout
         "expert": layer.moe and layer.moe.expert_tensors,
     }[case["part"]]
     assert tensors
-    assert sum(one.elements for one in tensors if one.tensor_class != "norm") == case["elements"]
+    assert sum(tensor.elements for tensor in tensors if tensor.tensor_class != "norm") == case["elements"]
 
 
 @pytest.mark.parametrize("case", CASES["cache"], ids=lambda case: case["name"])

@@ -1,4 +1,4 @@
-"""Prefill and decode replicas, every decode step an event of its own: slow, plain, and apart from the simulator."""
+"""A slow, plain simulation of prefill and decode replicas, every decode step an event, without the simulator's code."""
 
 from __future__ import annotations
 
@@ -87,8 +87,8 @@ def serve(deployment: Disaggregated, load: Requests) -> list[Request]:
 def admit(deployment: Disaggregated, running: list[Request], waiting: list[Request]) -> None:
     policy = deployment.decode_policy
     while waiting and len(running) < policy.max_sequences:
-        held = sum(request.prompt + request.output for request in (*running, waiting[0]))
-        if held > policy.kv_tokens:
+        reserved = sum(request.prompt + request.output for request in (*running, waiting[0]))
+        if reserved > policy.kv_tokens:
             break
         running.append(waiting.pop(0))
 

@@ -52,5 +52,5 @@ ROOMY = Policy(token_budget=8192, max_sequences=1024, kv_tokens=10_000_000)
 
 
 def simulate(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
-    """What the users of one replica see."""
+    """Times that the users of one replica see."""
     return times_of([(outcome_of_run(table, policy, arrivals, lengths), 1)])

@@ -1,6 +1,6 @@
-"""A slow, plain simulation of the same engine: every step by itself, every request an object, every sum taken anew.
+"""A slow, plain simulation of the same engine: step by step, every request an object, every sum recomputed.
 
-It shares nothing with the simulator but the step table, so that the two agree only where both do what is written.
+It shares only the step table with the simulator, so the two agree only if both follow the specification.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def cost(table: StepTable, sizes: Sequence[int], chunks: Sequence[tuple[int, int
 
 
 class Group(Struct):
-    """The scheduler of one attention group, and what it does in the present step."""
+    """The scheduler of one attention group, and its work in the present step."""
 
     policy: Policy
     waiting: list[Request] = field(default_factory=list)
@@ -123,9 +123,9 @@ class Group(Struct):
         return len(self.running) + ready < self.slots() and taken + growth + need <= self.policy.kv_tokens
 
     def may_enter(self, request: Request, ready: int, room: int) -> bool:
-        left = request.to_prefill - request.hit
+        remaining = request.to_prefill - request.hit
         return self.fits(request, ready) and (
-            self.policy.mode != "whole" or left <= room or left > self.policy.token_budget
+            self.policy.mode != "whole" or remaining <= room or remaining > self.policy.token_budget
         )
 
     def asks(self) -> bool:

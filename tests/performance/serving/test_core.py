@@ -74,11 +74,11 @@ def test_compiled_by_numba_the_core_gives_the_same_numbers(
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, jitter_s=0.01)
     policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
     inputs = inputs_of(MEETING, policy, arrivals, lengths)
-    given = inputs.step, inputs.rules, inputs.requests
+    parts = inputs.step, inputs.rules, inputs.requests
     plain, fast = Seen.blank(200), in_arrays(Seen.blank(200))
-    expected = run(*given, plain)
+    expected = run(*parts, plain)
     compiled: Any = compiled_run()
-    got = compiled(*map(in_arrays, given), fast)
-    assert got.preemptions == expected.preemptions > 0
-    assert got.end_s == expected.end_s
+    totals = compiled(*map(in_arrays, parts), fast)
+    assert totals.preemptions == expected.preemptions > 0
+    assert totals.end_s == expected.end_s
     assert [list(times) for times in fast] == [list(times) for times in plain]

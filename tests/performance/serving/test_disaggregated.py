@@ -114,10 +114,10 @@ def test_more_replicas_of_either_kind_never_cost_throughput(kind: str) -> None:
 
 def test_the_slower_kind_of_replica_sets_the_rate() -> None:
     lengths = Lengths(4000, 20)
-    one = simulate_disaggregated(deployed(), ClosedLoop(64, 640), lengths)
-    two = simulate_disaggregated(deployed(prefill_servers=2), ClosedLoop(64, 640), lengths)
-    assert one.prefill_share > 0.95
-    assert two.output_tokens_per_s == pytest.approx(2 * one.output_tokens_per_s, rel=0.05)
+    one_server = simulate_disaggregated(deployed(), ClosedLoop(64, 640), lengths)
+    two_servers = simulate_disaggregated(deployed(prefill_servers=2), ClosedLoop(64, 640), lengths)
+    assert one_server.prefill_share > 0.95
+    assert two_servers.output_tokens_per_s == pytest.approx(2 * one_server.output_tokens_per_s, rel=0.05)
 
 
 def test_a_full_decode_cache_makes_requests_wait_and_says_so_in_an_open_loop() -> None:
@@ -182,8 +182,8 @@ def test_every_prompt_is_found_or_computed_once_and_leaves_a_whole_cache(
     for arrived, first, done in zip(run.seen.arrived, run.seen.first, run.seen.done, strict=True):
         assert 0.0 <= arrived < first <= done
     inputs = run.requests.inputs
-    for found, prompt, before in zip(run.hits, inputs, run.callers.talks.leaves, strict=True):
-        assert 0 <= found < prompt and found % 4 == 0 and before >= 0
+    for hit, prompt, before in zip(run.hits, inputs, run.callers.talks.leaves, strict=True):
+        assert 0 <= hit < prompt and hit % 4 == 0 and before >= 0
     for target in run.targets:
         cache = target.cache
         assert isinstance(cache, PrefixCache)

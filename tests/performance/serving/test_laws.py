@@ -1,4 +1,4 @@
-"""Laws of queues that hold of requests with lengths of their own: waiting times, and that nothing is lost."""
+"""Laws of queues for requests of unlike lengths: waiting times, and that nothing is lost."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_requests_alike_wait_as_m_d_1(load: float) -> None:
     assert times.ttft.mean - service == pytest.approx(load * service / (2 * (1 - load)), rel=0.02)
 
 
-# Nearer to saturation so many requests do not tell the mean to 2%.
+# Nearer to saturation, this many requests do not settle the mean to 2%.
 @pytest.mark.parametrize("load", [0.2, 0.4])
 @pytest.mark.parametrize(
     "prompts",
@@ -146,7 +146,7 @@ def test_requests_tokens_and_cache_are_conserved(
     seen = Seen.blank(count)
     replica = Replica(inputs.step, inputs.rules, requests, seen)
     serve(replica)
-    # Who came has gone, in order: came, saw the first token, had the last.
+    # Every request that arrived is done, in the order of arrival, first token, last token.
     assert replica.finished == replica.arrived == count
     for arrived, first, done in zip(seen.arrived, seen.first, seen.done, strict=True):
         assert 0.0 <= arrived < first <= done <= replica.now + replica.left_s + 1e-9

@@ -1,4 +1,4 @@
-"""Draws, defaults and statistics: the same everywhere, and what they say they are."""
+"""Draws, defaults and statistics: the same on every machine, and true to their definition."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_gaps_of_bursts_vary_as_a_gamma_distribution(burstiness: float, one_of: 
 
 def test_random_arrivals_are_bursts_of_the_shape_one() -> None:
     assert arrivals_at(5.0, 300, 3) == arrivals_at(5.0, 300, 3, 1.0)
-    # So many gaps in a row as make no difference any more are not drawn.
+    # More gaps in a row than make a difference are not drawn.
     assert len(arrivals_at(5.0, 300, 500, 100.0)) == 300
 
 
@@ -74,16 +74,16 @@ def test_a_closed_loop_has_ten_requests_a_user_until_that_is_too_slow(users: int
 @given(SAMPLES)
 def test_percentiles_are_those_of_the_standard_library(values: list[float]) -> None:
     cuts = library.quantiles(values, n=100, method="inclusive")
-    found = statistics_of([(values, 1)])
-    assert (found.p50, found.p90, found.p99) == pytest.approx((cuts[49], cuts[89], cuts[98]), rel=1e-9, abs=1e-9)
-    assert found.mean == pytest.approx(library.fmean(values))
+    figures = statistics_of([(values, 1)])
+    assert (figures.p50, figures.p90, figures.p99) == pytest.approx((cuts[49], cuts[89], cuts[98]), rel=1e-9, abs=1e-9)
+    assert figures.mean == pytest.approx(library.fmean(values))
 
 
 @given(st.lists(st.tuples(SAMPLES, st.integers(1, 5)), min_size=2, max_size=5))
 def test_samples_count_as_often_as_they_are_given_with(samples: list[tuple[list[float], int]]) -> None:
     repeated = [value for values, weight in samples for value in values * weight]
-    found, expected = statistics_of(samples), statistics_of([(repeated, 1)])
-    assert astuple(found) == pytest.approx(astuple(expected), rel=1e-9, abs=1e-9)
+    weighted, expected = statistics_of(samples), statistics_of([(repeated, 1)])
+    assert astuple(weighted) == pytest.approx(astuple(expected), rel=1e-9, abs=1e-9)
 
 
 def test_nothing_and_one_value_have_statistics() -> None:

@@ -1,4 +1,4 @@
-"""The prefix cache of a scheduler: an example worked by hand, and the same cache kept block by block."""
+"""The prefix cache of a scheduler: examples worked by hand, and the same cache block by block."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_two_tiers_worked_by_hand(
 
 
 class BlockByBlock(Struct):
-    """The same cache with every block an object of its own: how often each is used, a line of others, the host's."""
+    """The same cache block by block: uses of each, the unused ones oldest first, and the host's, oldest first."""
 
     kv_tokens: int
     block: int
@@ -132,7 +132,7 @@ class BlockByBlock(Struct):
 
     def give_back(self, prompt: tuple[int, ...], goal: int, computed: int, used: int) -> None:
         self.give_way(used)
-        # What it computed after it was let in became whole in the meantime.
+        # Blocks that were computed after admission became whole in the meantime.
         for place in range(goal // self.block, computed // self.block):
             self.uses[self.name(prompt, place)] = 1
         for place in reversed(range(computed // self.block)):
@@ -171,18 +171,20 @@ def test_nodes_are_blocks_that_have_one_age(
 ) -> None:
     # Each request shares some tokens of the prompt of one before it; tokens are numbers that nobody else has.
     tree, leaves, prompts, texts = PrefixTree(block), list[int](), list[int](), list[tuple[int, ...]]()
-    for number, (other, shared, own, answer) in enumerate(asked):
+    for number, (other, shared, fresh, answer) in enumerate(asked):
         other = other % number if number else -1
         shared = min(shared, prompts[other]) if number else 0
-        prompt = shared + own
+        prompt = shared + fresh
         text = (
-            (*texts[other][:shared], *(1000 * (number + 1) + place for place in range(own + answer))) if number else ()
+            (*texts[other][:shared], *(1000 * (number + 1) + place for place in range(fresh + answer)))
+            if number
+            else ()
         )
-        texts.append(text or tuple(1000 + place for place in range(own + answer)))
+        texts.append(text or tuple(1000 + place for place in range(fresh + answer)))
         prompts.append(prompt)
         leaves.append(tree.add(leaves[other] if number else -1, shared, prompt + answer - 1))
     cache, plain = cache_of(tree, kv_tokens, leaves, memory), BlockByBlock(kv_tokens, block, memory)
-    # What each has to prefill when it comes (next): its prompt, and what it had made when it was put back.
+    # Tokens that each has to prefill when it comes next: its prompt, and what it had made before it was put back.
     goals, done = list(prompts), set[int]()
     running: set[int] = set()
     used = 0
@@ -199,8 +201,8 @@ def test_nodes_are_blocks_that_have_one_age(
             goals[request] = computed + 1
             done |= {request} if is_done else set()
         elif request not in done:
-            found, loaded = plain.found(text, goal, used)
-            assert cache.found(request, goal, used) == found < goal
+            hit, loaded = plain.found(text, goal, used)
+            assert cache.found(request, goal, used) == hit < goal
             assert cache.load_s(request) == 0.5 * loaded
             # Room is taken for the whole answer.
             need = len(text) - cache.in_use(request, goal)

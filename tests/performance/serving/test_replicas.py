@@ -37,12 +37,12 @@ def test_an_open_loop_is_dealt_in_turn() -> None:
 
 
 def test_replicas_that_divide_the_users_evenly_act_as_one_with_its_share() -> None:
-    one = simulate(ENGINE, ROOMY, ClosedLoop(8, 80), LENGTHS)
+    alone = simulate(ENGINE, ROOMY, ClosedLoop(8, 80), LENGTHS)
     four = simulate_replicas(ENGINE, ROOMY, ClosedLoop(32, 320), LENGTHS, 4)
-    assert (four.ttft, four.tpot, four.end_to_end) == (one.ttft, one.tpot, one.end_to_end)
-    assert four.output_tokens_per_s == pytest.approx(4 * one.output_tokens_per_s)
-    assert four.running == pytest.approx(4 * one.running)
-    assert four.prefill_share == pytest.approx(one.prefill_share)
+    assert (four.ttft, four.tpot, four.end_to_end) == (alone.ttft, alone.tpot, alone.end_to_end)
+    assert four.output_tokens_per_s == pytest.approx(4 * alone.output_tokens_per_s)
+    assert four.running == pytest.approx(4 * alone.running)
+    assert four.prefill_share == pytest.approx(alone.prefill_share)
 
 
 def test_uneven_replicas_are_pooled_request_by_request() -> None:

@@ -1,4 +1,4 @@
-"""The simulator against the same engine stepped one by one, against closed forms, and against what holds of queues."""
+"""The simulator against the same engine stepped one by one, against closed forms, and against laws of queues."""
 
 from __future__ import annotations
 
@@ -124,10 +124,10 @@ def test_a_prompt_of_one_group_holds_up_the_decode_of_all(mode: Mode) -> None:
 def test_prompts_that_are_held_back_for_one_another_disturb_decode_less_often() -> None:
     load, lengths = ClosedLoop(32, 640), Lengths(2000, 200, 0.2)
     plain = simulate(MEETING, replace(ROOMY, groups=8), load, lengths)
-    held = simulate(MEETING, replace(ROOMY, groups=8, group_wait_steps=30), load, lengths)
-    assert held.ttft.mean > plain.ttft.mean
-    assert held.prefill_share < plain.prefill_share
-    assert held.tpot.mean < plain.tpot.mean
+    delayed = simulate(MEETING, replace(ROOMY, groups=8, group_wait_steps=30), load, lengths)
+    assert delayed.ttft.mean > plain.ttft.mean
+    assert delayed.prefill_share < plain.prefill_share
+    assert delayed.tpot.mean < plain.tpot.mean
 
 
 @pytest.mark.one_in(4)

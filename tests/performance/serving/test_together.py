@@ -1,4 +1,4 @@
-"""Replicas that are simulated together: the numbers of one alone, what caches find of a load, and where it is sent."""
+"""Replicas simulated together: the numbers of one alone, what their caches hit, and how requests are routed."""
 
 from __future__ import annotations
 
@@ -75,16 +75,16 @@ def test_where_nothing_is_found_one_replica_has_the_numbers_of_one_by_itself(
 @pytest.mark.parametrize("prefixes", [SYSTEM, CHATS], ids=["system prompt", "chats"])
 @pytest.mark.parametrize("mode", MODES)
 def test_what_is_found_is_not_computed_and_the_rest_is(prefixes: SharedPrefixes, mode: Mode) -> None:
-    # The run again, one replica by itself, with the hits and the arrivals that came of it as given ones.
+    # The run is replayed on one replica alone, with its hits and arrivals as input.
     policy = replace(ROOMY, mode=mode)
     ran = TogetherRun(ENGINE, policy, ClosedLoop(12, 60), sharing(prefixes), 1)
     ran.serve()
     inputs, outputs = ran.talks.inputs, ran.talks.outputs
     assert sum(ran.hits) > 0.3 * sum(inputs)
-    given_ = Requests(inputs, outputs, ran.hits, [0.0] * len(inputs), list(ran.seen.arrived))
+    replayed = Requests(inputs, outputs, ran.hits, [0.0] * len(inputs), list(ran.seen.arrived))
     seen = Seen.blank(len(inputs))
     rules, _ = run_of(policy, ClosedLoop(12, 60), Lengths(4000, 300))
-    run(columns_of(ENGINE), rules, given_, seen)
+    run(columns_of(ENGINE), rules, replayed, seen)
     assert list(seen.first) == list(ran.seen.first)
     assert list(seen.done) == list(ran.seen.done)
 
@@ -99,8 +99,8 @@ def test_a_cache_without_an_end_finds_all_whole_blocks_that_came_before() -> Non
     assert isinstance(turns, Joint)
     prompts = [tokens for tokens, _ in turns.pairs]
     assert prompts == [2200, 3100, 4000, 4900, 5800]
-    found = [1600, *((tokens + 299) // 16 * 16 for tokens in prompts[:-1])]
-    expected = (80 * sum(found) - 1600) / (80 * sum(prompts))
+    hits = [1600, *((tokens + 299) // 16 * 16 for tokens in prompts[:-1])]
+    expected = (80 * sum(hits) - 1600) / (80 * sum(prompts))
     assert found_share(CHATS, ClosedLoop(8, 400), 1) == pytest.approx(expected)
     sticky = CHATS.model_copy(update={"routing": "sticky"})
     assert found_share(sticky, ClosedLoop(8, 400, think_s=5.0)) == pytest.approx(expected, rel=0.005)
@@ -115,7 +115,7 @@ def test_conversations_at_a_rate_are_in_all_their_turns_from_the_start() -> None
     for part in (ran.talks.inputs[:1000], ran.talks.inputs[-1000:]):
         assert sum(part) / 1000 == pytest.approx(4000, rel=0.05)
     assert 4000 / ran.seen.arrived[-1] == pytest.approx(8.0, rel=0.05)
-    # Of turns whose conversation began before the run nothing is told.
+    # Turns of conversations that began before the run are not counted.
     assert not all(ran.talks.begun)
     assert ran.times().prefix_hit_share == pytest.approx(0.846, rel=0.01)
 
@@ -132,16 +132,16 @@ def test_the_longer_users_think_the_less_a_small_cache_still_has(think_s: float,
 
 
 def test_routes_find_as_much_as_they_look_for() -> None:
-    found = {
+    shares = {
         routing: found_share(
             CHATS.model_copy(update={"routing": routing}), OpenLoop(8.0, 1500, warmup=300, think_s=5.0), 8
         )
         for routing in get_args(Routing)
     }
     # In turn, one of eight turns comes to where the one before it was; half a prompt is the system prompt alone.
-    assert 0.4 < found["round_robin"] < found["least_loaded"] + 0.05 < found["sticky"]
-    assert found["sticky"] == pytest.approx(found["prefix_aware"], abs=0.01)
-    assert found["sticky"] == pytest.approx(0.845, abs=0.01)
+    assert 0.4 < shares["round_robin"] < shares["least_loaded"] + 0.05 < shares["sticky"]
+    assert shares["sticky"] == pytest.approx(shares["prefix_aware"], abs=0.01)
+    assert shares["sticky"] == pytest.approx(0.845, abs=0.01)
 
 
 def test_in_turn_all_get_as_many_and_where_one_has_too_many_the_longest_match_gives_way() -> None:
@@ -171,13 +171,13 @@ def test_replayed_requests_find_what_the_recorded_ones_shared() -> None:
 
 
 def test_unlike_system_prompts_take_room_each_and_the_usual_ones_stay() -> None:
-    def found(**more: Any) -> float:
+    def share_of(**more: Any) -> float:
         several = SharedPrefixes(system_tokens=1600, **more)
         return found_share(several, OpenLoop(1.0, 1000), 1, kv_tokens=40_000)
 
-    assert found(system_prompts=1) > 0.39
-    assert found(system_prompts=100) < 0.1
-    assert found(system_prompts=100) < found(system_prompts=100, system_skew=1.0) < found(system_prompts=1)
+    assert share_of(system_prompts=1) > 0.39
+    assert share_of(system_prompts=100) < 0.1
+    assert share_of(system_prompts=100) < share_of(system_prompts=100, system_skew=1.0) < share_of(system_prompts=1)
 
 
 LOADS = st.one_of(
@@ -238,12 +238,12 @@ def test_requests_tokens_and_blocks_are_conserved(
     ran = TogetherRun(table, policy, load, lengths, replicas)
     ran.serve()
     count = len(ran.talks.inputs)
-    # Who came has gone, and each found whole blocks of less than its prompt.
+    # Every request is done, and each hit whole blocks of less than its prompt.
     assert ran.arrived == count == sum(server.replica.finished for server in ran.servers)
     for arrived, first, done in zip(ran.seen.arrived, ran.seen.first, ran.seen.done, strict=True):
         assert 0.0 <= arrived < first <= done
-    for found, loaded, prompt in zip(ran.hits, ran.from_host, ran.talks.inputs, strict=True):
-        assert 0 <= loaded <= found < prompt and found % policy.prefix_block_tokens == 0
+    for hit, loaded, prompt in zip(ran.hits, ran.from_host, ran.talks.inputs, strict=True):
+        assert 0 <= loaded <= hit < prompt and hit % policy.prefix_block_tokens == 0
         assert policy.host_memory is not None or loaded == 0
     for server in ran.servers:
         for group in server.replica.groups:
@@ -337,8 +337,8 @@ def test_others_go_on_while_blocks_come_and_one_comes_after_the_other() -> None:
 
 def test_memory_of_the_host_without_an_end_finds_what_a_cache_without_an_end_does() -> None:
     load = OpenLoop(2.0, 1500, warmup=300, think_s=60.0)
-    held = {"kv_tokens": 200_000, "host_memory": HostMemory(10**9, 1e-9, takes_evicted=True)}
-    assert found_share(CHATS, load, 1, **held) == pytest.approx(found_share(CHATS, load, 1), abs=0.002)
+    options = {"kv_tokens": 200_000, "host_memory": HostMemory(10**9, 1e-9, takes_evicted=True)}
+    assert found_share(CHATS, load, 1, **options) == pytest.approx(found_share(CHATS, load, 1), abs=0.002)
     assert found_share(CHATS, load, 1, kv_tokens=200_000) < 0.75
 
 
