@@ -1,4 +1,4 @@
-"""Chips, and the same chips made faster, for the properties that every form of kernel time must have."""
+"""Catalogue chips, and faster versions of them, for the tests of kernel times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times of collectives: what holds of every group, and figures of the tables that they were fitted to."""
+"""Times of collectives: properties of every group, and figures of the tables that they were fitted to."""
 
 from __future__ import annotations
 
@@ -76,8 +76,8 @@ def test_group_sizes_that_nobody_measured_lie_between_those_that_were(
 ) -> None:
     # No engine: its own all-reduce serves some sizes of group only.
     times = times_of(name, None)
-    below, here, above = (times.seconds(Collective(op, size, n, 1)).seconds for n in (2 if ranks < 4 else 4, ranks, 8))
-    assert 0.5 * min(below, above) <= here <= 2.0 * max(below, above)
+    below, mid, above = (times.seconds(Collective(op, size, n, 1)).seconds for n in (2 if ranks < 4 else 4, ranks, 8))
+    assert 0.5 * min(below, above) <= mid <= 2.0 * max(below, above)
 
 
 @pytest.mark.parametrize(

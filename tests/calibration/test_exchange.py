@@ -1,4 +1,4 @@
-"""Times of dispatch and combine of experts: what holds of every group, and DeepEP's published numbers."""
+"""Times of dispatch and combine of experts: properties of every group, and DeepEP's published numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times of matmuls: what holds of every shape, and published numbers."""
+"""Times of matmuls: properties of every shape, and published numbers."""
 
 from __future__ import annotations
 

@@ -17,14 +17,10 @@ def test_a_checkpoint_carries_its_quantisation(
     written: str, name: str, linear: str, expert: str, block: int | None
 ) -> None:
     entry = find_model(written)
-    architecture = entry.architecture()
-    assert (entry.name, architecture.native_dtypes.linear, architecture.native_dtypes.expert) == (name, linear, expert)
-    assert architecture.scale_block == block and entry.unknown is None
-    assert {
-        architecture.native_dtypes.vocabulary,
-        architecture.native_dtypes.router,
-        architecture.native_dtypes.norm,
-    } == {"bf16"}
+    model = entry.architecture()
+    assert (entry.name, model.native_dtypes.linear, model.native_dtypes.expert) == (name, linear, expert)
+    assert model.scale_block == block and entry.unknown is None
+    assert {model.native_dtypes.vocabulary, model.native_dtypes.router, model.native_dtypes.norm} == {"bf16"}
     assert find_model(entry.name) == entry
 
 
@@ -45,10 +41,10 @@ def test_a_checkpoint_is_found_whole_in_running_text(written: str) -> None:
 
 def test_a_wider_group_of_int4_weights_takes_fewer_scales() -> None:
     # vLLM's log of hugging-quants/Meta-Llama-3.1-70B-Instruct-AWQ-INT4: 37.09 GiB of weights.
-    architecture = find_model("Llama-3.1-70B-Instruct-AWQ").architecture()
-    vocabulary = sum(tensor.elements for tensor in (*architecture.embedding_tensors, *architecture.lm_head_tensors))
-    bytes_each = weight_bytes_per_element("int4", architecture.scale_block)
-    total = (architecture.total_params - vocabulary) * bytes_each + 2 * vocabulary
+    model = find_model("Llama-3.1-70B-Instruct-AWQ").architecture()
+    vocabulary = sum(tensor.elements for tensor in (*model.embedding_tensors, *model.lm_head_tensors))
+    bytes_each = weight_bytes_per_element("int4", model.scale_block)
+    total = (model.total_params - vocabulary) * bytes_each + 2 * vocabulary
     assert total / 2**30 == pytest.approx(37.09, rel=0.01)
     assert bytes_each < weight_bytes_per_element("int4")
 

@@ -1,4 +1,4 @@
-"""A checkpoint that was tuned has the longest sequence of its own config, and all else of its entry."""
+"""A tuned checkpoint takes its longest sequence from its own config, and all else from its entry."""
 
 from __future__ import annotations
 

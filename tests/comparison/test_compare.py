@@ -95,7 +95,7 @@ def test_what_changes_is_listed_by_phase() -> None:
     assert changes["decode: stages"] == (1, 2)
     layers = dense().model.config["num_hidden_layers"]
     assert changes["decode: layers of each stage"] == (layers, layers // 2)
-    assert not any("TP" in what.split() for what in changes)
+    assert not any("TP" in name.split() for name in changes)
 
 
 def test_experts_on_a_gpu_are_those_of_the_graph() -> None:

@@ -40,22 +40,22 @@ def _title(target: str) -> str:
     return {"vllm": "vLLM", "sglang": "SGLang", "trtllm": "TensorRT-LLM"}[target]
 
 
-def _on(engine: str, **serving: Any) -> Plan:
+def _run_on(engine: str, **serving: Any) -> Plan:
     return dense().model_copy(update={"serving": ServingBlock(engine=engine, **serving)})
 
 
 def test_a_plan_without_an_engine_is_judged_on_that_of_the_other_whichever_side_it_is() -> None:
-    for pair, taker in (((dense(), _on("sglang")), "A"), ((_on("sglang"), dense()), "B")):
+    for pair, taker in (((dense(), _run_on("sglang")), "A"), ((_run_on("sglang"), dense()), "B")):
         comparison = compare(*pair)
         assert is_same(comparison) and {comparison.a.engine, comparison.b.engine} == {"sglang"}
         assert comparison.verdict[0].startswith(f"{taker} names no engine: it is judged as run on SGLang")
 
 
 def test_that_nothing_but_the_engine_differs_is_said() -> None:
-    comparison = compare(_on("vllm"), _on("sglang"))
+    comparison = compare(_run_on("vllm"), _run_on("sglang"))
     assert not is_same(comparison)
     assert comparison.verdict[0].startswith("A and B are one strategy on two engines (vLLM, SGLang): what differs")
-    other = compare(_on("vllm"), _on("sglang", max_batch=8))
+    other = compare(_run_on("vllm"), _run_on("sglang", max_batch=8))
     assert other.verdict[0].endswith("is the engine and its settings alone.")
 
 
@@ -68,7 +68,7 @@ def test_that_nothing_but_the_engine_differs_is_said() -> None:
     ],
 )
 def test_plans_that_differ_in_a_setting_alone_are_not_the_same(what: str, changed: dict[str, Any]) -> None:
-    comparison = compare(_on("vllm"), _on("vllm", **changed))
+    comparison = compare(_run_on("vllm"), _run_on("vllm", **changed))
     assert not is_same(comparison) and [change.what for change in comparison.changes] == [what]
 
 
@@ -82,7 +82,7 @@ def test_plans_on_other_gpus_are_not_the_same() -> None:
 
 
 def test_the_engine_s_version_is_part_of_what_differs() -> None:
-    comparison = compare(_on("vllm"), _on("vllm", engine_version="0.9.0"))
+    comparison = compare(_run_on("vllm"), _run_on("vllm", engine_version="0.9.0"))
     assert "engine version" in {difference.what for difference in comparison.question}
 
 

@@ -22,7 +22,7 @@ from .rows import CASES, row_of
 BURSTS: list[dict[str, Any]] = json.loads((CASES / "bursts.json").read_text(encoding="utf-8"))
 # Most of the remaining error is in kernels of experts, which some deployments run slower than those that were timed.
 MOST_PCT = 30.0
-# By how much more conversations may be off on average: they differ from run to run by as much.
+# Percentage points that conversations may be further off on average: runs differ by as much.
 MOST_BESIDE_PCT = 5.0
 
 

@@ -47,7 +47,7 @@ def test_a_case_under_other_constants_is_the_server_that_has_them(row: dict[str,
     assert isinstance(situation, Situation)
     case = case_of(About("A", "group", "pair"), situation, {"tpot_ms": 7.5}, {})
     layout = layout_of(situation)
-    # Those that are straight lines: factors on matmuls that are near both roofs are not.
+    # Constants in which times are linear; factors on matmuls near both roofs are not.
     changes = {"recurrent_layer_us": 60.0, "attention_scale": 1.3, "moe_scale": 0.8, "host_step_ms": 2.0}
     changes["head_token_ns"] = head_token_ns
     profile = neutral(layout.setting.engine, **changes)

@@ -25,8 +25,8 @@ def shape_faults(dag: ExecutionDAG) -> Iterator[str]:
         # A collective has one source on each of its devices: like sources count once.
         shapes = {(_part(source), source.output_shape) for source in sources}
         if not _fits([shape for _, shape in sorted(shapes)], nodes[target].input_shape):
-            got = sorted({shape for _, shape in shapes})
-            yield f"{target} takes {nodes[target].input_shape}, its predecessors give {got}"
+            outputs = sorted({shape for _, shape in shapes})
+            yield f"{target} takes {nodes[target].input_shape}, its predecessors give {outputs}"
 
 
 def _part(node: ExecutionNode) -> str:

@@ -171,7 +171,7 @@ def has_nic(part: Accelerator) -> bool:
     return hardware_facts(part, 2, 8).stated_inter_bw_bytes_s is not None
 
 
-def faster_part(part: Accelerator, what: str, factor: float) -> Accelerator:
+def faster_part(part: Accelerator, speed: str, factor: float) -> Accelerator:
     """`part` with one kind of speed multiplied: memory, compute, intra or inter (links inside and between nodes)."""
     facts, peaks = hardware_facts(part, 2, 8), part.dense_peak_tflops
     nic_gb_s = (facts.stated_inter_bw_bytes_s or 1e9) / 1e9
@@ -185,4 +185,4 @@ def faster_part(part: Accelerator, what: str, factor: float) -> Accelerator:
         "intra": {"intra_node_bw_gb_s_unidirectional_per_accelerator": facts.intra_bw_bytes_s / 1e9 * factor},
         "inter": {"typical_nic_gb_s_unidirectional_per_accelerator": nic_gb_s * factor},
     }  # fmt: skip
-    return part.model_copy(update=changes[what])
+    return part.model_copy(update=changes[speed])

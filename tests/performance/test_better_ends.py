@@ -42,7 +42,7 @@ def test_no_range_ends_beyond_what_the_datasheet_allows(
     assert ranges.ttft_ms[0] >= prompt_ms and ranges.tpot_ms[0] >= step_ms
     assert ranges.dp_scaled_tokens_per_s[1] <= 1e3 * OUTPUT_TOKENS / prompt_ms
     if "request_rate" in load:
-        # A run of so many requests has the tokens that are asked for in a little less or more time.
+        # A run of finitely many requests serves their tokens in a little less or more time.
         assert ranges.dp_scaled_tokens_per_s[1] <= 1.1 * OUTPUT_TOKENS * load["request_rate"]
     figures = estimate.latency.model_dump() | estimate.throughput.model_dump()
     for name, ends in ranges:

@@ -134,7 +134,7 @@ def test_a_group_of_one_talks_to_nobody() -> None:
 def test_cards_that_no_bridge_joins_send_as_fast_as_those_with_pcie_alone(
     card: str, devices: tuple[str, ...], like: str | None, layout_of: Any
 ) -> None:
-    """And no collective inside a bridge is slowed by what lies outside it."""
+    """Nor is a collective inside a bridge slowed by what lies outside it."""
 
     def links(card: str) -> Links:
         setting = layout_of("Llama-3.1-70B", {"tp": 8, "tp_ffn": 8}, accelerator=card).setting

@@ -60,7 +60,7 @@ def test_requests_over_rate_is_the_time_in_the_system(case: dict[str, Any], layo
         replicas = len(layout.decode_replicas)
         rate = estimate.throughput.dp_scaled_tokens_per_s / workload.output_tokens
         in_system_ms = workload.concurrency / rate * 1e3
-        # Once the first requests are answered together; the end of the run has fewer in flight.
+        # The first requests are answered together, and the end of the run has fewer in flight.
         assert 0.75 * in_system_ms < estimate.latency.end_to_end_ms < 1.01 * in_system_ms, replicas
 
 
@@ -85,11 +85,11 @@ def test_parts_and_path_add_up_and_nothing_is_left_out(case: dict[str, Any], lay
         assert sum(step.ms for step in path) == pytest.approx(total)
         assert (parts.communication_ms > 0) == (len(layout.phase(phase).devices) > 1)
     assert latency.decode_step.memory_ms > 0
-    # Where attention groups meet, what one of them brings is spread over the experts of all.
+    # Where attention groups meet, the tokens of one are spread over the experts of all.
     assert latency.ttft_ms >= latency.prefill_ms * (0.8 if "attention_dp" in case["degrees"] else 1.0)
     assert latency.end_to_end_ms == pytest.approx(latency.ttft_ms + latency.decode_ms)
     steps = layout.setting.workload.output_tokens - 1
-    # The first token is shown some steps late, which takes from the others.
+    # The first token is shown some steps late, which shortens the time of the others.
     assert latency.decode_ms == pytest.approx(steps * latency.tpot_ms, rel=0.05)
 
 
@@ -121,7 +121,7 @@ def test_a_faster_part_never_slows_anything(
     )
     assert fast.prefill_ms <= slow.prefill_ms * (1 + 1e-9)
     assert _step_ms(fast) <= _step_ms(slow) * (1 + 1e-9)
-    # Where attention groups meet, what they wait for is taken off a step by a share that is fitted.
+    # Where attention groups meet, a fitted share of their wait is taken off a step.
     assert fast.alone.end_to_end_ms <= slow.alone.end_to_end_ms * (1 + 1e-3)
 
 

@@ -64,7 +64,7 @@ def test_every_node_is_joined_shapes_fit_and_folding_keeps_the_time(expanded: Ex
     assert short == pytest.approx(whole, rel=1e-9)
     estimate = estimate_layout(layout)
     path = estimate.critical_path.prefill if phase == "prefill" else estimate.critical_path.decode
-    # The graph has no host and ends with the pass: what the estimate adds are steps of these two.
+    # The graph has no host and ends with the pass: the estimate adds steps of host and pipeline.
     beside_ms = sum(step.ms for step in path if step.resource in ("host", "pipeline"))
     assert whole == pytest.approx(sum(step.ms for step in path) - beside_ms, rel=1e-9)
 

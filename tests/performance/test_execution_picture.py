@@ -1,4 +1,4 @@
-"""The pictures of an execution DAG: nothing overlaps, each node says its shapes and GPUs, lines say what they are."""
+"""The pictures of an execution DAG: nothing overlaps, each node shows its shapes and GPUs, lines show their kind."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ Rectangle = tuple[float, float, float, float]
 
 
 def rectangle(shape: ET.Element) -> Rectangle:
-    """Left, top, right and bottom of what is drawn."""
+    """Left, top, right and bottom of a shape, in pixels."""
     attributes = shape.attrib
     if shape.tag == _TAGS["box"]:
         x, y = float(attributes["x"]), float(attributes["y"])

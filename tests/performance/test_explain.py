@@ -36,8 +36,8 @@ def phases(estimate: PerformanceEstimate) -> list[tuple[PhaseExplanation, float,
     ]
 
 
-def saved(why: PhaseExplanation, what: str) -> float:
-    return next(remedy.saves_pct for remedy in why.remedies if remedy.what == what)
+def saved(why: PhaseExplanation, name: str) -> float:
+    return next(remedy.saves_pct for remedy in why.remedies if remedy.what == name)
 
 
 @pytest.mark.one_in(4)

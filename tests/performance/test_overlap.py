@@ -44,7 +44,7 @@ quarters = st.integers(0, 4000).map(lambda count: count * 0.25e-6)
 
 @st.composite
 def programs(draw: st.DrawFn) -> tuple[list[Operation], list[Operation]]:
-    """The same chain of operations for both halves, at times of their own; some read an earlier one."""
+    """The same chain of operations for both halves, each with its own times; some read an earlier one."""
     first: list[Operation] = []
     second: list[Operation] = []
     for number in range(draw(st.integers(1, 6))):
@@ -66,10 +66,8 @@ def busy(layers: list[HalvedLayer], *, links: bool) -> float:
     return sum(run.seconds for layer in layers for half in layer.halves for run in half.runs if run.on_links is links)
 
 
-def on_path(overlapped: Overlapped, kinds: list[HalvedLayer]) -> float:
-    return sum(
-        kinds[kind].halves[half].runs[run].seconds * times for (kind, half, run), times in overlapped.on_path.items()
-    )
+def on_path(timed: Overlapped, kinds: list[HalvedLayer]) -> float:
+    return sum(kinds[kind].halves[half].runs[run].seconds * times for (kind, half, run), times in timed.on_path.items())
 
 
 @examples(80)
@@ -156,9 +154,7 @@ def half_and_alone(layout_of: Any, tp: int, load: TokenLoad) -> tuple[dict[str, 
 
 def test_what_sends_nothing_keeps_nothing_for_it(layout_of: Any) -> None:
     halved, plain = half_and_alone(layout_of, 1, TokenLoad(2, 2048, 0))
-    assert {name: kernel.seconds for name, kernel in halved.items()} == {
-        name: kernel.seconds for name, kernel in plain.items()
-    }
+    assert {name: op.seconds for name, op in halved.items()} == {name: op.seconds for name, op in plain.items()}
 
 
 @examples(60)
@@ -168,7 +164,7 @@ def test_what_sends_nothing_keeps_nothing_for_it(layout_of: Any) -> None:
 def test_no_kernel_beside_collectives_is_slowed_by_a_faster_memory(
     tokens: int, tp: int, rate: float, factor: float, layout_of: Any
 ) -> None:
-    """Also where it turns from memory-bound to compute-bound, and begins to miss the arithmetic that is held."""
+    """Also where a kernel turns compute-bound and begins to miss the arithmetic that collectives hold."""
     card = find_accelerator("h100-sxm")
 
     def seconds(speed: float) -> list[float]:

@@ -50,10 +50,10 @@ def test_more_users_never_shorten_a_request(deployment: Deployment, more: int) -
 @quick
 @given(loaded, st.sampled_from(["memory", "compute", "intra", "inter"]), st.sampled_from([1.2, 2.0, 8.0]))
 def test_better_hardware_never_lengthens_a_request_nor_lowers_the_rate(
-    deployment: Deployment, what: str, factor: float
+    deployment: Deployment, speed: str, factor: float
 ) -> None:
     slow = served(deployment)
-    fast = served(deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor)))
+    fast = served(deployment.with_(accelerator=faster_part(deployment.accelerator, speed, factor)))
     assert never_sooner(fast, slow)
     assert fast.output_tokens_per_s >= slow.output_tokens_per_s * (1 - SLACK)
 

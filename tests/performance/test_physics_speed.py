@@ -74,8 +74,8 @@ def longer_input(deployment: Deployment, more: int) -> Deployment:
     return deployment.with_(input_tokens=tokens)
 
 
-def with_faster_part(deployment: Deployment, what: str, factor: float) -> Deployment:
-    return deployment.with_(accelerator=faster_part(deployment.accelerator, what, factor))
+def with_faster_part(deployment: Deployment, speed: str, factor: float) -> Deployment:
+    return deployment.with_(accelerator=faster_part(deployment.accelerator, speed, factor))
 
 
 def assert_no_slower(slow: Deployment, fast: Deployment) -> None:
@@ -89,9 +89,9 @@ def assert_no_slower(slow: Deployment, fast: Deployment) -> None:
 @quick
 @given(alone, kinds_of_speed, factors)
 def test_more_bandwidth_arithmetic_or_link_speed_never_slows_one_request(
-    deployment: Deployment, what: str, factor: float
+    deployment: Deployment, speed: str, factor: float
 ) -> None:
-    slow, fast = times(deployment), times(with_faster_part(deployment, what, factor))
+    slow, fast = times(deployment), times(with_faster_part(deployment, speed, factor))
     assert at_most(fast.ttft_ms, slow.ttft_ms)
     assert at_most(fast.tpot_ms, slow.tpot_ms)
     assert at_most(fast.end_to_end_ms, slow.end_to_end_ms)
@@ -100,9 +100,9 @@ def test_more_bandwidth_arithmetic_or_link_speed_never_slows_one_request(
 @quick
 @given(deployments(), kinds_of_speed, factors)
 def test_more_bandwidth_arithmetic_or_link_speed_never_slows_a_loaded_deployment(
-    deployment: Deployment, what: str, factor: float
+    deployment: Deployment, speed: str, factor: float
 ) -> None:
-    assert_no_slower(deployment, with_faster_part(deployment, what, factor))
+    assert_no_slower(deployment, with_faster_part(deployment, speed, factor))
 
 
 @quick
@@ -185,6 +185,6 @@ def test_the_parts_of_a_phase_and_its_path_add_up_and_one_device_talks_to_nobody
 @quick
 @given(deployments(overlap=True), kinds_of_speed, factors)
 def test_more_bandwidth_arithmetic_or_link_speed_never_slows_overlapped_halves(
-    deployment: Deployment, what: str, factor: float
+    deployment: Deployment, speed: str, factor: float
 ) -> None:
-    assert_no_slower(deployment, with_faster_part(deployment, what, factor))
+    assert_no_slower(deployment, with_faster_part(deployment, speed, factor))

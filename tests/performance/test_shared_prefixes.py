@@ -69,7 +69,7 @@ def test_an_estimate_says_what_was_found_and_by_what(layout_of: LayoutOf) -> Non
         "simulated: blocks of 16 tokens of vLLM, the longest unused give way first; requests dealt least loaded, as a "
         "balancer by requests in flight does; none is stated"
     )
-    # Whole conversations: of 38 requests a user, which make 1,500, the 35 of seven.
+    # Whole conversations: 1,500 requests would be 38 for each user; 35 of them are seven conversations.
     assert estimate.load.requests == 40 * 5 * 7
     assert estimate.benchmark is None
     assert estimate_layout(plain(layout_of, concurrency=40)).load.prefix_cache is None
@@ -204,14 +204,14 @@ def test_the_host_is_reached_over_the_link_that_the_catalogue_has(part: str, gb_
 
 
 def test_a_refusal_for_memory_says_how_many_fit_where_what_is_shared_is_held_once(layout_of: LayoutOf) -> None:
-    replicas, shared, rest = 4, 3600, 400 + 300
+    replicas, shared, unshared = 4, 3600, 400 + 300
     crowded = loaded(plain(layout_of, concurrency=2000), prefixes={"system_tokens": shared})
-    each = max_concurrency(crowded) // replicas
+    per_replica = max_concurrency(crowded) // replicas
     remark = where_shared_once(crowded)
     assert remark is not None and f"the {shared:,} tokens that prompts share held once" in remark
     reported = int(remark.split(", ")[-1].split()[0].replace(",", ""))
-    # Room for `each` whole requests, and not for one more, filled with the rest of each beside one shared beginning.
-    fewest, most = ((whole * (shared + rest) - shared) // rest for whole in (each, each + 1))
+    # Room for `per_replica` whole requests and no more, filled with unshared tokens beside one shared beginning.
+    fewest, most = ((whole * (shared + unshared) - shared) // unshared for whole in (per_replica, per_replica + 1))
     assert replicas * (fewest - 1) <= reported <= replicas * (most + 1)
 
 

@@ -109,7 +109,7 @@ class Point(Struct, frozen=True):
         """Powers of two in each degree (`pp`, `sp`, `kv_sp` twice), 1 for a stated cut, 4 for a second layout."""
         prefill, decode = self.strategy.prefill, self.strategy.decode
         two_layouts = prefill != decode or prefill.replicas is not None
-        return _log2(self.strategy.dp) + _machinery(prefill) + _machinery(decode) + 4 * two_layouts
+        return _log2(self.strategy.dp) + _phase_complexity(prefill) + _phase_complexity(decode) + 4 * two_layouts
 
     def worth(self, objective: str, output_tokens: int) -> float:
         """The figure to minimise: ms of a request, seconds per output token, or billed GPU-seconds per output token."""
@@ -122,7 +122,7 @@ def _log2(degree: int | None) -> int:
     return (degree or 1).bit_length() - 1
 
 
-def _machinery(phase: PhaseStrategy) -> int:
+def _phase_complexity(phase: PhaseStrategy) -> int:
     widths = (phase.tp, phase.tp_ffn, phase.ep, phase.attention_dp, phase.tp_expert)
     lengths = (phase.pp, phase.sp, phase.kv_sp)
     return sum(map(_log2, widths)) + 2 * sum(map(_log2, lengths)) + (phase.stage_layers is not None)
@@ -141,7 +141,7 @@ class Enumeration:
         self.engine: Engine | None = engine
         self.node = request.hardware.gpus_per_node
         self.gpus = request.hardware.nodes * self.node
-        # The strategies that break a rule, by all the rules that they break.
+        # Rules that each refused strategy breaks.
         self.refused: dict[Strategy, frozenset[str]] = {}
 
     @cached_property
@@ -160,9 +160,7 @@ class Enumeration:
         """The strategy's DAG, checked by every rule and estimated; `None` where a rule refuses it."""
         read = read_document(build_plan(replace(self.request, strategy=strategy)))
         report = validate_read(read)
-        refused = {
-            violation.rule for violation in report.violations if violation.severity == "error"
-        } | self._not_started(strategy)
+        refused = {fault.rule for fault in report.violations if fault.severity == "error"} | self._en_errors(strategy)
         if refused:
             self.refused[strategy] = frozenset(refused)
             return None
@@ -171,7 +169,7 @@ class Enumeration:
         read.view.release()
         return Point(
             strategy,
-            tuple(sorted({violation.rule for violation in report.violations})),
+            tuple(sorted({fault.rule for fault in report.violations})),
             len(layout.devices),
             len({device.split(".")[0] for device in layout.devices}) * self.node,
             estimate.latency.ttft_ms,
@@ -179,17 +177,13 @@ class Enumeration:
             estimate.throughput.dp_scaled_tokens_per_s,
         )
 
-    def _not_started(self, strategy: Strategy) -> set[str]:
+    def _en_errors(self, strategy: Strategy) -> set[str]:
         """Engine rules that the plan breaks once it names the engine."""
         if self.engine is None:
             return set()
         named = replace(self.request, strategy=strategy, serving=ServingBlock(engine=self.engine))
         violations = validate(build_plan(named)).violations
-        return {
-            violation.rule
-            for violation in violations
-            if violation.severity == "error" and violation.rule.startswith("EN")
-        }
+        return {fault.rule for fault in violations if fault.severity == "error" and fault.rule.startswith("EN")}
 
     def degrees(self, *, prefill: bool) -> Iterator[Degrees]:
         """All degrees of a stage; what heads, widths and experts allow is left to the rules."""
@@ -251,9 +245,7 @@ class Enumeration:
         """Replicas that serve both phases."""
         decodes = list(self.degrees(prefill=False))
         for first in self.degrees(prefill=True):
-            for second in (
-                degrees for degrees in decodes if degrees.loaded == first.loaded and degrees.width == first.width
-            ):
+            for second in (other for other in decodes if other.loaded == first.loaded and other.width == first.width):
                 for pp in range(1, min(self.architecture.num_layers, self.gpus // first.width) + 1):
                     yield from self._replicated(first, second, pp)
 
@@ -293,7 +285,7 @@ class Enumeration:
         return layout_from_view(read_document(build_plan(replace(self.request, strategy=strategy))).view)
 
     def disaggregated_strategies(self) -> Iterator[Strategy]:
-        """Prefill-only and decode-only replicas in every number of each."""
+        """Every number of prefill-only and of decode-only replicas."""
         prefills, decodes = (list(self._sides(prefill=prefill)) for prefill in (True, False))
         for first in prefills:
             for second in decodes:
@@ -320,7 +312,7 @@ class Enumeration:
 
 
 def split(first: tuple[Degrees, int, Cut], x: int, second: tuple[Degrees, int, Cut], y: int) -> Strategy:
-    """x prefill replicas and y decode replicas."""
+    """The strategy of x prefill and y decode replicas."""
     count = x * first[0].width * first[1] + y * second[0].width * second[1]
     prefill, decode = first[0].phase(first[1], x, first[2]), second[0].phase(second[1], y, second[2])
     return Strategy(dp=x + y, gpu_count=count, prefill=prefill, decode=decode)

@@ -1,4 +1,4 @@
-"""The space of a search under constraints is that of the search without them, less what the rule finds broken."""
+"""The space of a search under constraints is the space without them, less the strategies that break the rule."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_space_holds_what_the_rule_finds_kept_and_nothing_else(
         everything = list(strategies(space))[::7]
         allowed = set(map(repr, strategies(replace(space, constraints=tuple(constraints)))))
         for strategy in everything:
-            # The devices that are kept back are the last ones; a plan that leaves gaps may use one of them.
+            # The last devices are reserved; a plan that leaves gaps may use one of them.
             assert (repr(strategy) in allowed) != breaks(model, strategy, constraints) or any(
                 constraint.kind == "reserved_gpus" for constraint in constraints
             )

@@ -1,4 +1,4 @@
-"""The degrees that a stage is split into come of all divisors of its width, found without counting up to it."""
+"""A stage is split into degrees that divide its width: all divisors, found without counting up to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan for a named engine is one that the engine has settings for: the space and the rules say the same."""
+"""A search for a named engine proposes only what the engine has settings for: space and rules agree."""
 
 from __future__ import annotations
 

@@ -34,9 +34,7 @@ def feasible_ones(result: SearchResult, draw: random.Random, count: int) -> list
 def broken_rules(asked: Question, candidate: Candidate) -> list[str]:
     """The errors of the candidate's document."""
     report = validate(build_plan(asked.plan(candidate.strategy, candidate.concurrency)))
-    return [
-        f"{violation.rule}: {violation.message}" for violation in report.violations if violation.severity == "error"
-    ]
+    return [f"{fault.rule}: {fault.message}" for fault in report.violations if fault.severity == "error"]
 
 
 @pytest.mark.parametrize("part", range(PARTS))

@@ -17,7 +17,7 @@ from .requests import search_request
 
 _USUAL_NODE = 8
 _CHAT = {"input_tokens": 512, "output_tokens": 128}
-# Model, card, load and limits: at a rate, with users, and where as many requests as hold were asked for.
+# Model, card, load and limits: at a rate, with users, and with the number of requests left open.
 QUICK: tuple[tuple[str, str, dict[str, Any]], ...] = (
     ("Llama-3.2-1B", "l4", _CHAT | {"min_tokens_per_second": 4000.0}),
     ("Llama-3.1-8B-Instruct", "l4", _CHAT | {"concurrency": 64, "tpot_ms_max": 60.0}),

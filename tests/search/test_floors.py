@@ -1,4 +1,4 @@
-"""A floor excludes what cannot hold a limit and nothing that can, and saves the search of it."""
+"""A floor excludes only what cannot hold a limit, and saves searching it."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ SHARED = {**MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 5
 ODD = {**MOE, "num_experts": 18, "num_attention_heads": 12, "num_key_value_heads": 12, "vocab_size": 1000}
 CONFIGS = [DENSE, MOE, MLA, SHARED, ODD, {**DENSE, **FP8}, {**MLA, **FP8}]
 RELAXATIONS = ("attention_dp", "tp_in_expert", "kv_sequence_decode")
-# Experts on another number of devices than their stage has are GP003's where all of them agree on it.
+# GP003 judges experts that all lie on a number of devices other than their stage's.
 OF_DEGREES = {rule.id for rule in all_rules() if rule.limits} | {"GP003"}
 
 
@@ -47,7 +47,7 @@ def requests(draw: st.DrawFn) -> tuple[dict[str, Any], SpaceRequest]:
     config, engine = draw(st.sampled_from(CONFIGS)), draw(st.sampled_from([None, *JUDGED]))
     model, named = read_architecture(config), draw(st.frozensets(st.sampled_from(RELAXATIONS)))
     tokens, weights = draw(st.sampled_from([1024, 16384])), draw(st.sampled_from(["bf16", "fp8"]))
-    # What an engine does by itself is in force wherever it is named.
+    # Relaxations that an engine brings are in force wherever it is named.
     relaxations = named | engine_relaxations(engine, model).keys()
     return config, SpaceRequest(model, 1, 8, tokens, relaxations, engine=engine, weights=weights)
 

@@ -44,7 +44,7 @@ def test_as_many_are_in_flight_as_come_while_one_is_answered(
     for candidate in steady:
         assert candidate.end_to_end_ms is not None
         wanted = math.ceil(load["request_rate"] * candidate.end_to_end_ms / 1e3)
-        # What memory does not hold waits before the server.
+        # Requests that memory does not hold wait before the server.
         layout = layout_at(request, setting, candidate.strategy, 1)
         assert candidate.concurrency == wanted or (candidate.concurrency < wanted and not fits(layout, wanted))
 

@@ -84,7 +84,7 @@ def test_no_strategy_of_a_large_space_is_better_than_the_best() -> None:
     pool = list(strategies(request.space))
     for strategy in random.Random(11).sample(pool, 60):
         alone = candidate_at(request, setting, strategy, 64)
-        # Ties go to fewer GPUs; what no rule warns of leads.
+        # Ties go to fewer GPUs; plans without a warning lead.
         if alone.feasible and not alone.warnings and alone.output_tokens_per_s is not None:
             assert alone.output_tokens_per_s <= best.output_tokens_per_s * 1.0051, strategy
 

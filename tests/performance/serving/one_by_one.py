@@ -48,12 +48,12 @@ def read(grid: Sequence[float], column: Sequence[float], x: float, is_rate: bool
 
 
 def decode_seconds(table: StepTable, sizes: Sequence[int]) -> float:
-    """One step that only decodes requests with so many cached tokens each."""
+    """Seconds of a step that only decodes; `sizes`: cached tokens of each request."""
     return cost(table, sizes, [], len(sizes))
 
 
 def cost(table: StepTable, sizes: Sequence[int], chunks: Sequence[tuple[int, int]], rows: int) -> float:
-    """One step: decoding requests by cached tokens, chunks as (prefix, tokens), and sequences that yield a token."""
+    """Seconds of a step; `sizes`: cached tokens of each decode, `chunks`: (prefix, tokens), `rows`: tokens out."""
     n, window = len(sizes), table.window_tokens
     seconds = read(table.tokens, table.linear_s, n + sum(tokens for _, tokens in chunks), False)
     seconds += table.host_fixed_s + table.host_per_sequence_s * (n + len(chunks))
@@ -129,7 +129,7 @@ class Group(Struct):
         )
 
     def asks(self) -> bool:
-        """Whether a prompt could go on, or begin, now."""
+        """Whether a prompt could continue, or begin, now."""
         return bool(self.prefilling) or (bool(self.waiting) and self.fits(self.waiting[0], 0))
 
     def gather(self) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""Prefill and decode apart: against the same replicas stepped one by one, and what users of them must see."""
+"""Prefill and decode apart: against the same replicas stepped one by one, and against what users must see."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def test_an_example_worked_by_hand() -> None:
 @pytest.mark.parametrize(
     ("memory", "before", "found", "loaded", "after"),
     [
-        # What the GPU let go of: the last block of a. It comes back, and the last of b goes.
+        # Blocks that the GPU evicted: the last of a. It comes back, and the last of b goes.
         (HostMemory(20, 0.5, takes_evicted=True), {0: (2, 3)}, 12, 4, {1: (2, 3)}),
         # Copies of all that was computed: the one of a is read, and both stay.
         (HostMemory(24, 0.5, takes_evicted=False), {0: (0, 3), 1: (0, 3)}, 12, 4, {1: (0, 3), 0: (0, 3)}),
@@ -171,18 +171,18 @@ def test_nodes_are_blocks_that_have_one_age(
 ) -> None:
     # Each request shares some tokens of the prompt of one before it; tokens are numbers that nobody else has.
     tree, leaves, prompts, texts = PrefixTree(block), list[int](), list[int](), list[tuple[int, ...]]()
-    for number, (other, shared, fresh, answer) in enumerate(asked):
-        other = other % number if number else -1
-        shared = min(shared, prompts[other]) if number else 0
+    for number, (earlier, shared, fresh, answer) in enumerate(asked):
+        earlier = earlier % number if number else -1
+        shared = min(shared, prompts[earlier]) if number else 0
         prompt = shared + fresh
         text = (
-            (*texts[other][:shared], *(1000 * (number + 1) + place for place in range(fresh + answer)))
+            (*texts[earlier][:shared], *(1000 * (number + 1) + place for place in range(fresh + answer)))
             if number
             else ()
         )
         texts.append(text or tuple(1000 + place for place in range(fresh + answer)))
         prompts.append(prompt)
-        leaves.append(tree.add(leaves[other] if number else -1, shared, prompt + answer - 1))
+        leaves.append(tree.add(leaves[earlier] if number else -1, shared, prompt + answer - 1))
     cache, plain = cache_of(tree, kv_tokens, leaves, memory), BlockByBlock(kv_tokens, block, memory)
     # Tokens that each has to prefill when it comes next: its prompt, and what it had made before it was put back.
     goals, done = list(prompts), set[int]()
@@ -233,7 +233,7 @@ HOSTS = (None, HostMemory(28, 0.5, takes_evicted=True), HostMemory(28, 0.5, take
 
 @examples(300)
 @given(
-    # Of each request: its conversation, the tokens that are new in its prompt, and those of its answer.
+    # Each request: its conversation, new tokens of its prompt, and tokens of its answer.
     asked=st.lists(st.tuples(st.integers(0, 3), st.integers(1, 15), st.integers(1, 6)), max_size=25),
     used=st.integers(0, 30),
     host=st.sampled_from(HOSTS),

@@ -36,7 +36,7 @@ from .engines import ENGINE, MEETING, ROOMY, WINDOWED, simulate
 MODES: tuple[Mode, ...] = ("mixed", "prefill_first", "whole")
 SYSTEM = SharedPrefixes(system_tokens=1600)
 CHATS = SharedPrefixes(system_tokens=1600, turns=5)
-# Blocks larger than any cache: no whole one is ever there.
+# Blocks larger than any cache: no whole block is ever cached.
 OFF = 10**9
 
 
@@ -138,7 +138,7 @@ def test_routes_find_as_much_as_they_look_for() -> None:
         )
         for routing in get_args(Routing)
     }
-    # In turn, one of eight turns comes to where the one before it was; half a prompt is the system prompt alone.
+    # Round robin sends one of eight turns to the replica of the turn before; half a prompt is the system prompt alone.
     assert 0.4 < shares["round_robin"] < shares["least_loaded"] + 0.05 < shares["sticky"]
     assert shares["sticky"] == pytest.approx(shares["prefix_aware"], abs=0.01)
     assert shares["sticky"] == pytest.approx(0.845, abs=0.01)
@@ -165,7 +165,7 @@ def test_replayed_requests_find_what_the_recorded_ones_shared() -> None:
     ran = TogetherRun(ENGINE, ROOMY, ClosedLoop(1, 8), lengths, 1)
     ran.serve()
     # The third is all of the first's beginning, of which the last token's block is computed; 500 tokens are 31 blocks.
-    # When the record is over it comes again, and shares nothing with the time before.
+    # When the record ends it is repeated, and shares nothing with the first time.
     assert ran.hits == [0, 640, 304, 496] * 2
     assert list(zip(ran.talks.inputs, ran.talks.outputs, strict=True)) == [*pairs, *pairs]
 
@@ -258,7 +258,7 @@ def test_requests_tokens_and_blocks_are_conserved(
             host = cache.host
             assert 0 <= host.used == sum(end - start for start, end in host.spans.values()) <= host.room
             for node, (start, end) in host.spans.items():
-                # What the GPU let go of follows on what it still has; copies are of all.
+                # Evicted blocks follow those that the GPU still holds; copies are of all blocks.
                 assert start == (cache.held.get(node, 0) if policy.host_memory.takes_evicted else 0) < end
 
 
