@@ -47,13 +47,13 @@ def _counted(strategy: Strategy, gpus: int) -> Iterator[Strategy]:
 def _phases(intent: PlanIntent, gpus: int, *, prefill: bool) -> Iterator[PhaseStrategy]:
     architecture = intent.architecture
     assert architecture is not None
-    many, one = range(1, gpus + 1), (1,)
+    degree_range, only_1 = range(1, gpus + 1), (1,)
     degrees = product(
-        many,
-        many if prefill else one,
-        many if architecture.is_moe else one,
-        many,
-        many if architecture.has_split_ffn else one,
+        degree_range,
+        degree_range if prefill else only_1,
+        degree_range if architecture.is_moe else only_1,
+        degree_range,
+        degree_range if architecture.has_split_ffn else only_1,
     )
     for pp, sp, ep, tp, tp_ffn in degrees:
         if pp * max(sp * tp, ep, tp_ffn) <= gpus:

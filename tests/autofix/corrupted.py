@@ -18,30 +18,30 @@ from shardwright.tools.rules.registry import find_rule
 from ..rules.corruptions import Corruption, corruptions
 
 ROWS = tuple(row for row in corruptions("") if row.rule in row.expected)
-# What no plan can hold, and no repair can change: limits and loads beyond the hardware, settings that an engine lacks.
+# Rules that no repair can satisfy: limits and loads beyond the hardware, settings that an engine lacks.
 BEYOND_REPAIR = frozenset({"ME001", "PE010", "EN014", "EN015"})
-# Demands of a request that no plan of some bases keeps: there a repair ends in an answer, not in a plan.
+# Constraints of a request that no plan of some bases meets: there a repair ends in an answer, not in a plan.
 DEMANDS = frozenset({"CO008"})
 NO_READING = frozenset(
     {("ST001", "a negative number of tokens"), ("ST001", "lengths with another mean than the stated one")}
 )
-# Rows of rules that are mended locally as a rule, in which the strategy itself is what is illegal.
+# Rows whose strategy itself is illegal, of rules that are otherwise mended locally.
 STRATEGY_AT_FAULT = frozenset({("EP004", "more devices than experts"), ("TP006", "the relaxation is not named")})
 
 
 def some_of_each_rule(rows: Iterable[Corruption], most: int) -> list[Corruption]:
-    """At most so many rows of each rule, the first ones."""
+    """The first `most` rows of each rule."""
     counted: Counter[str] = Counter()
-    found: list[Corruption] = []
+    chosen: list[Corruption] = []
     for row in rows:
         counted[row.rule] += 1
         if counted[row.rule] <= most:
-            found.append(row)
-    return found
+            chosen.append(row)
+    return chosen
 
 
 def is_local(row: Corruption) -> bool:
-    """Whether the row is to be mended in the graph, with the author's strategy kept."""
+    """Whether repair mends the row in the graph and keeps the author's strategy."""
     key = (row.rule, row.name)
     return find_rule(row.rule).fix == "local" and key not in STRATEGY_AT_FAULT | NO_READING
 
@@ -71,18 +71,18 @@ def piled(seed: int, most: int = 20) -> dict[str, Any]:
     document = base_plan(rng.choice(base_names()))
     rows = [row for row in ROWS if row.rule not in BEYOND_REPAIR and (row.rule, row.name) not in NO_READING]
     rows = [row for row in rows if not row.rule.startswith("EN") and row.rule not in DEMANDS]
-    wanted, made = rng.randint(2, most), 0
+    wanted_count, count = rng.randint(2, most), 0
     for row in rng.sample(rows, len(rows)):
         corrupted = corrupted_by(document, row)
         if corrupted is not None:
-            document, made = corrupted, made + 1
-        if made == wanted:
+            document, count = corrupted, count + 1
+        if count == wanted_count:
             break
     return document
 
 
 def corrupted_by(document: dict[str, Any], row: Corruption) -> dict[str, Any] | None:
-    """`document` after the edits of `row`; `None` where it has not what they change."""
+    """`document` after the edits of `row`; `None` if it lacks what they change."""
     try:
         return edited(copy.deepcopy(document), row.example.edits)
     except (InputError, KeyError, TypeError):
@@ -90,15 +90,15 @@ def corrupted_by(document: dict[str, Any], row: Corruption) -> dict[str, Any] | 
 
 
 def rename(document: dict[str, Any], rng: random.Random) -> dict[str, str]:
-    """Give ids that say nothing, also for those that lead nowhere, and any order; the new names of the old."""
+    """Give random ids in place of all, dangling ones too, and a random order; returns the new id of each old one."""
     names: dict[str, str] = {}
 
     def name(old: Any) -> Any:
         return names.setdefault(old, f"{rng.randrange(1 << 60)}") if isinstance(old, str) else old
 
-    for item, keys in [*((node, ("id", "parent")) for node in document["nodes"]),
+    for element, keys in [*((node, ("id", "parent")) for node in document["nodes"]),
                        *((edge, ("source", "target")) for edge in document["edges"])]:  # fmt: skip
-        item.update({key: name(item[key]) for key in keys if key in item})
+        element.update({key: name(element[key]) for key in keys if key in element})
     rng.shuffle(document["nodes"])
     rng.shuffle(document["edges"])
     return names

@@ -23,24 +23,25 @@ Pair = tuple[str, str]
 
 @cache
 def conflicts() -> dict[Pair, str]:
-    """Pairs whose order matters, each with the reason."""
+    """The reason of each pair of rules whose order matters."""
     path = Path(__file__).parents[1] / "cases" / "fix_conflicts.json"
     table = json.loads(path.read_text(encoding="utf-8"))
     reasons: dict[str, str] = table["rules"]
     return {
-        (one, other): next(reasons[rule] for rule in reasons if rule in (one, other)) for one, other in table["pairs"]
+        (first, second): next(reasons[rule] for rule in reasons if rule in (first, second))
+        for first, second in table["pairs"]
     }
 
 
 @cache
 def rows_of() -> dict[str, list[Corruption]]:
-    """Corruptions by the rule that names them: of rules that are errors and can be mended."""
-    found: dict[str, list[Corruption]] = {}
+    """Corruptions of each rule that is an error and can be mended."""
+    rows_by_rule: dict[str, list[Corruption]] = {}
     for row in ROWS:
         is_error = find_rule(row.rule).severity == "error" and not row.rule.startswith("EN")
         if is_error and row.rule not in BEYOND_REPAIR and (row.rule, row.name) not in NO_READING:
-            found.setdefault(row.rule, []).append(row)
-    return found
+            rows_by_rule.setdefault(row.rule, []).append(row)
+    return rows_by_rule
 
 
 def pairs() -> Iterator[Pair]:
@@ -49,18 +50,18 @@ def pairs() -> Iterator[Pair]:
 
 
 def broken_by_both(pair: Pair) -> dict[str, Any] | None:
-    """A plan that both rules find fault with; `None` where no two corruptions of the tables make one."""
+    """A plan that violates both rules; `None` if no two corruptions of the tables make one."""
     for first in rows_of()[pair[0]]:
         once = corrupted_by(base_plan(first.example.base), first)
         for second in rows_of()[pair[1]] if once is not None else ():
             twice = corrupted_by(once or {}, second)
-            if twice is not None and set(pair) <= {found.rule for found in validate(twice).violations}:
+            if twice is not None and set(pair) <= {violation.rule for violation in validate(twice).violations}:
                 return twice
     return None
 
 
 def in_both_orders(document: dict[str, Any], pair: Pair) -> tuple[FixResult, FixResult]:
-    """Findings of the one rule mended first, then all else; and the same with the other."""
+    """Results of mending the first rule's findings before all else, and the second rule's before all else."""
     first, second = (autofix(autofix(document, rules=[rule]).document or {}) for rule in pair)
     return first, second
 

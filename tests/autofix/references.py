@@ -10,7 +10,7 @@ from shardwright.tools.plan.document import Plan
 
 
 def reference_plan(intent: PlanIntent) -> Plan | None:
-    """The plan as it would be were the author's whole: legal where the strategy is; `None` where none can be built."""
+    """The plan of a complete intent: legal if the strategy is; `None` if none can be built."""
     request = intent.request
     if request is None or request.strategy.gpu_count > MOST_DEVICES:
         return None

@@ -14,29 +14,29 @@ GRAPH = ("nodes", "edges", "construction", "reasoning", "performance")
 
 
 def only_strategy(name: str) -> dict[str, Any]:
-    """A base plan with its header and nothing of its graph."""
+    """The header of a base plan, without nodes and edges."""
     return {key: value for key, value in base_plan(name).items() if key not in GRAPH}
 
 
 def below(document: dict[str, Any], root: str) -> set[str]:
-    """Ids of a node and of all that hangs below it."""
-    found = {root}
+    """Ids of a node and of all its descendants."""
+    ids = {root}
     while True:
-        more = {node["id"] for node in document["nodes"] if node["parent"] in found} - found
-        if not more:
-            return found
-        found |= more
+        children = {node["id"] for node in document["nodes"] if node["parent"] in ids} - ids
+        if not children:
+            return ids
+        ids |= children
 
 
 def without(document: dict[str, Any], ids: set[str]) -> dict[str, Any]:
-    """`document` less some nodes and their edges."""
+    """`document` without these nodes and their edges."""
     document["nodes"] = [node for node in document["nodes"] if node["id"] not in ids]
     document["edges"] = [edge for edge in document["edges"] if not {edge["source"], edge["target"]} & ids]
     return document
 
 
 def without_types(document: dict[str, Any], *types: str) -> dict[str, Any]:
-    """`document` less the nodes of some types, and what hangs below them."""
+    """`document` without the nodes of these types and their descendants."""
     ids = {node["id"] for node in document["nodes"] if node["type"] in types}
     return without(document, set().union(*(below(document, name) for name in ids)))
 

@@ -1,4 +1,4 @@
-"""Every node of a plan is found again in a reference of it, whatever it is called and wherever it hangs."""
+"""Every node of a plan is matched with the same node of a reference, whatever its id and parent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .corrupted import rename
 
 
 def found_again(author: dict[str, Any], name: str) -> dict[str, str]:
-    """Ids of the author's plan by those of the base plan of that name."""
+    """Id in the author's plan of each matched node of the base plan `name`."""
     return dict(align(PlanView(author), PlanView(base_plan(name))).author_of)
 
 

@@ -33,7 +33,7 @@ WITHOUT_EDGES = Path(__file__).parents[1] / "cases" / "without_edges.json"
 
 
 def holds_true(result: FixResult) -> None:
-    """What is called valid is so, the patches lead to it, and nothing is left to do."""
+    """Check that the verdict is true, that the patches lead to the document, and that nothing is left to repair."""
     report = validate(result.document) if result.document is not None else None
     assert result.valid == (report is not None and report.valid)
     assert replayed(result) == result.document

@@ -1,4 +1,4 @@
-"""Whatever text comes in gets a clear answer in bounded time, and a fresh process says of validity what repair says."""
+"""Any text gets a clear answer in bounded time, and a fresh process judges validity as repair does."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def _written(name: str) -> str:
 
 
 def answered(text: str) -> FixResult:
-    """The answer to `text`: true of itself, and where it is no it says why."""
+    """The result of repairing `text`, checked: its verdict and patches are true, and an invalid one has findings."""
     result = autofix(f"{text}\n")  # a line: never the name of a file
     assert result.valid == (result.document is not None and validate(result.document).valid)
     assert replayed(result) == result.document
     if not result.valid:
-        assert result.remaining and all(found.message for found in result.remaining)
-        assert any(find_rule(found.rule).severity == "error" for found in result.remaining)
+        assert result.remaining and all(finding.message for finding in result.remaining)
+        assert any(find_rule(finding.rule).severity == "error" for finding in result.remaining)
     return result
 
 
@@ -83,7 +83,7 @@ def test_ten_megabytes_of_garbage_are_answered_soon(unit: str) -> None:
     text = "".join(random.Random(7).choices(unit, k=100_000)) * 100
     assert len(text) == 10_000_000
     result = answered(text)
-    assert not result.valid and any(NOTHING_FOUND in found.message for found in result.remaining)
+    assert not result.valid and any(NOTHING_FOUND in finding.message for finding in result.remaining)
 
 
 @pytest.mark.one_in(3)
@@ -95,9 +95,13 @@ def test_a_text_in_a_form_that_is_not_read_gets_a_clear_answer(name: str, text: 
 
 
 def _results() -> list[FixResult]:
-    """Some tens of answers: to piled corruptions, foreign proposals, plans with a fault that stays."""
+    """Some tens of results: of piled corruptions, foreign proposals, plans with a fault that stays."""
     faulty = [{**base_plan(name), "model": {"name": "nobody's", "config": {}}} for name in base_names()[:6]]
-    texts: list[Any] = [*(piled(seed, 6) for seed in range(200, 210)), *(one.text for one in proposals()[::7]), *faulty]
+    texts: list[Any] = [
+        *(piled(seed, 6) for seed in range(200, 210)),
+        *(proposal.text for proposal in proposals()[::7]),
+        *faulty,
+    ]
     return [result for result in (autofix(text, request=ASKED) for text in texts) if result.document is not None]
 
 
@@ -109,7 +113,7 @@ def test_a_fresh_process_says_of_validity_what_autofix_says(tmp_path: Path) -> N
         path = tmp_path / f"{place}.json"
         path.write_text(json.dumps(result.document), encoding="utf-8")
         paths.append(str(path))
-    done = subprocess.run([sys.executable, "-c", _VALIDATE, *paths], capture_output=True, check=True, text=True)
-    statuses = done.stdout.rpartition("status ")[2].split()
+    process = subprocess.run([sys.executable, "-c", _VALIDATE, *paths], capture_output=True, check=True, text=True)
+    statuses = process.stdout.rpartition("status ")[2].split()
     assert len(results) >= 30 and {result.valid for result in results} == {True, False}
     assert statuses == ["0" if result.valid else "1" for result in results]

@@ -1,4 +1,4 @@
-"""What a repair works out for each strategy or fix is bounded, and the quick way says what the plain one does."""
+"""The work of a repair for each strategy or fix is bounded, and quick distances equal the plain ones."""
 
 from __future__ import annotations
 
@@ -22,21 +22,23 @@ def test_replicas_of_one_pair_are_as_far_as_the_strategies_that_they_make(
     is_apart = is_disaggregated(other)
     pair = tuple(phase.model_copy(update={"replicas": None}) for phase in (other.prefill, other.decode))
     degrees = sum(
-        phase_distance(own, degrees, phase, has_ffn=has_ffn)
-        for own, degrees, phase in zip((author.prefill, author.decode), pair, ("prefill", "decode"), strict=True)
+        phase_distance(author_phase, degrees, phase, has_ffn=has_ffn)
+        for author_phase, degrees, phase in zip(
+            (author.prefill, author.decode), pair, ("prefill", "decode"), strict=True
+        )
     )
     counts = (other.prefill.replicas or 0, other.decode.replicas or 0) if is_apart else (other.dp, other.dp)
-    found = pair_preference(author, pair[0], pair[1], degrees, is_apart=is_apart)(*counts)
-    assert found == preference(author, other, has_ffn=has_ffn)[:3]
+    quick_preference = pair_preference(author, pair[0], pair[1], degrees, is_apart=is_apart)(*counts)
+    assert quick_preference == preference(author, other, has_ffn=has_ffn)[:3]
 
 
 @given(author=phases(), stage=phases(), stages=st.integers(1, 16))
 def test_stages_add_what_they_count_alone(author: PhaseStrategy, stage: PhaseStrategy, stages: int) -> None:
-    one, other = (
+    same_stages, other_stages = (
         phase_distance(author, stage.model_copy(update={"pp": pp, "stage_layers": None}), "prefill")
         for pp in (author.pp, stages)
     )
-    assert other == pytest.approx(one + stages_distance(author, stages), abs=1e-12)
+    assert other_stages == pytest.approx(same_stages + stages_distance(author, stages), abs=1e-12)
 
 
 @pytest.mark.thorough

@@ -1,4 +1,4 @@
-"""A plan of which much is missing keeps the strategy that it declares: what is lost speaks for nothing smaller."""
+"""A plan of which much is missing keeps the strategy that it declares: lost nodes are no sign of a smaller one."""
 
 from __future__ import annotations
 
@@ -77,11 +77,11 @@ def test_a_graph_that_lost_nodes_keeps_the_strategy_that_it_declares(name: str) 
     rng, wanted = random.Random(name), _plan(name)
     for with_edges in (True, False):
         document, share = _plan(name), rng.uniform(0.1, 0.6)
-        gone = {node["id"] for node in document["nodes"] if rng.random() < share}
+        lost = {node["id"] for node in document["nodes"] if rng.random() < share}
         if with_edges:
-            document["nodes"] = [node for node in document["nodes"] if node["id"] not in gone]
+            document["nodes"] = [node for node in document["nodes"] if node["id"] not in lost]
         else:
-            document = without(document, gone)
+            document = without(document, lost)
         assert _keeps(autofix(document), wanted)
 
 
@@ -99,8 +99,8 @@ def test_a_graph_that_lost_nodes_keeps_the_strategy_that_it_declares(name: str) 
 )
 def test_a_graph_that_is_whole_overrules_a_larger_declaration(name: str, field: str) -> None:
     wanted = base_plan(name)
-    found = edited(base_plan(name), [Edit("set_top", field=f"/strategy/prefill/{field}", value=8)])
-    assert _keeps(autofix(found), wanted)
+    overstated = edited(base_plan(name), [Edit("set_top", field=f"/strategy/prefill/{field}", value=8)])
+    assert _keeps(autofix(overstated), wanted)
 
 
 def test_one_operator_of_another_degree_does_not_overrule_the_rest() -> None:

@@ -1,4 +1,4 @@
-"""A certificate covers all of itself: whatever is changed in it, it is refused."""
+"""A certificate is refused after any change anywhere in it."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ def _text() -> str:
 def _places(value: Any, at: Steps = ()) -> Iterator[tuple[Steps, Any]]:
     yield at, value
     items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield from _places(item, (*at, key))
+    for key, child in items:
+        yield from _places(child, (*at, key))
 
 
 def _others(value: Any) -> list[Any]:
-    """Other values, those first that Python takes for equal."""
+    """Other values; first those that Python counts as equal to `value`."""
     if isinstance(value, dict):
         return [{}, {**value, "extra": None}]
     if isinstance(value, list):
@@ -55,23 +55,23 @@ def _others(value: Any) -> list[Any]:
 
 
 def _with(at: Steps, value: Any) -> dict[str, Any]:
-    found = json.loads(_text())
+    changed = json.loads(_text())
     if not at:
         return value
-    place = found
+    place = changed
     for step in at[:-1]:
         place = place[step]
     place[at[-1]] = value
-    return found
+    return changed
 
 
 def _without(at: Steps) -> dict[str, Any]:
-    found = json.loads(_text())
-    place = found
+    changed = json.loads(_text())
+    place = changed
     for step in at[:-1]:
         place = place[step]
     del place[at[-1]]
-    return found
+    return changed
 
 
 def _is_refused(changed: Any) -> bool:
@@ -82,24 +82,24 @@ def _is_refused(changed: Any) -> bool:
 
 
 def test_the_certificate_as_it_was_written_is_confirmed() -> None:
-    found = verify(json.loads(_text()))
-    assert found.confirmed and found.valid and len(json.loads(_text())["fixes"]) > 0
+    verification = verify(json.loads(_text()))
+    assert verification.confirmed and verification.valid and len(json.loads(_text())["fixes"]) > 0
 
 
 def test_a_repair_that_takes_a_device_from_an_operator_is_confirmed() -> None:
     document = base_plan("dense-tp2")
     shard = next(node for node in document["nodes"] if node["id"] == "r0.decode.s0.b0.attn.tp0")
-    further = [{**shard, "id": f"{shard['id']}.{number}", "devices": [f"n{number}.g0"]} for number in range(1, 4)]
-    document["nodes"] += further
+    copies = [{**shard, "id": f"{shard['id']}.{number}", "devices": [f"n{number}.g0"]} for number in range(1, 4)]
+    document["nodes"] += copies
     document["edges"] += [
-        {**edge, end: one["id"]}
+        {**edge, end: copied["id"]}
         for edge in document["edges"]
         for end in ("source", "target")
-        for one in further
+        for copied in copies
         if edge[end] == shard["id"]
     ]
-    found = verify(certificate(json.dumps(document), autofix(document)))
-    assert found.confirmed and found.valid
+    verification = verify(certificate(json.dumps(document), autofix(document)))
+    assert verification.confirmed and verification.valid
 
 
 def test_no_change_anywhere_keeps_the_hash_of_the_certificate() -> None:
@@ -108,8 +108,8 @@ def test_no_change_anywhere_keeps_the_hash_of_the_certificate() -> None:
         if not at or at == ("certificate_sha256",) or (at[0] == "read" and len(at) > 3):
             continue
         changed = [_with(at, other) for other in _others(value) if json.dumps(other) != json.dumps(value)]
-        for one in (*changed, _without(at)):
-            assert certificate_sha256(one) != whole["certificate_sha256"], at
+        for variant in (*changed, _without(at)):
+            assert certificate_sha256(variant) != whole["certificate_sha256"], at
 
 
 @examples(60)
@@ -125,8 +125,8 @@ def test_any_change_is_refused(data: st.DataObject) -> None:
 def test_what_no_replay_can_show_is_bound_to_the_rest(field: str, value: str) -> None:
     changed = json.loads(_text())
     (changed["fixes"][0] if field == "description" else changed)[field] = value
-    found = verify(copy.deepcopy(changed))
-    assert [check.what for check in found.checks if not check.holds] == ["the hash of the certificate"]
+    verification = verify(copy.deepcopy(changed))
+    assert [check.what for check in verification.checks if not check.holds] == ["the hash of the certificate"]
 
 
 @pytest.mark.parametrize(

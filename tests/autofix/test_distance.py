@@ -1,4 +1,4 @@
-"""Each weight of the distance decides the comparison that it is there for: with another it comes out otherwise."""
+"""Each weight of the distance decides the comparison that it is there for: with another value the order turns."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NONE, MANY = 0.0, 10.0
 
 
 def _of(prefill: Mapping[str, object], decode: Mapping[str, object] | None = None, dp: int = 1) -> Strategy:
-    """`dp` replicas with these degrees, in both phases where only one is said; the FFN as wide as attention's TP."""
+    """`dp` replicas with these degrees, `prefill`'s in both phases if `decode` is `None`; `tp_ffn` defaults to `tp`."""
     sides = [
         PhaseStrategy.model_validate({"tp_ffn": side.get("tp", 1), **side}) for side in (prefill, decode or prefill)
     ]
@@ -27,7 +27,7 @@ SIX, EP2 = {"pp": 6, "stage_layers": [2, 1, 1, 1, 1, 2]}, {"tp": 4, "ep": 2}
 MOE = {"tp": 2, "ep": 2, "tp_ffn": 1}
 HALF_TP = {"tp": 2, "tp_ffn": 4}
 ULYSSES = {"sp": 2, "tp": 2, "tp_ffn": 4, "sp_kind": "ulysses"}
-# Weights, what times them makes it come out otherwise, the author's strategy, the nearer one, and the other.
+# A weight, the factor that turns the order, the author's strategy, the nearer one, and the other.
 DECIDED: list[tuple[str, float, Strategy, Strategy, Strategy]] = [
     ("replicas", NONE, _of({"pp": 3}), _of(PP2), _of(PP2, dp=2)),
     ("gpus", NONE, _of(TP4), _of(TP2, dp=2), _of(TP2)),
@@ -49,7 +49,7 @@ DECIDED: list[tuple[str, float, Strategy, Strategy, Strategy]] = [
 ]
 
 
-@pytest.mark.parametrize(("weight", "times", "author", "nearer", "other"), DECIDED, ids=[one[0] for one in DECIDED])
+@pytest.mark.parametrize(("weight", "times", "author", "nearer", "other"), DECIDED, ids=[row[0] for row in DECIDED])
 def test_a_weight_decides_a_comparison(
     weight: str, times: float, author: Strategy, nearer: Strategy, other: Strategy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -59,10 +59,10 @@ def test_a_weight_decides_a_comparison(
 
 
 def _gained(author: Strategy, nearer: Strategy, other: Strategy) -> float:
-    """How much nearer to the author's the one is than the other; models with experts have no dense FFN here."""
+    """By how much `nearer` is closer to `author` than `other` is; models with experts have no dense FFN here."""
     has_ffn = author.prefill.ep == 1
     return distance(author, other, has_ffn=has_ffn) - distance(author, nearer, has_ffn=has_ffn)
 
 
 def test_every_weight_decides_something() -> None:
-    assert {one[0] for one in DECIDED} == WEIGHTS.keys()
+    assert {row[0] for row in DECIDED} == WEIGHTS.keys()

@@ -1,4 +1,4 @@
-"""Changes become RFC 6902 patches that lead where they say, and apply to nothing else."""
+"""Changes become RFC 6902 patches that make just these changes, and apply to no other document."""
 
 from __future__ import annotations
 

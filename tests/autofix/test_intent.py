@@ -21,7 +21,7 @@ from .references import reference_plan
 from .settings import below, only_strategy, without, without_types
 
 every_base = pytest.mark.parametrize("name", base_names())
-# Plans whose replicas serve both phases alike, and those of them with several.
+# Plans whose replicas serve both phases with the same degrees, and those of them with several replicas.
 ALIKE = [
     name
     for name in base_names()
@@ -30,9 +30,9 @@ ALIKE = [
 ]
 SEVERAL = [name for name in ALIKE if base_plan(name)["strategy"]["dp"] > 1]
 LOCAL = [row for row in corruptions("") if find_rule(row.rule).fix == "local" and row.rule in row.expected]
-# What local repair reads another way first (text for a number), and what leaves no number, or none that agree, to read.
+# Rows that local repair rewrites first (text for a number), or that leave no number, or no consistent ones, to read.
 UNREAD = frozenset({"a number as text", "a negative number of tokens", "lengths with another mean than the stated one"})
-# Plans of a legal strategy other than their base's, as their own declaration says.
+# Rows whose declaration is a legal strategy other than their base's.
 RESTATED = frozenset(
     {
         "cache shards that nothing merges",
@@ -51,7 +51,7 @@ def intent_of(document: Any) -> PlanIntent:
 
 
 def reference_of(document: Any) -> dict[str, Any]:
-    """The reference of a document, as a document."""
+    """The reference plan of a document, as JSON."""
     plan = reference_plan(intent_of(document))
     assert plan is not None
     return plan.model_dump(mode="json")
@@ -66,10 +66,10 @@ def test_the_reference_of_a_whole_plan_is_that_plan(name: str) -> None:
 @pytest.mark.one_in(3)
 @every_base
 def test_a_strategy_alone_says_the_whole_plan(name: str) -> None:
-    wanted, found = base_plan(name), reference_of(only_strategy(name))
-    assert found["strategy"] == wanted["strategy"]
+    wanted, reference = base_plan(name), reference_of(only_strategy(name))
+    assert reference["strategy"] == wanted["strategy"]
     if "redundant" not in name:
-        assert found["nodes"] == wanted["nodes"]
+        assert reference["nodes"] == wanted["nodes"]
 
 
 @pytest.mark.one_in(3)
@@ -120,10 +120,10 @@ def test_prefill_alone_stands_for_both_phases(name: str) -> None:
 @pytest.mark.one_in(12)
 @pytest.mark.parametrize("row", [row for row in LOCAL if row.name not in UNREAD | ILLEGAL], ids=str)
 def test_one_fault_that_is_mended_in_place_leaves_the_strategy_readable(row: Corruption) -> None:
-    found = intent_of(apply(row.example)).strategy
-    assert found is not None
+    strategy = intent_of(apply(row.example)).strategy
+    assert strategy is not None
     if row.name not in RESTATED:
-        assert found.model_dump(mode="json") == base_plan(row.example.base)["strategy"]
+        assert strategy.model_dump(mode="json") == base_plan(row.example.base)["strategy"]
     plan = reference_plan(intent_of(apply(row.example)))
     assert plan is not None
     assert validate(plan).valid
@@ -192,10 +192,10 @@ def test_degrees_that_are_left_out_are_what_an_engine_would_take_and_noted() -> 
 
 def test_defaults_stand_in_for_what_is_left_out_and_for_nothing_else() -> None:
     document = only_strategy("dense-tp2")
-    whole = dict(document)
+    complete = dict(document)
     del document["model"], document["workload"]["input_tokens"], document["hardware"]
     defaults = PlanDefaults(
-        model=ModelBlock.model_validate(whole["model"]),
+        model=ModelBlock.model_validate(complete["model"]),
         hardware=HardwareBlock(accelerator="h200-sxm", nodes=2, gpus_per_node=4),
         workload=WorkloadBlock(input_tokens=123, output_tokens=999),
     )

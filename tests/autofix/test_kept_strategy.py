@@ -18,7 +18,7 @@ from .corrupted import piled
 from .settings import below, without
 from .test_majority import layers
 
-# Base plan, a field of a phase, and what an author may write there that says no more than if it were left out.
+# Base plan, a field of a phase, and a value for it that means the same as leaving it out.
 NEEDLESS: list[tuple[str, str, Any]] = [
     ("dense-tp2", "prefill/sp_kind", "ulysses"),
     ("disaggregated-moe", "prefill/sp_kind", "ulysses"),
@@ -32,13 +32,13 @@ NEEDLESS: list[tuple[str, str, Any]] = [
     ("dense-tp2", "decode/kv_sp", 1),
     ("moe-ep4", "prefill/tp_expert", 1),
 ]
-# Seeds of piled corruptions; of the last four repair once changed a field for nothing.
+# Seeds of piled corruptions; the last four once had a field changed needlessly.
 PILED = [*range(20_000, 20_016), 10_017, 10_308, 10_334, 11_270]
 APART = ["disaggregated-moe", "disaggregated-tp2", "disaggregated-pp2"]
 NOWHERE = Edit("add_edge", value={"source": "nowhere", "target": "r0", "type": "data"})
 MISNAMED = Edit("set", "r0.prefill", "phase", "decode")
 NAMELESS = Edit("remove_node", "r0.prefill")
-# Two nodes of an accelerator of which only the network between them is known.
+# Two nodes of an accelerator; only the network between them is known.
 OWN_CLUSTER = [
     Edit("set_top", field="/hardware/nodes", value=2),
     Edit(
@@ -53,7 +53,7 @@ OWN_CLUSTER = [
         },
     ),
 ]
-# Damage to the cut of a plan that states none: the even one is what comes out.
+# Damage to the stage cut of a plan that states none: repair ends with the even cut.
 RECUT: dict[str, tuple[str, list[Edit]]] = {
     "stages overlap": ("dense-pp2-tp2", layers("r0.decode.s1", 3, 7)),
     "stages and blocks suggest three cuts": (
@@ -104,8 +104,8 @@ def test_no_field_of_a_phase_is_changed_without_which_the_plan_is_valid(seed: in
         stated = as_mapping(before.get(phase))
         for field in PhaseStrategy.model_fields if stated else ():
             if stated.get(field) != after[phase].get(field):
-                kept = {**after[phase], field: stated.get(field)}
-                assert not validate({**(result.document or {}), "strategy": {**after, phase: kept}}).valid, field
+                with_stated = {**after[phase], field: stated.get(field)}
+                assert not validate({**(result.document or {}), "strategy": {**after, phase: with_stated}}).valid, field
 
 
 @pytest.mark.parametrize("name", APART)

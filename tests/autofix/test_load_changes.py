@@ -1,4 +1,4 @@
-"""No repair changes what is served in silence: each field of the load that was stated and is another is said first."""
+"""No repair changes the load silently: each stated field of it that changes is reported first."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.rules.examples import base_plan
 
 HEADLINE = "Changes what is served: "
-# What a load states beside what it must, and what is said of it; nothing where it says the same in another form.
+# Optional fields of a load, and the changes reported of them; none where only the form changes.
 STATED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     ({"input_tokenz": 5}, ("input_tokenz 5 -> not stated",)),
     ({"concurrency": "1", "request_rate": None}, ()),
 ]
-# What is stated of the load and the hardware and can be read in no way, or in two.
+# Fields of the load and the hardware that can be read in no way, or in two.
 UNREADABLE: list[tuple[str, str, object]] = [
     ("workload", "input_tokens", -5),
     ("workload", "request_rate", -2),
@@ -32,7 +32,7 @@ UNREADABLE: list[tuple[str, str, object]] = [
     ("hardware", "gpus_per_node", 0),
     ("hardware", "inter_node_bw_gb_s", "fast"),
 ]
-# Proposals in other forms, and what is said of each.
+# Proposals in other forms, and the changes reported of each.
 PROPOSED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
     (
         {"input_tokens": "4k", "concurrency": -8},
@@ -42,12 +42,12 @@ PROPOSED: list[tuple[dict[str, Any], tuple[str, ...]]] = [
 ]
 
 
-def _check(document: dict[str, Any], said: tuple[str, ...]) -> None:
+def _check(document: dict[str, Any], changes: tuple[str, ...]) -> None:
     result = autofix(document)
-    assert result.valid and result.load_changes == said
+    assert result.valid and result.load_changes == changes
     head = render_fix(result, title="draft", width=1000).split("\n\n")[0]
-    assert (f"{HEADLINE}{', '.join(said)}; state what was meant" in head) == bool(said)
-    assert (HEADLINE in head) == bool(said)
+    assert (f"{HEADLINE}{', '.join(changes)}; state what was meant" in head) == bool(changes)
+    assert (HEADLINE in head) == bool(changes)
 
 
 @pytest.mark.parametrize(("stated", "said"), STATED)

@@ -1,4 +1,4 @@
-"""Where parts of a plan disagree, repair follows what most of it shows, and puts back what little is left of."""
+"""Where parts of a plan disagree, repair follows the majority, and restores parts of which little is left."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from shardwright.tools.validate import validate
 
 
 def layers(stage: str, first: int, last: int) -> list[Edit]:
-    """A stage, and its one block, made to hold these layers."""
+    """Edits that make a stage and its one block hold the layers `first` to `last`."""
     return [Edit("set", name, "layers", [first, last]) for name in (stage, f"{stage}.b0")]
 
 
 def experts(operator: str, *groups: list[Any]) -> list[Edit]:
-    """The groups of a MoE operator made to host these experts."""
+    """Edits that make the groups of a MoE operator host these experts."""
     return [Edit("set", f"{operator}.e{number}", "experts", group) for number, group in enumerate(groups)]
 
 
 def ranks(operator: str, dimension: str, *places: int) -> list[Edit]:
-    """The shards of an operator ranked along another dimension, or from another number."""
+    """Edits that give the shards of an operator these ranks along `dimension`."""
     return [Edit("set", f"{operator}.tp{number}", "rank", {dimension: at}) for number, at in enumerate(places)]
 
 
 def hung(operator: str, parent: str, count: int) -> list[Edit]:
-    """The shards of an operator hung elsewhere."""
+    """Edits that move the shards of an operator below another parent."""
     return [Edit("set", f"{operator}.tp{number}", "parent", parent) for number in range(count)]
 
 
 def gathered(operator: str, count: int) -> list[Edit]:
-    """An AllGather of keys and values before the shards of an operator."""
+    """Edits that add an AllGather of keys and values before the shards of an operator."""
     devices = [f"n0.g{number}" for number in range(count)]
     node = {"id": "gather", "type": "AllGatherNode", "parent": operator, "devices": devices}
     ends = [
@@ -44,7 +44,7 @@ def gathered(operator: str, count: int) -> list[Edit]:
 
 
 def stray_phase(replica: str, phase: str) -> Edit:
-    """A phase branch with nothing in it."""
+    """The edit that adds an empty phase branch."""
     return Edit("add_node", value={"id": "stray", "type": "PhaseNode", "parent": replica, "phase": phase})
 
 
@@ -137,12 +137,12 @@ DAMAGED: dict[str, tuple[str, list[Edit]]] = {
 @pytest.mark.parametrize("name", DAMAGED)
 def test_what_most_of_the_plan_shows_is_what_comes_out(name: str) -> None:
     base, edits = DAMAGED[name]
-    whole = base_plan(base)
+    original = base_plan(base)
     broken = edited(base_plan(base), tuple(edits))
     assert not validate(broken).valid
     mended = autofix(broken)
     assert mended.valid
-    assert content_hash(mended.document or {}) == content_hash(whole)
+    assert content_hash(mended.document or {}) == content_hash(original)
     assert not autofix(mended.document or {}).fixes
 
 

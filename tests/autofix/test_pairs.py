@@ -1,4 +1,4 @@
-"""Two faults at once: whichever is mended first, the same plan comes out, or the pair is declared to be in conflict."""
+"""Two faults at once: the order of mending makes no difference, or the pair is declared to be in conflict."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def test_a_fix_in_a_wide_scope_leaves_what_others_find(pair: Pair) -> None:
     rule, other = pair
     document = broken_by_both((min(pair), max(pair)))
     assert document is not None
-    before = Counter(found.rule for found in autofix(document, rules=["CO006"]).remaining)
+    before = Counter(finding.rule for finding in autofix(document, rules=["CO006"]).remaining)
     result = autofix(document, rules=[rule])
-    after = Counter(found.rule for found in result.remaining)
+    after = Counter(finding.rule for finding in result.remaining)
     assert after[rule] == 0 and after[other] == before[other] > 0
     assert {fix.rule for fix in result.fixes} == {rule}
 
@@ -58,4 +58,4 @@ def test_only_findings_of_the_named_rule_are_mended() -> None:
     for rule, other in (("CO007", "TP003"), ("TP003", "CO007")):
         result = autofix(document, rules=[rule])
         assert {fix.rule for fix in result.fixes} == {rule}
-        assert other in {found.rule for found in result.remaining} and not result.valid
+        assert other in {finding.rule for finding in result.remaining} and not result.valid

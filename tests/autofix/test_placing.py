@@ -1,4 +1,4 @@
-"""Whatever devices an author names, a placement is legal, and keeps what of them the new widths have room for."""
+"""Whatever devices an author names, a placement is legal, and keeps as many of them as the new widths allow."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ..examples import examples
 from ..plan.tiny import MOE
 from .settings import any_strategies
 
-# Attention, experts and a shared expert in each of eight layers: every device of a stage is one of some operator.
+# Attention, experts and a shared expert in each of eight layers: every device of a stage runs some operator.
 MAKER = StageMaker(read_architecture({**MOE, "model_type": "qwen2_moe", "shared_expert_intermediate_size": 512}))
 _NAMES = [f"n{node}.g{gpu}" for node in range(3) for gpu in range(5)] + ["gpu0", "n9.g9", ""]
 
 
 @st.composite
 def stage_devices(draw: st.DrawFn) -> StageLayout:
-    """Any devices of a stage, with any order of ranks."""
+    """Any devices of a stage, their ranks in any order."""
     devices = tuple(draw(st.lists(st.sampled_from(_NAMES), min_size=1, max_size=5, unique=True)))
     return StageLayout(0, (0, 0), devices, tuple(draw(st.permutations(devices))), devices[:2])
 
@@ -53,17 +53,17 @@ def test_any_placement_has_the_widths_and_shares_no_device(
     inventory = {f"n{node}.g{gpu}" for node in range(nodes) for gpu in range(gpus_per_node)}
     used: set[str] = set()
     for replica in layout.replicas:
-        own: set[str] = set()
+        replica_devices: set[str] = set()
         for phase in replica.phases:
             degrees = strategy.prefill if phase.phase == "prefill" else strategy.decode
             assert len(phase.devices) == len(set(phase.devices))
-            own |= set(phase.devices)
+            replica_devices |= set(phase.devices)
             for stage in phase.stages:
                 assert len(stage.devices) == stage_width(degrees)
                 assert set(stage.attention_devices) <= set(stage.devices) >= set(stage.ffn_devices)
                 assert len(set(stage.ffn_devices)) == ffn_width(degrees)
-        assert not own & used
-        used |= own
+        assert not replica_devices & used
+        used |= replica_devices
     assert used <= inventory
     assert len(used) == gpu_count(strategy)
     if is_disaggregated(strategy):

@@ -1,4 +1,4 @@
-"""Re-planning gives the nearest legal plan by the stated distance, keeps what it can, or says that none exists."""
+"""Re-planning returns the nearest legal plan by the stated distance, keeps what it can, or says that none exists."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ from .corrupted import some_of_each_rule
 from .settings import any_strategies, only_strategy
 
 RELAXED = ("attention_dp", "tp_expert", "kv_sp")
-# Rules whose bad plans can have no legal plan at all on their hardware, or name something that nobody knows.
+# Rules whose bad plans may have no legal plan at all on their hardware, or name something unknown.
 _MAY_HAVE_NONE = frozenset({"ME001", "PE010"})
 REPLANNED = [row for row in corruptions("") if find_rule(row.rule).fix == "re-plan" and row.rule in row.expected]
-# Of these, those whose statement takes long to work out (how much hardware would do) and says nothing new here.
+# Of these, rows whose answer (how much hardware would do) takes long to compute and tests nothing new.
 _ALIKE = frozenset(
     {"a cache that does not fit", "a first token too late", "tokens too few", "tokens too slow", "requests too many"}
 )
 SURE = [row for row in REPLANNED if row.rule not in _MAY_HAVE_NONE]
 NONE_EXISTS = [row for row in REPLANNED if row.rule in _MAY_HAVE_NONE and row.name not in _ALIKE]
-# Share of memory, requests and limit that make all, many, some, few or no strategies of two GPUs fit.
+# Share of memory, concurrent requests and limit with which all, many, some, few or no strategies of two GPUs fit.
 TINY = {
     "room for all": ("dense-1", 0.9, 4, None),
     "room for few": ("dense-1", 0.0075, 4, None),
@@ -55,7 +55,7 @@ TINY = {
 
 
 def replanned(document: dict[str, Any]) -> Replanned | Infeasible:
-    """What re-planning says of a document."""
+    """The outcome of re-planning a document."""
     view = PlanView(document)
     return replan(read_intent(view), view)
 
@@ -79,27 +79,27 @@ def _enumerated(name: str) -> tuple[PlanIntent, list[Strategy]]:
 @pytest.mark.parametrize("row", SURE, ids=str)
 def test_every_corruption_that_asks_for_a_re_plan_ends_valid_with_its_distance_stated(row: Corruption) -> None:
     document = apply(row.example)
-    found = replanned(document)
-    assert isinstance(found, Replanned)
-    assert validate(found.built.document).valid
-    assert (found.replanning.distance == 0) == (not found.replanning.moves)
+    outcome = replanned(document)
+    assert isinstance(outcome, Replanned)
+    assert validate(outcome.built.document).valid
+    assert (outcome.replanning.distance == 0) == (not outcome.replanning.moves)
     view = PlanView(document)
     for block in ("model", "hardware", "workload", "precision"):
-        assert found.built.document[block] == view.raw[block]
-    # What the named engine does by itself is stated beside what the author allows; nothing else is.
-    assert set(found.built.document["policy"]["relaxations"]) == view.relaxations
-    assert found.built.document["policy"]["memory_utilization"] == view.raw["policy"]["memory_utilization"]
+        assert outcome.built.document[block] == view.raw[block]
+    # Relaxations are those that the author allows and those that the engine applies by itself, no others.
+    assert set(outcome.built.document["policy"]["relaxations"]) == view.relaxations
+    assert outcome.built.document["policy"]["memory_utilization"] == view.raw["policy"]["memory_utilization"]
 
 
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("row", some_of_each_rule(SURE, 1), ids=str)
 def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
-    found = replanned(apply(row.example))
-    assert isinstance(found, Replanned)
-    again = replanned(found.built.document)
+    outcome = replanned(apply(row.example))
+    assert isinstance(outcome, Replanned)
+    again = replanned(outcome.built.document)
     assert isinstance(again, Replanned)
     assert again.replanning.distance == 0
-    assert again.replanning.after.model_dump() == found.replanning.after.model_dump()
+    assert again.replanning.after.model_dump() == outcome.replanning.after.model_dump()
 
 
 @pytest.mark.thorough
@@ -107,11 +107,11 @@ def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
     "row", [row for row in REPLANNED if row.rule in _MAY_HAVE_NONE and row.name not in _ALIKE], ids=str
 )
 def test_where_no_plan_exists_the_rule_is_named_and_closer_plans_are_valid(row: Corruption) -> None:
-    found = replanned(apply(row.example))
-    assert isinstance(found, Infeasible)
-    assert found.rule in (row.rule, "ST001")
-    assert found.reason
-    for closest in found.closest:
+    outcome = replanned(apply(row.example))
+    assert isinstance(outcome, Infeasible)
+    assert outcome.rule in (row.rule, "ST001")
+    assert outcome.reason
+    for closest in outcome.closest:
         assert closest.change
         assert validate(closest.plan).valid
 
@@ -128,34 +128,34 @@ def test_small_settings_have_the_legal_strategies_that_their_names_say(name: str
 @given(st.sampled_from(sorted(TINY)), any_strategies())
 def test_any_strategy_on_two_gpus_becomes_the_nearest_of_all_that_are_legal(name: str, author: Strategy) -> None:
     intent, legal = _enumerated(name)
-    found = Attempt(replace(intent, strategy=author), PlanView(_tiny(name)), Work()).nearest_plan()
-    assert (found is None) == (not legal)
-    if found is None:
+    nearest = Attempt(replace(intent, strategy=author), PlanView(_tiny(name)), Work()).nearest_plan()
+    assert (nearest is None) == (not legal)
+    if nearest is None:
         return
-    assert validate(found.built.document).valid
+    assert validate(nearest.built.document).valid
     has_ffn = intent.architecture is not None and intent.architecture.has_split_ffn
     least = min(distance(author, strategy, has_ffn=has_ffn) for strategy in legal)
     # Cuts of the stages and exchanges of sequence shards are not enumerated: they can only be nearer.
-    assert found.replanning.distance <= least + 1e-9
-    assert found.replanning.is_nearest
+    assert nearest.replanning.distance <= least + 1e-9
+    assert nearest.replanning.is_nearest
 
 
 @given(any_strategies(), any_strategies(), any_strategies())
-def test_the_distance_is_a_metric(one: Strategy, other: Strategy, third: Strategy) -> None:
+def test_the_distance_is_a_metric(first: Strategy, second: Strategy, third: Strategy) -> None:
     for has_ffn in (True, False):
-        there = distance(one, other, has_ffn=has_ffn)
-        assert distance(one, one, has_ffn=has_ffn) == 0
-        assert there == pytest.approx(distance(other, one, has_ffn=has_ffn))
-        beyond = distance(other, third, has_ffn=has_ffn)
-        assert distance(one, third, has_ffn=has_ffn) <= there + beyond + 1e-9
+        there = distance(first, second, has_ffn=has_ffn)
+        assert distance(first, first, has_ffn=has_ffn) == 0
+        assert there == pytest.approx(distance(second, first, has_ffn=has_ffn))
+        beyond = distance(second, third, has_ffn=has_ffn)
+        assert distance(first, third, has_ffn=has_ffn) <= there + beyond + 1e-9
 
 
 @given(any_strategies(), any_strategies())
-def test_strategies_without_distance_say_the_same(one: Strategy, other: Strategy) -> None:
-    if distance(one, other) == 0:
+def test_strategies_without_distance_say_the_same(first: Strategy, second: Strategy) -> None:
+    if distance(first, second) == 0:
         bare = [
             strategy.model_dump(exclude={side: {"sp_kind", "replicas"} for side in ("prefill", "decode")})
-            for strategy in (one, other)
+            for strategy in (first, second)
         ]
         assert bare[0] == bare[1]
 
@@ -163,10 +163,10 @@ def test_strategies_without_distance_say_the_same(one: Strategy, other: Strategy
 def test_no_relaxation_is_used_that_the_policy_does_not_name() -> None:
     document = base_plan("relaxed-attention-dp2-ep4")
     document["policy"]["relaxations"] = []
-    found = replanned(document)
-    assert isinstance(found, Replanned)
-    assert found.built.document["policy"]["relaxations"] == []
-    for phase in (found.replanning.after.prefill, found.replanning.after.decode):
+    outcome = replanned(document)
+    assert isinstance(outcome, Replanned)
+    assert outcome.built.document["policy"]["relaxations"] == []
+    for phase in (outcome.replanning.after.prefill, outcome.replanning.after.decode):
         assert [getattr(phase, name) or 1 for name in RELAXED] == [1, 1, 1]
 
 
@@ -188,9 +188,9 @@ def _with_constraints(name: str, *constraints: dict[str, Any]) -> Replanned | In
     ids=lambda value: value.get("kind", ""),
 )
 def test_the_nearest_that_keeps_a_constraint_is_found(constraint: dict[str, Any], after: dict[str, int]) -> None:
-    found = _with_constraints("dense-pp3", constraint)
-    assert isinstance(found, Replanned) and found.replanning.is_nearest
-    strategy = found.replanning.after
+    outcome = _with_constraints("dense-pp3", constraint)
+    assert isinstance(outcome, Replanned) and outcome.replanning.is_nearest
+    strategy = outcome.replanning.after
     assert {"dp": strategy.dp, "pp": strategy.prefill.pp, "tp": strategy.prefill.tp}.items() >= after.items()
 
 
@@ -207,19 +207,19 @@ def test_the_nearest_that_keeps_a_constraint_is_found(constraint: dict[str, Any]
     ],
 )
 def test_constraints_that_no_strategy_keeps_are_named(constraints: list[dict[str, Any]]) -> None:
-    found = _with_constraints("dense-pp3", *constraints)
-    assert isinstance(found, Infeasible) and found.rule == "CO008"
+    outcome = _with_constraints("dense-pp3", *constraints)
+    assert isinstance(outcome, Infeasible) and outcome.rule == "CO008"
 
 
 def test_degrees_that_were_legal_stay() -> None:
     document = only_strategy("dense-pp2-tp2")
     document["strategy"]["prefill"]["tp_ffn"] = document["strategy"]["decode"]["tp_ffn"] = 3
-    found = replanned(document)
-    assert isinstance(found, Replanned)
-    changed = moves(found.replanning.before, found.replanning.after)
-    assert found.replanning.distance == pytest.approx(sum(move.cost for move in changed))
+    outcome = replanned(document)
+    assert isinstance(outcome, Replanned)
+    changed = moves(outcome.replanning.before, outcome.replanning.after)
+    assert outcome.replanning.distance == pytest.approx(sum(move.cost for move in changed))
     assert {move.what.partition(".")[2] for move in changed if "." in move.what} <= {"tp_ffn", "replicas"}
-    assert (found.replanning.after.prefill.pp, found.replanning.after.prefill.tp) == (2, 2)
+    assert (outcome.replanning.after.prefill.pp, outcome.replanning.after.prefill.tp) == (2, 2)
 
 
 def test_device_order_and_ids_stay_where_only_the_ffn_changes() -> None:
@@ -234,50 +234,54 @@ def test_device_order_and_ids_stay_where_only_the_ffn_changes() -> None:
         edge.update(source=f"mine/{edge['source']}", target=f"mine/{edge['target']}")
     # A width that four shards cannot divide.
     document["model"]["config"]["intermediate_size"] = 1026
-    found = replanned(document)
-    assert isinstance(found, Replanned)
-    assert (found.replanning.after.prefill.tp, found.replanning.after.prefill.tp_ffn) == (4, 2)
-    shards = {node["id"]: node["devices"] for node in found.built.document["nodes"] if node["type"] == "ShardNode"}
-    own = {node["id"]: node["devices"] for node in document["nodes"] if node["type"] == "ShardNode"}
-    attention = [name for name in own if ".attn." in name]
+    outcome = replanned(document)
+    assert isinstance(outcome, Replanned)
+    assert (outcome.replanning.after.prefill.tp, outcome.replanning.after.prefill.tp_ffn) == (4, 2)
+    shards = {node["id"]: node["devices"] for node in outcome.built.document["nodes"] if node["type"] == "ShardNode"}
+    author_shards = {node["id"]: node["devices"] for node in document["nodes"] if node["type"] == "ShardNode"}
+    attention = [name for name in author_shards if ".attn." in name]
     assert attention
-    assert all(shards[name] == own[name] for name in attention)
-    assert all(node["id"].startswith("mine/") for node in found.built.document["nodes"])
+    assert all(shards[name] == author_shards[name] for name in attention)
+    assert all(node["id"].startswith("mine/") for node in outcome.built.document["nodes"])
 
 
 def test_fewer_devices_than_decided_give_the_nearest_that_fits() -> None:
     document = base_plan("dense-dp2-tp2")
     document["hardware"]["gpus_per_node"] = 2
-    found = replanned(document)
-    assert isinstance(found, Replanned)
-    assert (found.replanning.after.dp, found.replanning.after.prefill.tp, found.replanning.after.gpu_count) == (1, 2, 2)
+    outcome = replanned(document)
+    assert isinstance(outcome, Replanned)
+    assert (outcome.replanning.after.dp, outcome.replanning.after.prefill.tp, outcome.replanning.after.gpu_count) == (
+        1,
+        2,
+        2,
+    )
 
 
 def test_stage_cuts_stay_where_another_degree_must_change() -> None:
     document = base_plan("dense-pp3-uneven")
     document["strategy"]["prefill"]["tp"] = document["strategy"]["decode"]["tp"] = 3
     document = {key: value for key, value in document.items() if key not in ("nodes", "edges")}
-    found = replanned(document)
-    assert isinstance(found, Replanned)
-    assert found.replanning.after.prefill.stage_layers == found.replanning.after.decode.stage_layers == (2, 3, 3)
+    outcome = replanned(document)
+    assert isinstance(outcome, Replanned)
+    assert outcome.replanning.after.prefill.stage_layers == outcome.replanning.after.decode.stage_layers == (2, 3, 3)
 
 
 def test_more_weights_than_memory_says_by_how_much_and_how_much_hardware_would_do() -> None:
     document = only_strategy("moe-ep4")
     document["model"]["config"].update(num_hidden_layers=8, moe_intermediate_size=262144, num_experts=64)
     document["hardware"].update(nodes=1, gpus_per_node=2)
-    found = replanned(document)
-    assert isinstance(found, Infeasible)
-    assert found.rule == "ME001"
-    assert found.shortfall_bytes is not None
-    assert found.shortfall_bytes > 0
-    assert found.needs is not None
-    assert found.needs.gpus is not None
-    assert found.needs.gpus > 2
-    assert any(one.plan.hardware.nodes * one.plan.hardware.gpus_per_node > 2 for one in found.closest)
+    outcome = replanned(document)
+    assert isinstance(outcome, Infeasible)
+    assert outcome.rule == "ME001"
+    assert outcome.shortfall_bytes is not None
+    assert outcome.shortfall_bytes > 0
+    assert outcome.needs is not None
+    assert outcome.needs.gpus is not None
+    assert outcome.needs.gpus > 2
+    assert any(closest.plan.hardware.nodes * closest.plan.hardware.gpus_per_node > 2 for closest in outcome.closest)
 
 
-# What is asked of two GPUs, and what of it the closest plans ask instead.
+# A load that is too much for two GPUs, and the changes that the closest plans make.
 _TOO_MUCH = [
     (
         {"concurrency": 1500},
@@ -297,11 +301,11 @@ def test_the_closest_plans_ask_for_less_of_one_thing(asked: dict[str, Any], offe
     document = only_strategy("dense-tp2")
     document["hardware"].update(nodes=1, gpus_per_node=2)
     document["workload"].update(asked)
-    found = replanned(document)
-    assert isinstance(found, Infeasible)
-    changes = [one.change for one in found.closest]
+    outcome = replanned(document)
+    assert isinstance(outcome, Infeasible)
+    changes = [closest.change for closest in outcome.closest]
     assert all(any(words in change for change in changes) for words in offered), changes
-    for closest in found.closest:
+    for closest in outcome.closest:
         assert validate(closest.plan).valid
         plan = closest.plan.model_dump(mode="json")
         changed = {name for name in ("workload", "precision", "hardware") if plan[name] != document[name]}
@@ -311,18 +315,18 @@ def test_the_closest_plans_ask_for_less_of_one_thing(asked: dict[str, Any], offe
 def test_what_nobody_says_is_named_not_guessed() -> None:
     document = only_strategy("dense-tp2")
     del document["model"]
-    found = replanned(document)
-    assert isinstance(found, Infeasible)
-    assert "model" in found.reason
+    outcome = replanned(document)
+    assert isinstance(outcome, Infeasible)
+    assert "model" in outcome.reason
 
 
 def test_where_rules_refuse_every_strategy_the_rule_is_named_and_no_memory() -> None:
     document = base_plan("dense-tp2")
     document["serving"] = {"engine": "trtllm", "overlap": "two_batch"}
-    found = replanned(document)
-    assert isinstance(found, Infeasible)
-    assert (found.rule, found.shortfall_bytes, found.needs) == ("EN015", None, None)
-    assert [one.change for one in found.closest] == ["no serving.overlap stated"]
+    outcome = replanned(document)
+    assert isinstance(outcome, Infeasible)
+    assert (outcome.rule, outcome.shortfall_bytes, outcome.needs) == ("EN015", None, None)
+    assert [closest.change for closest in outcome.closest] == ["no serving.overlap stated"]
 
 
 @pytest.mark.parametrize("engine", ["vllm", "trtllm"])

@@ -1,4 +1,4 @@
-"""One corruption, one small repair: the graph is mended where it is broken, all else stays as the author wrote it."""
+"""A single corruption gets a small repair: the graph is mended where it is broken, all else stays as written."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .corrupted import (
     untouched,
 )
 
-# Of the nodes that a corruption leaves alone, those that a local repair leaves alone too.
+# Share of the nodes that a corruption leaves alone that a local repair leaves alone too.
 LEAST_KEPT = 0.95
 REPAIRABLE = [row for row in ROWS if row.rule not in BEYOND_REPAIR and (row.rule, row.name) not in NO_READING]
 LOCAL = [row for row in REPAIRABLE if is_local(row)]
@@ -35,7 +35,7 @@ CHOSEN = [
     *(row for row in REPAIRABLE if row.rule[:2] not in ("PE", "EN")),
     *some_of_each_rule((row for row in REPAIRABLE if row.rule[:2] in ("PE", "EN")), 2),
 ]
-# Rows for which the same is asked of plans in other people's style: one of each rule.
+# One row of each rule, for plans in other styles.
 OF_EACH_RULE = some_of_each_rule((row for row in LOCAL if not row.rule.startswith("PE")), 1)
 
 
@@ -51,15 +51,15 @@ def test_a_corruption_ends_valid_and_the_patches_lead_there(row: Corruption) -> 
     if is_local(row) and result.fixes:
         report = validate(document)
         named = {name for violation in report.violations for name in violation.nodes}
-        own = {name: node for name, node in untouched(row, document).items() if name not in named}
+        remaining = {name: node for name, node in untouched(row, document).items() if name not in named}
         after = {node["id"]: node for node in (result.document or {})["nodes"]}
-        kept = sum(after.get(name) == node for name, node in own.items())
-        assert kept >= LEAST_KEPT * len(own)
+        same_count = sum(after.get(name) == node for name, node in remaining.items())
+        assert same_count >= LEAST_KEPT * len(remaining)
         assert touches_strategy(row) or (result.document or {})["strategy"] == document["strategy"]
 
 
 def _in_other_style(row: Corruption, rng: random.Random) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """The nodes of the base in some style, by id, and the plan corrupted; `None` where it has not what is changed."""
+    """The base in a random style: its nodes by id, and the plan corrupted; `None` if it lacks what `row` changes."""
     document = base_plan(row.example.base)
     for style in (scattered, spelled_out, halved_blocks):
         if rng.random() < 0.5:
@@ -77,11 +77,11 @@ def test_a_plan_in_another_style_is_mended_in_its_own(row: Corruption) -> None:
     same = [node["id"] for node in corrupted["nodes"] if before.get(node["id"]) == node]
     names = rename(corrupted, rng)
     named = {name for violation in validate(corrupted).violations for name in violation.nodes}
-    own = [node for node in corrupted["nodes"] if node["id"] in {names[name] for name in same} - named]
+    remaining = [node for node in corrupted["nodes"] if node["id"] in {names[name] for name in same} - named]
     result = autofix(corrupted)
     after = {node["id"]: node for node in (result.document or {})["nodes"]}
     assert result.valid
-    assert sum(after.get(node["id"]) == node for node in own) >= LEAST_KEPT * len(own)
+    assert sum(after.get(node["id"]) == node for node in remaining) >= LEAST_KEPT * len(remaining)
 
 
 @pytest.mark.parametrize("name", ["dense-tp2", "moe-ep2", "dense-tp4"])

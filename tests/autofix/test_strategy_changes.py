@@ -1,4 +1,4 @@
-"""Whatever became of the strategy is said: each decision that the result states otherwise, and fixes not asked for."""
+"""A repair reports each decision of the strategy that it changed, and the fixes that it was not asked for."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardwright.tools.rules.examples import base_names, base_plan, edited
 
 HEADLINE = "The strategy block differs from what was read"
 UNDONE = "Undone: "
-# Base plan, field of the strategy, what it is set to, and what is said of its return to the graph's.
+# Base plan, field of the strategy, what it is set to, and the line that reports its return to the graph's value.
 RESTATED = [
     ("dense-tp2", "decode/tp", 4, "decode tp 4 -> 2"),
     ("dense-tp4", "prefill/tp_ffn", 2, "prefill tp_ffn 2 -> 4"),
@@ -26,7 +26,7 @@ RESTATED = [
     ("disaggregated-tp2", "prefill/replicas", 2, "prefill replicas 2 -> 1"),
     ("dense-tp2", "gpu_count", 4, "gpu_count 4 -> 2"),
 ]
-# Base plan, and what a hand writes over its strategy block.
+# Base plan, and fields of its strategy block that an author overwrites by hand.
 CARRIED: list[tuple[str, dict[str, Any]]] = [
     ("dense-tp2", {"decode/tp": 4, "decode/tp_ffn": 4}),
     ("dense-tp4", {"prefill/tp": 2, "prefill/tp_ffn": 2, "decode/tp": 2, "decode/tp_ffn": 2}),
@@ -76,9 +76,9 @@ def test_a_sound_plan_becomes_whatever_legal_degrees_are_declared(tp: int, pp: i
     document["strategy"] = {"dp": dp, "gpu_count": 1, "prefill": degrees, "decode": degrees}
     result = autofix(document, keep_strategy=True)
     assert result.valid and result.plan is not None
-    found = result.plan.strategy
-    assert (found.dp, found.gpu_count) == (dp, dp * pp * tp)
-    assert all((one.pp, one.tp, one.tp_ffn) == (pp, tp, tp) for one in (found.prefill, found.decode))
+    strategy = result.plan.strategy
+    assert (strategy.dp, strategy.gpu_count) == (dp, dp * pp * tp)
+    assert all((phase.pp, phase.tp, phase.tp_ffn) == (pp, tp, tp) for phase in (strategy.prefill, strategy.decode))
 
 
 @pytest.mark.one_in(4)
@@ -112,8 +112,8 @@ _ANY = st.recursive(
 
 @given(value=_ANY, name=st.sampled_from(["tp", "stage_layers", "sp_kind", "replicas", "kv_sp"]))
 def test_any_value_is_compared_and_shown_in_short(value: Any, name: str) -> None:
-    found = strategy_changes({"strategy": {"prefill": {name: value}}}, base_plan("dense-1"))
-    assert all(len(line) < 500 for line in found)
+    changes = strategy_changes({"strategy": {"prefill": {name: value}}}, base_plan("dense-1"))
+    assert all(len(line) < 500 for line in changes)
 
 
 def test_values_of_great_depth_and_length_are_shown_in_short() -> None:
@@ -121,8 +121,8 @@ def test_values_of_great_depth_and_length_are_shown_in_short() -> None:
     for _ in range(5000):
         deep = [deep]
     for value in (deep, 10**5000, "9" * 10_000, [1] * 100_000):
-        found = strategy_changes({"strategy": {"prefill": {"tp": value}}}, base_plan("dense-1"))
-        assert all(len(line) < 500 for line in found)
+        changes = strategy_changes({"strategy": {"prefill": {"tp": value}}}, base_plan("dense-1"))
+        assert all(len(line) < 500 for line in changes)
 
 
 def _two_faults() -> dict[str, Any]:
@@ -134,7 +134,7 @@ def _two_faults() -> dict[str, Any]:
 def test_fixes_that_safe_only_leaves_out_are_counted_and_the_way_to_them_said() -> None:
     result = autofix(_two_faults(), safe_only=True)
     text = render_fix(result, title="draft", width=100)
-    errors = sum(found.severity == "error" for found in result.remaining)
+    errors = sum(finding.severity == "error" for finding in result.remaining)
     assert result.withheld is not None
     assert (result.withheld.findings, result.withheld.by) == (errors, ("safe_only",))
     assert f"{errors} finding has fixes that were not asked for: run without --safe-only" in text
@@ -162,8 +162,8 @@ def test_a_fix_that_leaves_a_device_without_its_part_of_an_operator_is_not_safe(
     shards = [Edit("set", f"{operator}.tp{number}", "rank", {"tp": number % 2}) for number in range(4)]
     parts = [Edit("set", f"{operator}.{part}", "devices", ["n0.g0", "n0.g1"]) for part in ("kv", "ar")]
     narrowed = edited(base_plan("dense-tp4"), (*shards, *parts, Edit("set_top", field="/strategy/decode/tp", value=2)))
-    whole, safe = autofix(narrowed), autofix(narrowed, safe_only=True)
-    assert whole.valid and {fix.safety for fix in whole.fixes if "ops 2 nodes" in fix.description} == {"strategy"}
+    full, safe = autofix(narrowed), autofix(narrowed, safe_only=True)
+    assert full.valid and {fix.safety for fix in full.fixes if "ops 2 nodes" in fix.description} == {"strategy"}
     assert not safe.valid and len((safe.document or {})["nodes"]) == len(narrowed["nodes"])
 
 

@@ -1,4 +1,4 @@
-"""Proposals in foreign shapes with what each of them says, and how far a reading says the same."""
+"""Proposals in foreign shapes, the meaning expected of each, and where a reading differs from it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from shardwright.tools.autofix.foreign.reader import ReadProposal
 
 FOLDER = Path(__file__).parents[2] / "cases" / "foreign"
 _TABLES = ("expected.json", "tolerated.json", "figures.json", "unread.json")
-# Where in a document each expectation of the table is found; the rest is compared by `_graph_differences`.
+# The block of a document that holds each expectation; `_compared` looks up all others in its own way.
 _BLOCKS = {
     "accelerator": "hardware", "nodes": "hardware", "gpus_per_node": "hardware", "dp": "strategy",
     "gpu_count": "strategy",
@@ -35,7 +35,7 @@ class Proposal(Struct, frozen=True):
 
     @property
     def says_a_graph(self) -> bool:
-        """Whether it says what runs where, and not only how far things are split."""
+        """Whether it says what runs where, and not only the degrees."""
         return bool(_GRAPH.keys() & self.expected.keys())
 
 
@@ -53,12 +53,12 @@ def proposals() -> list[Proposal]:
 
 
 def differences(read: ReadProposal, expected: dict[str, Any]) -> list[str]:
-    """Where the reading of a proposal does not say what is expected."""
+    """Each place where the reading of a proposal differs from what is expected, as text."""
     document = read.document or {}
     return [
-        f"{name}: {found!r}, not {wanted!r}"
-        for name, found, wanted in _compared(document, expected, read)
-        if found != wanted
+        f"{name}: {actual!r}, not {wanted!r}"
+        for name, actual, wanted in _compared(document, expected, read)
+        if actual != wanted
     ]
 
 
@@ -70,17 +70,17 @@ def _compared(document: dict[str, Any], expected: dict[str, Any], read: ReadProp
             yield name, document.get(_BLOCKS[name], {}).get(name), wanted
         elif name == "degrees":
             for phase, degrees in wanted.items():
-                found = document.get("strategy", {}).get(phase, {})
-                yield phase, {degree: found.get(degree) for degree in degrees}, degrees
+                phase_strategy = document.get("strategy", {}).get(phase, {})
+                yield phase, {degree: phase_strategy.get(degree) for degree in degrees}, degrees
         elif name == "absent":
             for path in wanted:
                 yield path, _at(document if path == "hardware" else document.get("strategy", {}), path), None
         elif name == "not_understood":
-            said = " ".join(note.where for note in read.notes if note.kind == "not_understood")
-            yield name, [path for path in wanted if f"/{path.replace('.', '/')}" in said], wanted
+            notes = " ".join(note.where for note in read.notes if note.kind == "not_understood")
+            yield name, [path for path in wanted if f"/{path.replace('.', '/')}" in notes], wanted
         elif name == "says":
-            said = " ".join(note.what for note in read.notes)
-            yield name, [words for words in wanted if words in said], wanted
+            notes = " ".join(note.what for note in read.notes)
+            yield name, [words for words in wanted if words in notes], wanted
         else:
             yield name, _GRAPH[name](_Graph(document)), wanted
 
@@ -103,8 +103,8 @@ class _Graph:
 
     def devices(self, node: dict[str, Any]) -> list[str]:
         below = [child for child in self.nodes if child["parent"] == node["id"]]
-        found = [*node.get("devices", ()), *(device for child in below for device in self.devices(child))]
-        return list(dict.fromkeys(found))
+        devices = [*node.get("devices", ()), *(device for child in below for device in self.devices(child))]
+        return list(dict.fromkeys(devices))
 
     def phase(self, node: dict[str, Any]) -> str:
         while node["type"] != "PhaseNode":
@@ -112,10 +112,10 @@ class _Graph:
         return node["phase"]
 
     def stages(self) -> dict[str, list[Any]]:
-        found: dict[str, list[Any]] = {}
+        stages_by_phase: dict[str, list[Any]] = {}
         for node in self.of_type("PipelineStageNode"):
-            found.setdefault(self.phase(node), []).append([*node["layers"], self.devices(node)])
-        return found
+            stages_by_phase.setdefault(self.phase(node), []).append([*node["layers"], self.devices(node)])
+        return stages_by_phase
 
     def experts(self) -> dict[str, list[int]]:
         return {

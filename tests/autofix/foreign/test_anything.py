@@ -33,7 +33,7 @@ _LEAVES = (
 _ANYTHING = st.recursive(
     _LEAVES, lambda inner: st.lists(inner, max_size=5) | st.dictionaries(_KEYS, inner, max_size=6), max_leaves=40
 )
-# What is read in bounded work however long it is: of these what takes a square of its length takes minutes.
+# Long texts: a reader that takes quadratic time would need minutes for them.
 _GARBAGE = (
     "{", "[", '{"a":', '"', "{} ", '{"tp":8,', "tp=8 ", "```\n", "a -> ", "--tp 8 ", "|a|b|\n", "8x H100 ", "/*", "\\",
     "- a:\n  ", "llama 70b ", "digraph {", "(", "[0,", '{"nodes":[{"id":1,"children":[', "dict(", "A=1\n", "[t]\n",

@@ -28,7 +28,7 @@ def test_reading_what_was_read_changes_nothing(proposal: Proposal) -> None:
     assert read_proposal(json.dumps(first)).document == first
 
 
-@pytest.mark.parametrize("proposal", [one for one in proposals() if one.says_a_graph], ids=str)
+@pytest.mark.parametrize("proposal", [proposal for proposal in proposals() if proposal.says_a_graph], ids=str)
 def test_what_is_read_into_a_graph_stands_where_the_format_has_it(proposal: Proposal) -> None:
     document = read_proposal(proposal.text).document
     view = PlanView(document)

@@ -52,8 +52,8 @@ def test_broken_json_is_read_as_it_was_meant(row: dict[str, Any]) -> None:
     ("kind", "row"), [(kind, row) for kind, rows in table("figures.json").items() for row in rows], ids=str
 )
 def test_a_figure_is_read_where_it_means_one_thing(kind: str, row: list[Any]) -> None:
-    found = _READERS[kind](row[0])
-    assert json.loads(json.dumps(found)) == row[1]
+    figure = _READERS[kind](row[0])
+    assert json.loads(json.dumps(figure)) == row[1]
 
 
 @given(st.dictionaries(st.text(max_size=6), _VALUES, max_size=5))
