@@ -1,4 +1,4 @@
-"""Objects of Kubernetes as exports write them, and the form that they have to have."""
+"""Kubernetes objects of an export, checked against their schemas."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import yaml
 
 from shardwright.tools.export.result import Export
 
-# The fields of these objects, strict: of the definitions of LeaderWorkerSet and DisaggregatedSet (v0.10), of
-# DynamoGraphDeployment (v1beta1) and of Kubernetes 1.33, as far as they are written.
+# Strict schemas of the fields that exports write, from the definitions of LeaderWorkerSet and DisaggregatedSet (v0.10),
+# DynamoGraphDeployment (v1beta1) and Kubernetes 1.33.
 SCHEMA: dict[str, Any] = json.loads(
     (Path(__file__).parents[1] / "cases" / "kubernetes_schema.json").read_text(encoding="utf-8")
 )
@@ -24,15 +24,15 @@ _FORMS = {
 }
 
 
-def objects_of(found: Export) -> list[dict[str, Any]]:
-    """The objects of an export, each of the known form."""
-    assert found.text is not None
-    return _objects(found.text)
+def objects_of(result: Export) -> list[dict[str, Any]]:
+    """The objects of an export, each valid by its schema."""
+    assert result.text is not None
+    return _objects(result.text)
 
 
 @cache
 def _objects(text: str) -> list[dict[str, Any]]:
     objects: list[dict[str, Any]] = list(yaml.safe_load_all(text))
-    for one in objects:
-        _FORMS[one["kind"]].validate(one)
+    for manifest in objects:
+        _FORMS[manifest["kind"]].validate(manifest)
     return objects

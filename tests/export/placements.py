@@ -1,4 +1,4 @@
-"""Which device computes which part, by the commands alone: as the engines document the order of their ranks."""
+"""Which device computes which part, from the commands alone and the rank order that the engines document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import yaml
 
 from shardwright.tools.export.result import Export, Launch
 
-# The flags by which the processes of a server find each other, and callers the server: what starts them may say it.
+# Flags by which the processes of a server find each other, and clients the server; a launcher may set them instead.
 MEETING = {
     *("--host", "--port", "--headless", "--nnodes", "--node-rank", "--master-addr", "--master-port"),
     *("--dist-init-addr", "--data-parallel-size-local", "--data-parallel-start-rank"),
@@ -17,7 +17,7 @@ MEETING = {
 
 
 def options(arguments: tuple[str, ...]) -> dict[str, str]:
-    """Flags of the engine with their values; a switch has an empty one."""
+    """Value of each flag of the engine; a switch has an empty one."""
     if arguments[0] == "mpirun":
         arguments = arguments[arguments.index("trtllm-serve") :]
     flags = [place for place, word in enumerate(arguments) if word.startswith("--")]
@@ -27,16 +27,16 @@ def options(arguments: tuple[str, ...]) -> dict[str, str]:
     }
 
 
-def config_of(found: Export, launch: Launch) -> dict[str, Any]:
+def config_of(result: Export, launch: Launch) -> dict[str, Any]:
     name = options(launch.arguments)["--config"]
-    return yaml.safe_load(next(file.text for file in found.files if file.name == name))
+    return yaml.safe_load(next(file.text for file in result.files if file.name == name))
 
 
-def _ranks(found: Export, server: int) -> list[str]:
-    """The devices of a server in the order of its ranks, as its processes see them."""
-    launches = [launch for launch in found.launches if launch.server == server]
+def _ranks(result: Export, server: int) -> list[str]:
+    """The devices of a server in rank order, as its processes see them."""
+    launches = [launch for launch in result.launches if launch.server == server]
     first = launches[0]
-    if found.target == "trtllm" and first.arguments[0] == "mpirun":
+    if result.target == "trtllm" and first.arguments[0] == "mpirun":
         # The GPUs that are named, on each host.
         hosts = first.arguments[first.arguments.index("-H") + 1].split(",")
         gpus = first.environment["CUDA_VISIBLE_DEVICES"].split(",")
@@ -47,38 +47,38 @@ def _ranks(found: Export, server: int) -> list[str]:
     ]
 
 
-def stages(found: Export, server: int) -> list[list[str]]:
+def stages(result: Export, server: int) -> list[list[str]]:
     """The devices of each stage of a server, by the rank order that its engine documents."""
-    ranks = _ranks(found, server)
-    launch = next(one for one in found.launches if one.server == server)
-    said = options(launch.arguments)
-    if found.target == "vllm":
+    ranks = _ranks(result, server)
+    launch = next(launch for launch in result.launches if launch.server == server)
+    flags = options(launch.arguments)
+    if result.target == "vllm":
         # Data-parallel groups outermost, then stages.
-        pp = int(said.get("--pipeline-parallel-size", 1))
-        groups = int(said.get("--data-parallel-size", 1))
+        pp = int(flags.get("--pipeline-parallel-size", 1))
+        groups = int(flags.get("--data-parallel-size", 1))
         size = len(ranks) // groups // pp
         return [
             [ranks[(group * pp + stage) * size + rank] for group in range(groups) for rank in range(size)]
             for stage in range(pp)
         ]
-    if found.target == "sglang":
-        pp = int(said.get("--pp-size", 1))
+    if result.target == "sglang":
+        pp = int(flags.get("--pp-size", 1))
     else:
-        pp = int(config_of(found, launch)["pipeline_parallel_size"])
+        pp = int(config_of(result, launch)["pipeline_parallel_size"])
     width = len(ranks) // pp
     return [ranks[stage * width : (stage + 1) * width] for stage in range(pp)]
 
 
-def world(found: Export, launch: Launch) -> int:
-    """Ranks of a server by its degrees alone."""
-    said = options(launch.arguments)
-    if found.target == "vllm":
+def world(result: Export, launch: Launch) -> int:
+    """Count of the ranks of a server, by its degrees alone."""
+    flags = options(launch.arguments)
+    if result.target == "vllm":
         names = ("tensor-parallel", "pipeline-parallel", "data-parallel", "prefill-context-parallel")
-        sizes = [int(said.get(f"--{name}-size", 1)) for name in names]
-    elif found.target == "sglang":
-        sizes = [int(said.get(name, 1)) for name in ("--tp-size", "--pp-size")]
+        sizes = [int(flags.get(f"--{name}-size", 1)) for name in names]
+    elif result.target == "sglang":
+        sizes = [int(flags.get(name, 1)) for name in ("--tp-size", "--pp-size")]
     else:
-        config = config_of(found, launch)
+        config = config_of(result, launch)
         sizes = [config.get(f"{name}_parallel_size", 1) for name in ("tensor", "pipeline", "context")]
     world = 1
     for size in sizes:

@@ -1,4 +1,4 @@
-"""Plans of all kinds for exporters: the rows of `tests/cases/exports.json`, laid out."""
+"""Plans of all kinds for exporters, built from the rows of `tests/cases/exports.json`."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ BY_MPIRUN = [(name, "trtllm") for name in CASES["by_mpirun"]]
 WITHOUT_MPIRUN = [row for row in EXPORTED if row not in BY_MPIRUN]
 OF_VLLM = [row for row in EXPORTED if row[1] == "vllm"]
 
-# Programs that stand for the engines: each writes down how it was called.
+# Programs that stand in for the engines: each records how it was called.
 _PROGRAMS = ("vllm", "python3", "trtllm-serve", "mpirun")
 
 
 def askable() -> Iterator[tuple[str, str, Launch]]:
-    """The commands of engines whose own code can be asked for them: an id, the plan's name, and the command."""
+    """Id, plan name and command of each launch whose engine's own parser can check it."""
     for name, target in EXPORTED:
         if target != "trtllm":
             for place, launch in enumerate(exported(name, target).launches):
@@ -51,7 +51,7 @@ def plan_named(name: str) -> Plan:
 
 
 def laid_out(words: str, *, model: str, hardware: str, **stated: Any) -> Plan:
-    """The strategy of `words` for a small load, as stated: nothing is searched for."""
+    """The plan of the strategy `words` for a small load, as stated: nothing is searched for."""
     load = {"input_tokens": 1024, "output_tokens": 128, "concurrency": 8}
     intent = stated_intent(
         None, said_of_arguments(model, hardware, None, {**load, **stated}), stated={**load, **stated}
@@ -59,14 +59,14 @@ def laid_out(words: str, *, model: str, hardware: str, **stated: Any) -> Plan:
     assert intent.hardware is not None and intent.hardware.nodes is not None
     architecture = read_architecture(intent.model.config)
     asked = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
-    one = Strategy(dp=1, gpu_count=1, prefill=PhaseStrategy(), decode=PhaseStrategy())
+    single = Strategy(dp=1, gpu_count=1, prefill=PhaseStrategy(), decode=PhaseStrategy())
     base = build_plan(
         BuildRequest(
             model=ModelBlock(name=intent.model.name, config=intent.model.config),
             hardware=asked.hardware,
             workload=asked.workload,
             precision=asked.precision,
-            strategy=one,
+            strategy=single,
             policy=asked.policy,
             serving=asked.serving,
         )
@@ -76,18 +76,18 @@ def laid_out(words: str, *, model: str, hardware: str, **stated: Any) -> Plan:
 
 @cache
 def exported(name: str, target: str) -> Export:
-    """The plan of a row, exported."""
+    """The export of a row's plan."""
     return export(plan_named(name), target)
 
 
 @cache
 def formed(name: str, engine: str, form: str) -> Export:
-    """The plan of a row in a form, as one that names the engine."""
+    """The export of a row's plan, with `engine` named in it, to `form`."""
     return export({**plan_named(name).model_dump(mode="json"), "serving": {"engine": engine}}, form)
 
 
 def hostile(model: str, name: str = "tensor") -> Plan:
-    """The plan of a row with a model of this name."""
+    """The plan of a row with `model` as the name of its model."""
     plan = plan_named(name)
     return plan.model_copy(update={"model": plan.model.model_copy(update={"name": model})})
 
@@ -99,7 +99,7 @@ def devices_of(name: str) -> set[str]:
 
 
 def run_script(script: str, node: str, folder: Path, **environment: str) -> tuple[str, list[list[str]]]:
-    """What the script says, and the calls that it makes, with programs in place of the engines."""
+    """Standard error of the script and the calls that it makes, with stand-ins for the engines."""
     programs, calls = folder / "bin", folder / "calls"
     programs.mkdir(exist_ok=True)
     calls.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def run_script(script: str, node: str, folder: Path, **environment: str) -> tupl
         )
         program.chmod(0o755)
     path = f"{programs}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", script, "script", node],
         env={"PATH": path, "CALLS": str(calls), **environment},
         cwd=folder,
@@ -119,5 +119,5 @@ def run_script(script: str, node: str, folder: Path, **environment: str) -> tupl
         check=False,
         timeout=60,
     )
-    said = calls.read_text(encoding="utf-8").split("\x1e")[:-1] if calls.exists() else []
-    return done.stderr, [line.split("\0")[:-1] for line in said]
+    records = calls.read_text(encoding="utf-8").split("\x1e")[:-1] if calls.exists() else []
+    return process.stderr, [line.split("\0")[:-1] for line in records]

@@ -26,10 +26,10 @@ _VARIABLE = re.compile(r"\$(?:(\$)|\{(\w+):([-?])([^}]*)\})")
 
 
 def _filled(text: str, **environment: str) -> str:
-    """`text` as Compose reads it with these variables, by its manual of interpolation."""
+    """`text` after Compose's interpolation of these variables, by its manual."""
 
-    def value(found: re.Match[str]) -> str:
-        literal, name, otherwise, default = found.groups()
+    def value(match: re.Match[str]) -> str:
+        literal, name, otherwise, default = match.groups()
         if literal:
             return literal
         assert otherwise == "-" or environment.get(name), f"{name}: {default}"
@@ -40,9 +40,9 @@ def _filled(text: str, **environment: str) -> str:
     return filled
 
 
-def _file(found: Export) -> dict[str, Any]:
-    assert found.text is not None
-    return _loaded(found.text)
+def _file(result: Export) -> dict[str, Any]:
+    assert result.text is not None
+    return _loaded(result.text)
 
 
 @cache
@@ -50,14 +50,14 @@ def _loaded(text: str) -> dict[str, Any]:
     return yaml.safe_load(text)
 
 
-def _services(found: Export) -> list[tuple[Launch, dict[str, Any]]]:
-    """The services, each with the command that it stands for."""
-    services = _file(found)["services"]
-    return [(one, services[f"{one.node}-replica{one.server}"]) for one in found.launches]
+def _services(result: Export) -> list[tuple[Launch, dict[str, Any]]]:
+    """Each launch with the service that runs it."""
+    services = _file(result)["services"]
+    return [(launch, services[f"{launch.node}-replica{launch.server}"]) for launch in result.launches]
 
 
 def _gpus(service: dict[str, Any]) -> list[str]:
-    """The GPUs of a service in the order of its ranks, as its container numbers them."""
+    """The GPUs of a service in rank order, numbered as on the host."""
     (devices,) = service["deploy"]["resources"]["reservations"]["devices"]
     seen = sorted(devices["device_ids"], key=int)
     return [seen[int(place)] for place in service["environment"]["CUDA_VISIBLE_DEVICES"].split(",")]
@@ -66,10 +66,10 @@ def _gpus(service: dict[str, Any]) -> list[str]:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "engine"), WITHOUT_MPIRUN)
 def test_each_gpu_of_the_plan_is_one_services_in_the_order_of_its_ranks(name: str, engine: str) -> None:
-    found = formed(name, engine, "docker-compose")
-    jsonschema.validate(_file(found), SCHEMA)
-    services = _services(found)
-    assert len(services) == len(_file(found)["services"])
+    result = formed(name, engine, "docker-compose")
+    jsonschema.validate(_file(result), SCHEMA)
+    services = _services(result)
+    assert len(services) == len(_file(result)["services"])
     devices = [f"{launch.node}.g{gpu}" for launch, service in services for gpu in _gpus(service)]
     assert len(devices) == len(set(devices)) and set(devices) == devices_of(name)
     nodes = {launch.node for launch, _ in services}
@@ -81,10 +81,10 @@ def test_each_gpu_of_the_plan_is_one_services_in_the_order_of_its_ranks(name: st
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize(("name", "engine"), WITHOUT_MPIRUN)
 def test_the_services_run_the_commands_of_the_script(name: str, engine: str) -> None:
-    found = formed(name, engine, "docker-compose")
+    result = formed(name, engine, "docker-compose")
     values = {**_ADDRESSES, "MODEL": "/models/m"}
-    contents = _file(found).get("configs", {})
-    for launch, service in _services(found):
+    contents = _file(result).get("configs", {})
+    for launch, service in _services(result):
         for words, expected in (
             (service["command"], launch.arguments),
             ([service["environment"][name] for name in launch.environment][1:], [*launch.environment.values()][1:]),
@@ -92,11 +92,11 @@ def test_the_services_run_the_commands_of_the_script(name: str, engine: str) -> 
             for variable, value in values.items():
                 expected = [re.sub(rf"\${variable}\b", value, word) for word in expected]
             assert [_filled(word, **values) for word in words] == expected
-        # Where requests are answered is where health is asked for.
-        first = next(one for one in found.launches if one.server == launch.server)
+        # The health check is on the service that answers requests.
+        first = next(peer for peer in result.launches if peer.server == launch.server)
         assert ("healthcheck" in service) is (launch == first)
         for mounted in service.get("configs", []):
-            file = next(one for one in found.files if f"{service['working_dir']}/{one.name}" == mounted["target"])
+            file = next(file for file in result.files if f"{service['working_dir']}/{file.name}" == mounted["target"])
             assert contents[mounted["source"]]["content"] == file.text and file.name in service["command"]
 
 

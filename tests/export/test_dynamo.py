@@ -16,8 +16,8 @@ from .placements import MEETING, options
 from .plans import EXPORTED, formed, hostile, plan_named
 
 
-def _components(found: Export) -> list[dict[str, Any]]:
-    (graph,) = objects_of(found)
+def _components(result: Export) -> list[dict[str, Any]]:
+    (graph,) = objects_of(result)
     frontend, *workers = graph["spec"]["components"]
     assert frontend["type"] == "frontend"
     return workers
@@ -31,37 +31,39 @@ def _main(component: dict[str, Any]) -> dict[str, Any]:
 @pytest.mark.thorough
 @pytest.mark.parametrize(("name", "engine"), EXPORTED)
 def test_the_workers_have_all_gpus_of_the_plan_and_the_flags_of_its_commands(name: str, engine: str) -> None:
-    found = formed(name, engine, "dynamo")
+    result = formed(name, engine, "dynamo")
     gpus, servers = 0, 0
-    for component in _components(found):
+    for component in _components(result):
         container, nodes = _main(component), component.get("multinode", {"nodeCount": 1})["nodeCount"]
         gpus += component["replicas"] * nodes * int(container["resources"]["limits"]["nvidia.com/gpu"])
         role = {"worker": "both"}.get(component["type"], component["type"])
         (first, *_) = [
-            one for one in found.launches if one.role == role and one.server >= (servers if role == "both" else 0)
+            launch
+            for launch in result.launches
+            if launch.role == role and launch.server >= (servers if role == "both" else 0)
         ]
         servers += component["replicas"]
         assert container["command"] == ["python3", "-m", f"dynamo.{engine}"]
-        said = options(tuple(container["args"]))
-        assert said.pop("--model-path" if engine == "sglang" else "--model") == plan_named(name).model.name or (
-            found.text is not None and "A-CHECKPOINT-IN-" in found.text
+        flags = options(tuple(container["args"]))
+        assert flags.pop("--model-path" if engine == "sglang" else "--model") == plan_named(name).model.name or (
+            result.text is not None and "A-CHECKPOINT-IN-" in result.text
         )
-        assert said.get("--disaggregation-mode", "both") == role
+        assert flags.get("--disaggregation-mode", "both") == role
         if engine == "trtllm":
-            config = next(one.text for one in found.files if one.name == f"trtllm_{first.server}.yaml")
-            assert json.loads(said["--override-engine-args"]) == yaml.safe_load(config)
+            config = next(file.text for file in result.files if file.name == f"trtllm_{first.server}.yaml")
+            assert json.loads(flags["--override-engine-args"]) == yaml.safe_load(config)
             continue
         known = {flag: value for flag, value in options(first.arguments).items() if flag not in MEETING}
         known.pop("--model-path", None)
-        assert {**said, "--disaggregation-mode": ""} == {**known, "--disaggregation-mode": ""}
+        assert {**flags, "--disaggregation-mode": ""} == {**known, "--disaggregation-mode": ""}
     assert gpus == plan_named(name).strategy.gpu_count
 
 
 def test_layers_of_stages_are_said_and_gpus_and_addresses_are_not() -> None:
     (component,) = _components(formed("own cut", "vllm", "dynamo"))
-    assert {one["name"] for one in _main(component)["env"]} == {"HF_TOKEN", "VLLM_PP_LAYER_PARTITION"}
+    assert {variable["name"] for variable in _main(component)["env"]} == {"HF_TOKEN", "VLLM_PP_LAYER_PARTITION"}
     for component in _components(formed("phases and groups", "vllm", "dynamo")):
-        assert {one["name"] for one in _main(component)["env"]} == {"HF_TOKEN"}
+        assert {variable["name"] for variable in _main(component)["env"]} == {"HF_TOKEN"}
 
 
 def test_another_version_of_the_engine_in_the_containers_is_said() -> None:
@@ -79,5 +81,5 @@ def test_what_the_operator_would_start_otherwise_is_refused() -> None:
 @pytest.mark.parametrize("name", ["x'; touch pwned; '", "$(HF_TOKEN) $$", "a: [b\n---\nkind: Pod"])
 def test_a_models_name_stays_a_value(name: str) -> None:
     (component,) = _components(export(hostile(name), "dynamo"))
-    # Kubernetes makes one `$` of two, and of `$(NAME)` the variable.
+    # Kubernetes replaces `$$` by `$`, and `$(NAME)` by the variable.
     assert _main(component)["args"][1] == name.replace("$", "$$")

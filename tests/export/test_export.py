@@ -1,4 +1,4 @@
-"""`export`: what is written starts the plan, on the devices and with the settings that the plan has, or is refused."""
+"""`export` writes commands that start the plan on its devices with its settings, or refuses."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from shardwright.tools.plan.reader import read_document
 from .placements import config_of, options, stages, world
 from .plans import CASES, ENGINES, EXPORTED, REFUSED, exported, plan_named, run_script
 
-# The flags that each engine's own parser knows, of those that may be written (its documentation of that version).
+# Flags that an export may write and the engine's own parser knows (from its documentation of that version).
 KNOWN: dict[str, set[str]] = {
     name: set(flags)
     for name, flags in json.loads(
@@ -37,7 +37,7 @@ _ACCEPTED = {
 
 
 def _phases(name: str) -> list[PhaseLayout]:
-    """One phase of each replica, as the document has it."""
+    """The first phase of each replica, from the document."""
     layout = layout_from_view(read_document(plan_named(name)).view)
     return [replica.phases[0] for replica in layout.replicas]
 
@@ -45,61 +45,61 @@ def _phases(name: str) -> list[PhaseLayout]:
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_every_stage_runs_on_the_devices_of_the_plan(name: str, target: str) -> None:
-    found = exported(name, target)
-    assert not found.refused
+    result = exported(name, target)
+    assert not result.refused
     for server, phase in enumerate(_phases(name)):
-        assert stages(found, server) == [list(stage.devices) for stage in phase.stages]
+        assert stages(result, server) == [list(stage.devices) for stage in phase.stages]
 
 
 @pytest.mark.one_in(6)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_the_degrees_make_as_many_ranks_as_the_replica_has_devices(name: str, target: str) -> None:
-    found = exported(name, target)
+    result = exported(name, target)
     for server, phase in enumerate(_phases(name)):
-        launch = next(one for one in found.launches if one.server == server)
-        assert world(found, launch) == len(phase.devices)
+        launch = next(launch for launch in result.launches if launch.server == server)
+        assert world(result, launch) == len(phase.devices)
 
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_stages_have_the_layers_of_the_plan(name: str, target: str) -> None:
-    """An engine is told where it would cut otherwise, and only there."""
-    found, engine = exported(name, target), KNOWN_ENGINES[target]
+    """A cut is written where the engine's default differs, and only there."""
+    result, engine = exported(name, target), KNOWN_ENGINES[target]
     for server, phase in enumerate(_phases(name)):
         layers = tuple(last - first + 1 for first, last in (stage.layers for stage in phase.stages))
-        launch = next(one for one in found.launches if one.server == server)
+        launch = next(launch for launch in result.launches if launch.server == server)
         if target == "trtllm":
-            said = config_of(found, launch).get("pp_partition")
+            partition = config_of(result, launch).get("pp_partition")
         else:
             text = launch.environment.get(f"{target.upper()}_PP_LAYER_PARTITION")
-            said = None if text is None else [int(count) for count in text.split(",")]
+            partition = None if text is None else [int(count) for count in text.split(",")]
         default = engine.default_cut(sum(layers), len(layers))
-        assert said == (None if default == layers else list(layers))
+        assert partition == (None if default == layers else list(layers))
 
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), EXPORTED)
 def test_every_flag_and_key_is_the_engines_own(name: str, target: str) -> None:
-    found = exported(name, target)
-    for launch in found.launches:
+    result = exported(name, target)
+    for launch in result.launches:
         flags = set(options(launch.arguments))
         assert flags <= KNOWN[target], flags - KNOWN[target]
-    keys = {key for file in found.files for key in yaml.safe_load(file.text)}
+    keys = {key for file in result.files for key in yaml.safe_load(file.text)}
     assert keys <= KNOWN["trtllm yaml"], keys - KNOWN["trtllm yaml"]
 
 
 def _but_length(arguments: Sequence[str]) -> list[str]:
-    """The arguments without the longest request, which is any whole number to the engines' parsers."""
-    place = next(i for i, one in enumerate(arguments) if one in ("--max-model-len", "--context-length")) + 1
+    """The arguments without the value of the longest request: the engines' parsers take any whole number."""
+    place = next(i for i, word in enumerate(arguments) if word in ("--max-model-len", "--context-length")) + 1
     assert arguments[place].isdigit()
     return [*arguments[:place], *arguments[place + 1 :]]
 
 
 @pytest.mark.one_in(8)
-@pytest.mark.parametrize(("name", "target"), [one for one in EXPORTED if one[1] != "trtllm"])
+@pytest.mark.parametrize(("name", "target"), [row for row in EXPORTED if row[1] != "trtllm"])
 def test_the_engines_own_code_has_accepted_every_command(name: str, target: str) -> None:
-    """What vLLM 0.33.0 and SGLang 0.5.23 accepted when they were asked (`benchmarks/engine_parsers.py`)."""
-    # Context parallelism takes the runner of GPUs alone: it cannot be asked.
+    """The commands are those that vLLM 0.33.0 and SGLang 0.5.23 accepted (`benchmarks/engine_parsers.py`)."""
+    # Context parallelism needs the runner for GPUs: without GPUs the parsers cannot check it.
     unasked = {"--prefill-context-parallel-size"}
     written = {
         f"{name} > {target} #{place}": (launch.environment, _but_length(launch.arguments))
@@ -107,9 +107,9 @@ def test_the_engines_own_code_has_accepted_every_command(name: str, target: str)
         if unasked.isdisjoint(launch.arguments)
     }
     accepted = {
-        one: (environment, _but_length(arguments))
-        for one, (environment, arguments) in _ACCEPTED.items()
-        if one.startswith(f"{name} > {target} #")
+        command_id: (environment, _but_length(arguments))
+        for command_id, (environment, arguments) in _ACCEPTED.items()
+        if command_id.startswith(f"{name} > {target} #")
     }
     assert written == accepted
 
@@ -117,13 +117,13 @@ def test_the_engines_own_code_has_accepted_every_command(name: str, target: str)
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "target"), REFUSED)
 def test_what_an_engine_cannot_run_is_refused_with_the_nearest_that_it_can(name: str, target: str) -> None:
-    found, expected = exported(name, target), CASES["refused"][name][target]
-    assert found.text is None and not found.launches and found.exit_status == 1
-    assert any(expected["why"] in reason for reason in found.refused)
-    assert found.nearest == expected["nearest"]
-    if found.nearest_plan is not None:
-        assert shardwright.validate(found.nearest_plan).valid
-        assert not export(found.nearest_plan, target).refused
+    result, expected = exported(name, target), CASES["refused"][name][target]
+    assert result.text is None and not result.launches and result.exit_status == 1
+    assert any(expected["why"] in reason for reason in result.refused)
+    assert result.nearest == expected["nearest"]
+    if result.nearest_plan is not None:
+        assert shardwright.validate(result.nearest_plan).valid
+        assert not export(result.nearest_plan, target).refused
 
 
 @pytest.mark.one_in(9)
@@ -140,21 +140,21 @@ def test_a_plan_that_was_made_for_an_engine_is_not_refused_by_it(
     model: str, hardware: str, load: dict[str, Any], engine: str
 ) -> None:
     stated = {"model": model, "hardware": hardware, "input_tokens": 2048, "output_tokens": 256, "engine": engine}
-    found = shardwright.plan(**{**stated, **load})
-    assert found.plan is not None
-    assert not export(found.plan, engine).refused
+    planned = shardwright.plan(**{**stated, **load})
+    assert planned.plan is not None
+    assert not export(planned.plan, engine).refused
 
 
 @pytest.mark.parametrize(("name", "target"), [("phases and groups", target) for target in ENGINES])
 def test_the_script_makes_on_each_node_the_calls_that_the_export_lists(name: str, target: str, tmp_path: Path) -> None:
-    found = exported(name, target)
-    assert found.text is not None
+    result = exported(name, target)
+    assert result.text is not None
     addresses = {"N0": "10.0.0.1", "N1": "10.0.0.2", "N2": "10.0.0.3"}
-    for node in dict.fromkeys(launch.node for launch in found.launches):
-        error, calls = run_script(found.text, node, tmp_path, MODEL="/models/r1", **addresses)
+    for node in dict.fromkeys(launch.node for launch in result.launches):
+        error, calls = run_script(result.text, node, tmp_path, MODEL="/models/r1", **addresses)
         assert error == ""
         expected: list[list[str]] = []
-        for launch in found.launches:
+        for launch in result.launches:
             if launch.node == node:
                 words = [launch.environment["CUDA_VISIBLE_DEVICES"], *launch.arguments]
                 for variable, address in {**addresses, "MODEL": "/models/r1"}.items():
@@ -209,20 +209,20 @@ def test_what_is_predicted_is_what_is_started_and_the_check_says_what_to_expect(
     plan = plan_named("tensor")
     serving = {"engine": "vllm", "max_batch": 48, "prefill_chunk_tokens": 4096}
     stated = {**plan.model_dump(mode="json"), "serving": serving}
-    found = export(stated, "vllm")
-    said = options(found.launches[0].arguments)
-    assert said["--max-num-seqs"] == "48" and said["--max-num-batched-tokens"] == "4096"
-    assert said["--gpu-memory-utilization"] == "0.9" and said["--max-model-len"] == "2048"
+    result = export(stated, "vllm")
+    flags = options(result.launches[0].arguments)
+    assert flags["--max-num-seqs"] == "48" and flags["--max-num-batched-tokens"] == "4096"
+    assert flags["--gpu-memory-utilization"] == "0.9" and flags["--max-model-len"] == "2048"
     estimate = shardwright.estimate(stated)
-    assert found.benchmark == estimate.benchmark and found.benchmark is not None
-    assert found.text is not None and f"# {found.benchmark.command}\n" in found.text
+    assert result.benchmark == estimate.benchmark and result.benchmark is not None
+    assert result.text is not None and f"# {result.benchmark.command}\n" in result.text
 
 
 def test_a_limit_that_the_engine_misses_is_told_and_not_refused() -> None:
     plan = plan_named("tensor")
     tight = plan.model_copy(update={"workload": plan.workload.model_copy(update={"tpot_ms_max": 1.0})})
-    found = export(tight, "sglang")
-    assert not found.refused and any("above the limit of 1 ms" in remark for remark in found.remarks)
+    result = export(tight, "sglang")
+    assert not result.refused and any("above the limit of 1 ms" in remark for remark in result.remarks)
 
 
 def test_another_engine_takes_the_place_of_the_one_that_is_named() -> None:

@@ -1,4 +1,4 @@
-"""What a form cannot say is refused with the reason, or said otherwise: of servers that no row has, made for it."""
+"""A form refuses with the reason what it cannot express, or expresses it otherwise, for servers made up here."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _server(index: int, role: Role, devices: tuple[str, ...]) -> Server:
 
 
 def _written(*servers: Server, arguments: tuple[str, ...] = ("vllm", "serve", "$MODEL")) -> Written:
-    """What a form is given for `servers`, each of which one command starts."""
+    """The input of a form for `servers`, one command for each."""
     launches = tuple(
         Launch(
             node=server.nodes[0],
@@ -42,13 +42,13 @@ def _written(*servers: Server, arguments: tuple[str, ...] = ("vllm", "serve", "$
     return Written(
         engine=ENGINES["trtllm" if "trtllm-serve" in arguments else "vllm"], model="m", gpus_per_node=8,
         checkpoint_format=None, card="H100", gpu_resource="nvidia.com/gpu", servers=servers,
-        launches=tuple((one,) for one in launches), files=(_NO_FILES,) * len(servers), head=("h",), check=(),
+        launches=tuple((launch,) for launch in launches), files=(_NO_FILES,) * len(servers), head=("h",), check=(),
         fronts=lambda _prefill, _others: (),
     )  # fmt: skip
 
 
 def _kinds(count: int, role: Role) -> tuple[Server, ...]:
-    """Servers of which no two are alike."""
+    """`count` servers, no two alike."""
     return tuple(_server(index, role, (f"n{index}.g0",)) for index in range(count))
 
 
@@ -70,10 +70,10 @@ def test_replicas_of_several_kinds_are_no_application_of_ray() -> None:
 
 
 def test_servers_that_are_on_other_numbers_of_nodes_are_not_alike() -> None:
-    one, two = _server(0, "both", ("n0.g0", "n0.g1")), _server(1, "both", ("n1.g0", "n2.g0"))
-    assert graph(_written(one, replace(two, layers=one.layers))).count("type: worker\n") == 2
+    first, second = _server(0, "both", ("n0.g0", "n0.g1")), _server(1, "both", ("n1.g0", "n2.g0"))
+    assert graph(_written(first, replace(second, layers=first.layers))).count("type: worker\n") == 2
     near = _server(1, "both", ("n1.g4", "n1.g5"))
-    assert graph(_written(one, replace(near, layers=one.layers))).count("type: worker\n") == 1
+    assert graph(_written(first, replace(near, layers=first.layers))).count("type: worker\n") == 1
 
 
 def test_ranks_that_go_over_nodes_against_slurms_order_are_refused() -> None:

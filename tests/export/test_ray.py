@@ -22,23 +22,23 @@ SCHEMA: dict[str, Any] = json.loads(
 WRITTEN = [row for row in OF_VLLM if row[0] != "sequence cut"]
 
 
-def _application(found: Export) -> dict[str, Any]:
-    assert found.text is not None
-    config = yaml.safe_load(found.text)
+def _application(result: Export) -> dict[str, Any]:
+    assert result.text is not None
+    config = yaml.safe_load(result.text)
     jsonschema.validate(config, SCHEMA)
     return config["applications"][0]
 
 
 def _configs(application: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
-    """The configurations of replicas, each with the role that it has."""
+    """The role and the configuration of each kind of replica."""
     arguments = application["args"]
     if "prefill_config" in arguments:
         return [(role, arguments[f"{role}_config"]) for role in ("prefill", "decode")]
-    return [("both", one) for one in arguments.get("llm_configs", [arguments.get("llm_config")])]
+    return [("both", llm_config) for llm_config in arguments.get("llm_configs", [arguments.get("llm_config")])]
 
 
 def _text(value: object) -> str:
-    """A value as a command says it."""
+    """A value in the spelling of a command."""
     if value is True:
         return ""
     return value if isinstance(value, str) else f"{value:g}" if isinstance(value, float) else json.dumps(value)
@@ -47,13 +47,13 @@ def _text(value: object) -> str:
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(("name", "_engine"), WRITTEN)
 def test_the_replicas_have_all_gpus_of_the_plan_and_the_flags_of_its_commands(name: str, _engine: str) -> None:
-    found = formed(name, "vllm", "ray")
-    application, gpus = _application(found), 0
+    result = formed(name, "vllm", "ray")
+    application, gpus = _application(result), 0
     for role, config in _configs(application):
         keywords = config["engine_kwargs"]
         degrees = [keywords.get(f"{kind}_parallel_size", 1) for kind in ("tensor", "pipeline", "data")]
         gpus += config["deployment_config"]["num_replicas"] * degrees[0] * degrees[1] * degrees[2]
-        first = next(one for one in found.launches if one.role == role)
+        first = next(launch for launch in result.launches if launch.role == role)
         known = {flag: value for flag, value in options(first.arguments).items() if flag not in MEETING}
         assert {f"--{key.replace('_', '-')}": _text(value) for key, value in keywords.items()} == known
         if role == "both":

@@ -15,7 +15,7 @@ from shardwright.tools.export.result import Export
 from .plans import EXPORTED, devices_of, formed, hostile
 
 _SLEEP = shutil.which("sleep")
-# What stands for srun: it tells the address of a node; any other step it writes down, and ends when all have begun.
+# Stand-in for srun: it prints the address of a node; any other step it records, and ends when all have begun.
 _SRUN = """#!/bin/bash
 if [ "${*: -2}" = "hostname -I" ]; then
   for word; do case $word in --nodelist=*) echo "10.0.0.${word#--nodelist=host} fe80::1" ;; esac; done
@@ -27,13 +27,13 @@ fi
 
 
 def _run(text: str, folder: Path, *, srun: str = _SRUN, **environment: str) -> tuple[int, str, list[list[str]]]:
-    """The status of the script, what it says, and the steps that it starts."""
+    """The script's exit status, its standard error, and the steps that it starts."""
     nodes = next(line for line in text.splitlines() if line.startswith("#SBATCH --nodes="))
     hosts = "\\n".join(f"host{place}" for place in range(int(nodes.partition("=")[2])))
     programs = {
         "srun": srun,
         "scontrol": f"#!/bin/sh\nprintf '{hosts}\\n'\n",
-        # It looks after its servers at once.
+        # The script checks its servers at once.
         "sleep": f"#!/bin/sh\nexec {_SLEEP} 0.02\n",
     }
     for name, program in programs.items():
@@ -48,16 +48,16 @@ def _run(text: str, folder: Path, *, srun: str = _SRUN, **environment: str) -> t
         "SLURM_JOB_NODELIST": "host[0-9]",
         "SRUN_OPTIONS": "--container-image=i --container-mounts=/a:/a",
     }
-    done = subprocess.run(
+    process = subprocess.run(
         ["bash", "-c", text], env=environment, cwd=folder, capture_output=True, text=True, check=False, timeout=60
     )
     steps = [step.read_text(encoding="utf-8").split("\0")[:-1] for step in calls.iterdir()]
-    return done.returncode, done.stderr, steps
+    return process.returncode, process.stderr, steps
 
 
-def _text(found: Export) -> str:
-    assert found.text is not None
-    return found.text
+def _text(result: Export) -> str:
+    assert result.text is not None
+    return result.text
 
 
 @pytest.mark.thorough
@@ -65,38 +65,38 @@ def _text(found: Export) -> str:
 def test_the_steps_run_the_commands_of_the_script_on_each_gpu_of_the_plan(
     name: str, engine: str, tmp_path: Path
 ) -> None:
-    found = formed(name, engine, "slurm")
+    result = formed(name, engine, "slurm")
     nodes = sorted({device.partition(".")[0] for device in devices_of(name)}, key=lambda node: int(node[1:]))
-    status, error, steps = _run(_text(found), tmp_path, MODEL="/models/m")
-    assert (status, error) == (0, "") and len(steps) == len(found.launches)
+    status, error, steps = _run(_text(result), tmp_path, MODEL="/models/m")
+    assert (status, error) == (0, "") and len(steps) == len(result.launches)
     expected, devices = [], []
-    for launch in found.launches:
+    for launch in result.launches:
         words = list(launch.arguments)
         if engine == "trtllm":
             words = ["trtllm-llmapi-launch", *words[words.index("trtllm-serve") :]]
         for place, node in enumerate(nodes):
             words = [word.replace(f"${node.upper()}", f"10.0.0.{place}") for word in words]
         expected.append([word.replace("$MODEL", "/models/m") for word in words])
-    said = []
+    commands = []
     for step in steps:
         assert step[:3] == ["--overlap", "--cpu-bind=none", "--kill-on-bad-exit=1"]
         assert step[3:5] == ["--container-image=i", "--container-mounts=/a:/a"]
         start = step.index("env")
-        given = dict(option.partition("=")[::2] for option in step[5:start])
-        on = given["--nodelist"].split(",")
+        options_given = dict(option.partition("=")[::2] for option in step[5:start])
+        on = options_given["--nodelist"].split(",")
         (visible,) = [word.partition("=")[2] for word in step if word.startswith("CUDA_VISIBLE_DEVICES=")]
         gpus = visible.split(",")
-        assert int(given["--nodes"]) == len(on)
-        assert int(given["--ntasks"]) == (len(on) * len(gpus) if engine == "trtllm" else 1)
-        assert given.get("--mpi") == ("pmix" if engine == "trtllm" else None)
+        assert int(options_given["--nodes"]) == len(on)
+        assert int(options_given["--ntasks"]) == (len(on) * len(gpus) if engine == "trtllm" else 1)
+        assert options_given.get("--mpi") == ("pmix" if engine == "trtllm" else None)
         devices += [f"{nodes[int(host[4:])]}.g{gpu}" for host in on for gpu in gpus]
         command = step[start + 1 :]
         while "=" in command[0]:
             del command[0]
-        said.append(command)
-    assert sorted(said) == sorted(expected)
+        commands.append(command)
+    assert sorted(commands) == sorted(expected)
     assert len(devices) == len(set(devices)) and set(devices) == devices_of(name)
-    assert all((tmp_path / file.name).read_text(encoding="utf-8") == file.text for file in found.files)
+    assert all((tmp_path / file.name).read_text(encoding="utf-8") == file.text for file in result.files)
 
 
 def test_the_job_has_the_nodes_and_the_gpus_that_the_plan_counts_by() -> None:

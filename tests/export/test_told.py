@@ -1,4 +1,4 @@
-"""What an export tells beside its commands: whom they refuse, and what the engine does of itself, where it does it."""
+"""Remarks of an export: the requests that its commands refuse, and what the engine does by itself."""
 
 from __future__ import annotations
 
@@ -39,23 +39,23 @@ def test_requests_that_the_command_refuses_are_told(
 ) -> None:
     document = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", engine=target, **lengths).plan
     assert document is not None
-    found = export(document, target)
-    told = [one for one in found.remarks if "are refused by this command" in one]
+    result = export(document, target)
+    notes = [remark for remark in result.remarks if "are refused by this command" in remark]
     if taken is None:
-        assert told == []
+        assert notes == []
         return
-    assert told == [
+    assert notes == [
         f"requests longer than {taken:,} tokens in all are refused by this command ({setting}); "
         f"the load's longest has {longest:,}, the model takes 131,072"
     ]
-    assert found.text is not None and f"Mind: {told[0]}" in found.text
-    assert str(taken) in found.text
+    assert result.text is not None and f"Mind: {notes[0]}" in result.text
+    assert str(taken) in result.text
 
 
 def test_a_length_that_the_imported_command_states_is_told_as_kept() -> None:
     command = "vllm serve Qwen/Qwen3-8B --max-model-len 4096"
-    told = export(import_plan(command, hardware="1x1:h100-sxm").plan, "vllm").remarks
-    assert any("tokens in all are refused by this command (--max-model-len, kept);" in one for one in told)
+    remarks = export(import_plan(command, hardware="1x1:h100-sxm").plan, "vllm").remarks
+    assert any("tokens in all are refused by this command (--max-model-len, kept);" in remark for remark in remarks)
 
 
 def test_no_longer_request_is_taken_than_the_cache_holds() -> None:
@@ -63,9 +63,9 @@ def test_no_longer_request_is_taken_than_the_cache_holds() -> None:
         model="llama-3.1-8b", hardware="1x1:l4", engine="vllm", input_tokens=18_000, output_tokens=100, concurrency=1
     ).plan
     assert document is not None
-    found, tokens = export(document, "vllm"), estimate(document).memory.kv_cache_capacity_tokens
+    result, tokens = export(document, "vllm"), estimate(document).memory.kv_cache_capacity_tokens
     assert tokens is not None and 18_116 < tokens < 32_768
-    assert found.text is not None and "--max-model-len 18116" in found.text
+    assert result.text is not None and "--max-model-len 18116" in result.text
 
 
 @pytest.mark.parametrize("stated", [None, 24])
@@ -73,12 +73,12 @@ def test_how_many_requests_run_at_once_and_whose_number_that_is_are_told(stated:
     serving = {} if stated is None else {"serving": {"max_batch": stated}}
     document = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", engine="vllm", concurrency=16, **serving).plan
     assert document is not None
-    [told] = [one for one in export(document, "vllm").remarks if "at once" in one]
-    held = estimate(document).memory.kv_cache_capacity_requests
+    [remark] = [text for text in export(document, "vllm").remarks if "at once" in text]
+    held_requests = estimate(document).memory.kv_cache_capacity_requests
     number, whose = ("1,024", "vLLM's own") if stated is None else ("24", "the plan's")
-    assert told == (
+    assert remark == (
         f"a server runs at most {number} requests at once (--max-num-seqs, {whose}), others wait; the KV cache of all "
-        f"servers holds {held:,} requests of the load's length"
+        f"servers holds {held_requests:,} requests of the load's length"
     )
 
 
@@ -98,22 +98,24 @@ def test_a_service_that_does_not_deal_as_the_figures_do_is_told(
 ) -> None:
     asked: dict[str, Any] = {} if routing is None else {"prefixes": {"turns": 3, "routing": routing}}
     asked |= {"engine": "vllm", "input_tokens": 3000, "concurrency": 4}
-    made = plan(f"llama-3.1-8b on {gpus} H100, DP{gpus}", **asked)
-    assert made.plan is not None and made.plan.strategy.dp == gpus
-    found = export(made.plan, target)
-    told = [one for one in found.remarks if one.startswith("a Service deals")]
-    assert len(told) == (dealt is not None)
-    assert all(dealt is not None and dealt in one and f"# Mind: {one}" in (found.text or "") for one in told)
+    planned = plan(f"llama-3.1-8b on {gpus} H100, DP{gpus}", **asked)
+    assert planned.plan is not None and planned.plan.strategy.dp == gpus
+    result = export(planned.plan, target)
+    remarks = [remark for remark in result.remarks if remark.startswith("a Service deals")]
+    assert len(remarks) == (dealt is not None)
+    assert all(
+        dealt is not None and dealt in remark and f"# Mind: {remark}" in (result.text or "") for remark in remarks
+    )
 
 
 def test_figures_of_a_plan_at_a_rate_that_its_tool_does_not_print_are_told_apart() -> None:
     document = plan(model="llama-3.1-8b", hardware="1x1:h100-sxm", engine="vllm", request_rate=2.0).plan
     assert document is not None
-    found, figures = export(document, "vllm"), estimate(document)
-    assert found.benchmark == figures.benchmark
-    assert found.benchmark is not None and found.benchmark.note is not None
-    assert f"TTFT {figures.latency.ttft_ms:,.1f} ms, TPOT {figures.latency.tpot_ms:,.2f} ms" in found.benchmark.note
-    assert found.text is not None and found.benchmark.note in found.text
+    result, figures = export(document, "vllm"), estimate(document)
+    assert result.benchmark == figures.benchmark
+    assert result.benchmark is not None and result.benchmark.note is not None
+    assert f"TTFT {figures.latency.ttft_ms:,.1f} ms, TPOT {figures.latency.tpot_ms:,.2f} ms" in result.benchmark.note
+    assert result.text is not None and result.benchmark.note in result.text
 
 
 @pytest.mark.thorough
@@ -130,11 +132,11 @@ def test_figures_of_a_plan_at_a_rate_that_its_tool_does_not_print_are_told_apart
 def test_what_engines_do_of_themselves_is_told_where_they_do_it(
     target: TargetName, degrees: str, sends: bool, places: bool
 ) -> None:
-    made = plan(f"Qwen3-235B-A22B on 8 H200 with {target}, {degrees}", relaxations=["attention_dp"], rules="engine")
-    assert made.plan is not None and made.report is not None and made.report.stated is not None
-    told = export(made.plan, target).by_itself
-    assert any("dispatch and combine" in one for one in told) is sends
-    assert any("run of experts" in one for one in told) is places
+    planned = plan(f"Qwen3-235B-A22B on 8 H200 with {target}, {degrees}", relaxations=["attention_dp"], rules="engine")
+    assert planned.plan is not None and planned.report is not None and planned.report.stated is not None
+    defaults = export(planned.plan, target).by_itself
+    assert any("dispatch and combine" in sentence for sentence in defaults) is sends
+    assert any("run of experts" in sentence for sentence in defaults) is places
 
 
 @pytest.mark.one_in(1)
@@ -149,7 +151,7 @@ def test_what_engines_do_of_themselves_is_told_where_they_do_it(
 )
 def test_what_a_kept_flag_says_otherwise_is_not_told_of_the_engine(flags: str, contradicted: tuple[str, ...]) -> None:
     command = f"vllm serve Qwen/Qwen3-30B-A3B -dp 2 -ep {flags}"
-    found = export(import_plan(command, hardware="1x2:h100-sxm").plan, "vllm")
-    for what in ("share a beginning", "run of experts", "dispatch and combine"):
-        assert any(what in one for one in found.by_itself) is (what not in contradicted)
-    assert found.text is not None and flags in found.text
+    result = export(import_plan(command, hardware="1x2:h100-sxm").plan, "vllm")
+    for words in ("share a beginning", "run of experts", "dispatch and combine"):
+        assert any(words in sentence for sentence in result.by_itself) is (words not in contradicted)
+    assert result.text is not None and flags in result.text

@@ -1,4 +1,4 @@
-"""Over the whole space: what the rules accept for an engine is exported, and runs where the plan runs it."""
+"""Over the whole space, every plan that the rules accept for an engine is exported and runs on the plan's devices."""
 
 from __future__ import annotations
 
@@ -34,23 +34,23 @@ from .plans import ENGINES
 
 pytestmark = pytest.mark.thorough
 
-# Prompts that are worth a split along the sequence; clusters over which few numbers of stages or groups lie evenly.
+# Prompts long enough to split along the sequence; clusters that few numbers of stages or groups divide evenly.
 _LONG_PROMPT_TOKENS = 65_536
 _CLUSTERS = ((2, 4), (3, 4), (2, 6))
 _MODELS = ("Qwen3-30B-A3B", "DeepSeek-V2-Lite", "Qwen3-8B")
 _HEAD = dict.fromkeys(("engine", "engine_version", "content_hash", "strategy"), "")
-_TARGETS = {one.engine.name: one for one in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
+_TARGETS = {target.engine.name: target for target in (vllm.TARGET, sglang.TARGET, trtllm.TARGET)}
 
 
-def runs_as_placed(found: Export, layout: LoadedLayout) -> None:
-    """Check that every server's ranks compute what the plan names their devices for, as many ranks on each node."""
+def runs_as_placed(result: Export, layout: LoadedLayout) -> None:
+    """Check that every server's ranks compute the plan's stages on its devices, equally many ranks on each node."""
     for server, replica in enumerate(layout.replicas):
         phase = replica.phases[0]
-        assert stages(found, server) == [list(stage.devices) for stage in phase.stages]
-        launches = [one for one in found.launches if one.server == server]
-        assert world(found, launches[0]) == len(phase.devices)
-        assert len({one.node for one in launches}) == len(launches)
-        assert len({one.environment["CUDA_VISIBLE_DEVICES"].count(",") for one in launches}) == 1
+        assert stages(result, server) == [list(stage.devices) for stage in phase.stages]
+        launches = [launch for launch in result.launches if launch.server == server]
+        assert world(result, launches[0]) == len(phase.devices)
+        assert len({launch.node for launch in launches}) == len(launches)
+        assert len({launch.environment["CUDA_VISIBLE_DEVICES"].count(",") for launch in launches}) == 1
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -59,13 +59,13 @@ def runs_as_placed(found: Export, layout: LoadedLayout) -> None:
 def test_only_rules_refuse_and_what_they_accept_runs_on_the_devices_of_the_plan(
     engine: str, document: dict[str, Any]
 ) -> None:
-    found = export(document, engine)
-    assert (found.text is None) is bool(found.refused)
-    if found.refused:
-        assert all(re.match(r"[A-Z]{2}\d{3}: |and \d+ more$", reason) for reason in found.refused)
-        assert not found.launches and found.benchmark is None
+    result = export(document, engine)
+    assert (result.text is None) is bool(result.refused)
+    if result.refused:
+        assert all(re.match(r"[A-Z]{2}\d{3}: |and \d+ more$", reason) for reason in result.refused)
+        assert not result.launches and result.benchmark is None
         return
-    runs_as_placed(found, layout_from_view(read_document(document).view))
+    runs_as_placed(result, layout_from_view(read_document(document).view))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
@@ -91,13 +91,13 @@ def test_every_strategy_that_the_rules_accept_for_an_engine_runs_on_the_devices_
                 target.commands(server, settings_of(layout, target.engine, "any/model"))
                 for server in servers_of(layout)
             ]
-            found = Export(
+            result = Export(
                 **_HEAD,
                 target=engine,
-                launches=tuple(launch for one in commands for launch in one.launches),
-                files=tuple(file for one in commands for file in one.files),
+                launches=tuple(launch for written in commands for launch in written.launches),
+                files=tuple(file for written in commands for file in written.files),
             )
-            runs_as_placed(found, layout)
+            runs_as_placed(result, layout)
 
 
 def test_stages_of_attention_groups_over_nodes_are_placed_as_the_engine_numbers_its_ranks() -> None:
@@ -116,8 +116,8 @@ def test_stages_of_attention_groups_over_nodes_are_placed_as_the_engine_numbers_
             )
         )  # fmt: skip
         assert validate(plan).valid
-        found = export(plan, engine)
-        assert found.text is not None
-        runs_as_placed(found, layout_from_view(read_document(plan).view))
-        again = import_plan(found.text)
-        assert again.plan is not None and content_hash(again.plan) == content_hash(plan)
+        result = export(plan, engine)
+        assert result.text is not None
+        runs_as_placed(result, layout_from_view(read_document(plan).view))
+        imported = import_plan(result.text)
+        assert imported.plan is not None and content_hash(imported.plan) == content_hash(plan)

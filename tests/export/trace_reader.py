@@ -1,7 +1,7 @@
 """Reads and replays trace folders: a decoder by field numbers, and the alpha-beta arithmetic of collectives.
 
-A rank computes one kernel at a time and has one collective or send at a time on links, as many receives as wait. A
-collective begins when all its ranks have come to it. Nothing is congested.
+A rank runs one kernel at a time, one collective or send at a time, and any number of receives. A collective begins
+when all its ranks have reached it. Links are never congested.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Node(Struct, frozen=True):
 
 
 def varint(data: bytes, at: int) -> tuple[int, int]:
-    """The number at `at`, and where it ends."""
+    """The number that begins at `at`, and the place after it."""
     value = shift = 0
     while True:
         value |= (data[at] & 127) << shift
@@ -41,7 +41,7 @@ def varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Numbers and values of the fields of a message: whole numbers, or bytes."""
+    """Number and value (a whole number, or bytes) of each field of a message."""
     at = 0
     while at < len(data):
         key, at = varint(data, at)
@@ -55,7 +55,7 @@ def fields(data: bytes) -> Iterator[tuple[int, Any]]:
 
 
 def read_trace(data: bytes) -> tuple[str, list[Node]]:
-    """The version and the nodes of a file."""
+    """The version and the nodes of a trace file."""
     messages: list[bytes] = []
     at = 0
     while at < len(data):
@@ -69,44 +69,44 @@ def read_trace(data: bytes) -> tuple[str, list[Node]]:
 
 
 def _node(message: bytes) -> Node:
-    one: dict[int, Any] = {5: b"", 7: 0}
+    numbered: dict[int, Any] = {5: b"", 7: 0}
     attributes: dict[str, Any] = {}
     for place, value in fields(message):
         if place == 10:
-            (named, name), (member, held) = fields(value)
+            (named, name), (member, content) = fields(value)
             assert named == 1 and member in (9, 11, 13, 27, 29)
-            attributes[name.decode()] = held.decode() if member == 29 else held
+            attributes[name.decode()] = content.decode() if member == 29 else content
         else:
-            one[place] = value
-    assert set(one) <= {1, 2, 3, 5, 7}
+            numbered[place] = value
+    assert set(numbered) <= {1, 2, 3, 5, 7}
     needs: list[int] = []
     at = 0
-    while at < len(one[5]):
-        need, at = varint(one[5], at)
+    while at < len(numbered[5]):
+        need, at = varint(numbered[5], at)
         needs.append(need)
-    return Node(one[1], one[2].decode(), one[3], tuple(needs), one[7], attributes)
+    return Node(numbered[1], numbered[2].decode(), numbered[3], tuple(needs), numbered[7], attributes)
 
 
 class Run(Struct, frozen=True):
-    """The files of a folder of one phase, read."""
+    """The decoded files of one phase."""
 
     traces: dict[int, list[Node]]
     groups: dict[str, list[int]]
     network: dict[str, list[Any]]
 
     def link(self, ranks: list[int]) -> tuple[float, float]:
-        """Nanoseconds of a step among `ranks`, and of a byte: those of the outermost level on which they differ."""
-        size, found = 1, (0.0, 0.0)
+        """Nanoseconds of a step among `ranks` and of a byte, on the outermost level on which they differ."""
+        size, step_and_byte_ns = 1, (0.0, 0.0)
         levels = (self.network[key] for key in ("npus_count", "bandwidth", "latency"))
         for count, gb_s, latency_ns in zip(*levels, strict=True):
             if len({rank // size % count for rank in ranks}) > 1:
-                found = latency_ns, 1e9 / (gb_s * 2**30)
+                step_and_byte_ns = latency_ns, 1e9 / (gb_s * 2**30)
             size *= count
-        return found
+        return step_and_byte_ns
 
 
 def read_run(files: Mapping[str, bytes]) -> Run:
-    """The files of one phase, by name."""
+    """The run of one phase, from its files by name."""
     traces: dict[int, list[Node]] = {}
     for name, data in files.items():
         if name.endswith(".et"):
@@ -125,7 +125,7 @@ def collective_ns(kind: int, size: int, ranks: list[int], run: Run) -> float:
 
 
 class _Replay:
-    """The ranks at work; `ends` are when each had done all."""
+    """Simulates the ranks; `ends` holds the time at which each has finished, in nanoseconds."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -136,7 +136,9 @@ class _Replay:
             for node in nodes:
                 for need in node.needs:
                     self.next[rank][need].append(node.id)
-        self.ready = {rank: [one for one, count in waits.items() if not count] for rank, waits in self.waits.items()}
+        self.ready = {
+            rank: [number for number, count in waits.items() if not count] for rank, waits in self.waits.items()
+        }
         self.busy: set[tuple[int, bool]] = set()
         self.met: defaultdict[tuple[str, int], list[tuple[int, int]]] = defaultdict(list)
         self.calls: defaultdict[tuple[str, int], int] = defaultdict(int)
@@ -163,11 +165,11 @@ class _Replay:
         return self.ends
 
     def issue(self, rank: int, now: float) -> None:
-        for one in sorted(self.ready[rank]):
-            node = self.nodes[rank][one]
+        for number in sorted(self.ready[rank]):
+            node = self.nodes[rank][number]
             resource = (rank, node.type == COMP)
             if node.type == RECV or resource not in self.busy:
-                self.ready[rank].remove(one)
+                self.ready[rank].remove(number)
                 if node.type != RECV:
                     self.busy.add(resource)
                 self.start(rank, node, now)
@@ -182,8 +184,8 @@ class _Replay:
             self.met[place].append((rank, node.id))
             ranks = self.run.groups[name]
             if len(self.met[place]) == len(ranks):
-                said = [self.nodes[other][number].attributes for other, number in self.met[place]]
-                ((kind, size),) = {(one["comm_type"], one["comm_size"]) for one in said}
+                attributes = [self.nodes[other][number].attributes for other, number in self.met[place]]
+                ((kind, size),) = {(call["comm_type"], call["comm_size"]) for call in attributes}
                 end = now + collective_ns(kind, size, ranks, self.run)
                 for other, number in self.met[place]:
                     heapq.heappush(self.events, (end, other, number))
