@@ -1,4 +1,4 @@
-"""Tables of corrupted plans, plans in other people's style, and damaged documents, for the tests of the rules."""
+"""Tables of corrupted plans, plans in other styles, and damaged documents, for the tests of the rules."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TABLES = Path(__file__).parents[1] / "cases" / "rules"
 class Corruption(Struct, frozen=True):
     """A base plan, the edits that corrupt it (or do not), and the rules that must fire.
 
-    `fix` is the kind of fix of the findings where it is not that of the rule.
+    `fix` is the kind of fix of the findings if it differs from the rule's.
     """
 
     rule: str
@@ -51,7 +51,7 @@ def corruptions(family: str) -> list[Corruption]:
 
 
 def fired(document: Any, family: str) -> list[str]:
-    """Messages of the rules of `family` on `document`, each rule run by itself so that a crash is seen."""
+    """Messages of the rules of `family` on `document`; each rule runs by itself, so that a crash shows."""
     view = PlanView(document)
     rules = [rule for rule in all_rules() if rule.id.startswith(family)]
     assert rules, f"no rule of family {family}"
@@ -70,7 +70,7 @@ def _subtree(document: dict[str, Any], root: str) -> list[dict[str, Any]]:
 
 
 def renamed_and_shuffled(document: dict[str, Any], rng: random.Random) -> dict[str, Any]:
-    """Ids that say nothing, nodes and edges in any order."""
+    """The plan with random ids, nodes and edges in any order."""
     names = {node["id"]: f"{rng.randrange(1 << 60)}/{place}" for place, node in enumerate(document["nodes"])}
     for node in document["nodes"]:
         node["id"], node["parent"] = names[node["id"]], names.get(node["parent"])
@@ -82,7 +82,7 @@ def renamed_and_shuffled(document: dict[str, Any], rng: random.Random) -> dict[s
 
 
 def scattered(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
-    """ReduceScatter → AllGather in place of every AllReduce."""
+    """The plan with ReduceScatter → AllGather in place of every AllReduce."""
     for node in [node for node in document["nodes"] if node["type"] == "AllReduceNode"]:
         node["type"] = "ReduceScatterNode"
         gather = f"{node['id']}/gather"
@@ -95,7 +95,7 @@ def scattered(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
 
 
 def halved_blocks(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
-    """Every block of several periods written as two, in the decode phase alone: the phases then cut differently."""
+    """The plan with each decode block of several periods written as two: the phases then divide differently."""
     decodes = {node["id"] for node in document["nodes"] if node.get("phase") == "decode"}
     for phase in decodes:
         for block in [node for node in _subtree(document, phase) if node["type"] == "LayerBlockNode"]:
@@ -107,7 +107,7 @@ def halved_blocks(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
 
 
 def unrolled(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
-    """Every period of every block written as a block of its own, in both phases."""
+    """The plan with every period of every block written as a separate block, in both phases."""
     waiting = [node for node in document["nodes"] if node["type"] == "LayerBlockNode"]
     for block in waiting:
         period = block.get("period") or 1
@@ -138,7 +138,7 @@ def _halve(document: dict[str, Any], block: dict[str, Any], middle: int) -> None
 
 
 def drop_strange_caches(document: dict[str, Any]) -> None:
-    """Of caches that fed the whole of a block, keep those that feed a part of it with the same layers."""
+    """Remove edges from caches to parts of a block that hold other layers."""
     by_id = {node["id"]: node for node in document["nodes"]}
     document["edges"] = [
         edge
@@ -149,7 +149,7 @@ def drop_strange_caches(document: dict[str, Any]) -> None:
 
 
 def _layers_of(by_id: dict[str, dict[str, Any]], name: str) -> set[int]:
-    """Layers that an attention operator, or a node inside it, stands for."""
+    """The layers of an attention operator, or of the one that contains the node."""
     node = by_id[name]
     operator = node if node["type"] == "AttentionNode" else by_id[node["parent"]]
     block = by_id[operator["parent"]]
@@ -158,7 +158,7 @@ def _layers_of(by_id: dict[str, dict[str, Any]], name: str) -> set[int]:
 
 
 def spelled_out(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
-    """Optional fields left out or stated, experts one by one, LinearNodes shown, edges without `carries`."""
+    """The plan with optional fields left out or stated, experts one by one, LinearNodes, edges without `carries`."""
     for node in list(document["nodes"]):
         if node["type"] == "AttentionNode":
             node.pop("kind", None)
@@ -169,8 +169,8 @@ def spelled_out(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
         if node["type"] == "ExpertNode":
             node["experts"] = [
                 expert
-                for item in node["experts"]
-                for expert in (range(item[0], item[1] + 1) if isinstance(item, list) else [item])
+                for entry in node["experts"]
+                for expert in (range(entry[0], entry[1] + 1) if isinstance(entry, list) else [entry])
             ]
         if node["type"] == "ShardNode" and node["parent"].endswith("ffn"):
             linear = {"id": f"{node['id']}/up", "type": "LinearNode", "parent": node["parent"]}
@@ -182,7 +182,7 @@ def spelled_out(document: dict[str, Any], _: random.Random) -> dict[str, Any]:
 
 @st.composite
 def foreign_plans(draw: st.DrawFn) -> dict[str, Any]:
-    """A valid base plan in other people's style: any of the styles on top of one another."""
+    """A valid base plan in another style: any combination of the styles."""
     document = base_plan(draw(st.sampled_from(base_names())))
     rng = random.Random(draw(st.integers(0, 1 << 32)))
     for style in (scattered, halved_blocks, spelled_out, renamed_and_shuffled):
@@ -205,7 +205,7 @@ _JUNK = st.one_of(
 
 @st.composite
 def damaged_plans(draw: st.DrawFn) -> dict[str, Any]:
-    """A base plan with values replaced by anything, and nodes and edges dropped, doubled or hung elsewhere."""
+    """A base plan with values replaced by junk, and nodes and edges dropped, doubled or moved."""
     document = base_plan(draw(st.sampled_from(base_names())))
     for _ in range(draw(st.integers(1, 6))):
         part = draw(st.sampled_from(["nodes", "edges", "top"]))

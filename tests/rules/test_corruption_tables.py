@@ -1,4 +1,4 @@
-"""Every rule has its table of corruptions, each corruption gives the one finding that names it, and says all of it."""
+"""Every rule has its table of corruptions; each corruption yields its one finding, with all that a finding states."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from shardwright.tools.validate import validate
 from .corruptions import Corruption, corruptions
 
 ROWS = corruptions("")
-# Rows whose own rule fires; the others come close to a fault and are none.
+# Rows whose rule fires; the others come close to its fault but are legal.
 CORRUPT = [row for row in ROWS if row.rule in row.expected]
 every_rule = pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)
 MIN_ROWS = 2
 MIN_BASES = 6
 MAX_ID_CHARS = 32
-# A remedy names something of the plan or of the format: a node, a rule's own words, a field or a figure.
+# A remedy names something concrete: a node, an identifier of the format, a field or a figure.
 _CONCRETE = re.compile(
     r"[A-Z][A-Za-z]+Node|'[^']+'|[0-9]|→|edge|device|stage|shard|expert|replica|layer|phase|index|degree|tp\b|ep\b|"
     r"branch|gpu_count|relax|collective|AllGather|AllReduce|construction|step|parent|recurrence|hardware|config|"
@@ -35,8 +35,8 @@ _CONCRETE = re.compile(
 )
 
 
-class Found(Struct, frozen=True):
-    """A row, its document, and its findings less the warnings that its untouched base has too."""
+class JudgedRow(Struct, frozen=True):
+    """A row, its document, and its findings without the warnings of its untouched base."""
 
     row: Corruption
     document: dict[str, Any]
@@ -44,39 +44,41 @@ class Found(Struct, frozen=True):
 
     @property
     def rules(self) -> frozenset[str]:
-        """Rules that fire; what the schema sees too is no second fault."""
+        """Rules that fire, without the schema's where another rule fires: it may see the same fault."""
         rules = frozenset(violation.rule for violation in self.violations)
         return rules if rules == {"ST001"} else rules - {"ST001"}
 
 
 @cache
 def usual_warnings(base: str) -> frozenset[str]:
-    """Rules of the warnings about an untouched base plan."""
+    """The rules that warn about the untouched base plan."""
     return frozenset(violation.rule for violation in validate(base_plan(base)).violations)
 
 
 @cache
-def read(rule: str, name: str) -> Found:
-    """The row of `rule` of that name, validated once for all tests."""
+def read(rule: str, name: str) -> JudgedRow:
+    """The row `name` of `rule`, validated once for all tests."""
     row = next(row for row in ROWS if (row.rule, row.name) == (rule, name))
     document = apply(row.example)
     usual = usual_warnings(row.example.base)
-    return Found(row, document, tuple(found for found in validate(document).violations if found.rule not in usual))
+    return JudgedRow(
+        row, document, tuple(violation for violation in validate(document).violations if violation.rule not in usual)
+    )
 
 
-def of_rule(rule: Rule) -> list[Found]:
+def of_rule(rule: Rule) -> list[JudgedRow]:
     """The rows of `rule`."""
     return [read(row.rule, row.name) for row in ROWS if row.rule == rule.id]
 
 
-def findings(rule: Rule) -> Iterator[tuple[Found, Violation]]:
-    """What is found in the rows of `rule`."""
-    for found in of_rule(rule):
-        yield from ((found, violation) for violation in found.violations)
+def findings(rule: Rule) -> Iterator[tuple[JudgedRow, Violation]]:
+    """Each finding in the rows of `rule`, with its row."""
+    for judged in of_rule(rule):
+        yield from ((judged, violation) for violation in judged.violations)
 
 
 def resolve(document: Any, path: str) -> Any:
-    """What stands at a JSON Pointer; raises where nothing does."""
+    """The value at a JSON Pointer; raises if there is none."""
     for part in path.split("/")[1:]:
         key = part.replace("~1", "/").replace("~0", "~")
         document = document[int(key)] if isinstance(document, list) else document[key]
@@ -118,8 +120,8 @@ def test_one_fault_is_one_finding() -> None:
         assert row.expected - {row.rule, "ST001", "GP005"} <= ALSO.get((row.rule, row.name), frozenset()), str(row)
 
 
-# Corruptions that a second rule says something else about: an engine that refuses one layout for two reasons, a part of
-# EP or SP that is neither in its operator nor in the tree.
+# Corruptions with a second, different fault: an engine that refuses a layout for two reasons, a part of EP or SP that
+# is neither in its operator nor in the tree.
 ALSO: dict[tuple[str, str], frozenset[str]] = {
     ("CO002", "a declaration that no part of a damaged operator bears out"): frozenset({"TP002"}),
     ("CO008", "a TP group that leaves its node"): frozenset({"TP007"}),
@@ -136,50 +138,50 @@ ALSO: dict[tuple[str, str], frozenset[str]] = {
 
 @every_rule
 def test_a_finding_points_to_what_is_there(rule: Rule) -> None:
-    for found in of_rule(rule):
-        ids = {node.get("id") for node in found.document["nodes"]}
-        ends = {(edge.get("source"), edge.get("target")) for edge in found.document["edges"]}
-        for violation in found.violations:
-            assert is_left_out(violation) or resolve(found.document, violation.path) is not None
+    for judged in of_rule(rule):
+        ids = {node.get("id") for node in judged.document["nodes"]}
+        ends = {(edge.get("source"), edge.get("target")) for edge in judged.document["edges"]}
+        for violation in judged.violations:
+            assert is_left_out(violation) or resolve(judged.document, violation.path) is not None
             assert set(violation.nodes) <= ids
             assert set(violation.edges) <= ends
 
 
 @every_rule
 def test_a_finding_names_the_node_or_the_edge_that_it_points_to(rule: Rule) -> None:
-    for found, violation in findings(rule):
-        part, _, rest = violation.path.removeprefix("/").partition("/")
-        if violation.rule == "ST001" or part not in ("nodes", "edges") or not rest:
+    for judged, violation in findings(rule):
+        part, _, inside = violation.path.removeprefix("/").partition("/")
+        if violation.rule == "ST001" or part not in ("nodes", "edges") or not inside:
             continue
-        item = resolve(found.document, "/".join(violation.path.split("/")[:3]))
+        target = resolve(judged.document, "/".join(violation.path.split("/")[:3]))
         if part == "nodes":
-            assert item["id"] in violation.nodes
+            assert target["id"] in violation.nodes
         else:
-            assert (item["source"], item["target"]) in violation.edges
+            assert (target["source"], target["target"]) in violation.edges
 
 
 def is_left_out(violation: Violation) -> bool:
-    """Whether the place may be missing: a degree or a list that is left out stands for its default."""
+    """Whether the place may be absent: a degree or a list that is left out has its default."""
     return violation.value in (None, [], 1) and violation.path.startswith(("/strategy/", "/construction"))
 
 
 @every_rule
 def test_a_finding_says_how_to_mend_it_in_one_line_that_names_something(rule: Rule) -> None:
-    for found, violation in findings(rule):
-        named = find_rule(violation.rule)
+    for judged, violation in findings(rule):
+        violated = find_rule(violation.rule)
         assert violation.remedy.strip() and "\n" not in violation.remedy
         assert _CONCRETE.search(violation.remedy), violation.remedy
         assert "\n" not in violation.message and violation.message.strip()
-        assert violation.source == named.source and violation.fix == (found.row.fix or named.fix)
+        assert violation.source == violated.source and violation.fix == (judged.row.fix or violated.fix)
 
 
-# What the validator says of any rule.
+# Ids of messages that the validator itself adds for any rule.
 OF_ANY_RULE = {"not-checked", "not-judged", "further-findings"}
 
 
 @every_rule
 def test_the_ids_of_messages_are_well_formed_and_each_is_stated_once(rule: Rule) -> None:
-    """An offence that a graph and degrees alone show is one `Finding` and one `Fault`."""
+    """A fault that shows both in a graph and in degrees alone is one `Finding` and one `Fault`."""
     assert message_ids(rule)
     assert all(re.fullmatch(r"[a-z]+(-[a-z]+)*", name) and len(name) <= MAX_ID_CHARS for name in message_ids(rule))
     assert [stated for stated, times in Counter(stated_ids(rule)).items() if times > 1] == []

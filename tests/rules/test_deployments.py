@@ -1,4 +1,4 @@
-"""Published layouts: each is a valid plan under the relaxations that it needs, and refused without any one of them."""
+"""Published layouts are valid plans under the relaxations that they need, and refused without any of them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NEEDED = [(row["name"], relaxation, rule) for row in ROWS for relaxation, rule i
 
 @cache
 def built(name: str) -> dict[str, Any]:
-    """The plan of the row of that name; not to be changed."""
+    """The plan of the row `name`; callers must not change it."""
     row = next(row for row in ROWS if row["name"] == name)
     size, _, accelerator = row["hardware"].partition(":")
     nodes, _, gpus = size.partition("x")
@@ -64,7 +64,9 @@ def built(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_layout_in_service_is_valid_under_the_relaxations_that_it_names(name: str) -> None:
     report = validate(built(name))
-    assert [f"{found.rule} {found.message}" for found in report.violations if found.severity == "error"] == []
+    assert [
+        f"{violation.rule} {violation.message}" for violation in report.violations if violation.severity == "error"
+    ] == []
     row = next(row for row in ROWS if row["name"] == name)
     assert set(report.relaxations) == set(row["relaxations"])
 
@@ -73,9 +75,9 @@ def test_a_layout_in_service_is_valid_under_the_relaxations_that_it_names(name: 
 @pytest.mark.parametrize(("name", "relaxation", "rule"), NEEDED)
 def test_without_a_relaxation_the_rule_that_it_relaxes_fires_alone(name: str, relaxation: str, rule: str) -> None:
     plan = built(name)
-    kept = [other for other in plan["policy"]["relaxations"] if other != relaxation]
-    strict = {**plan, "policy": {**plan["policy"], "relaxations": kept}}
-    errors = {found.rule for found in validate(strict).violations if found.severity == "error"}
+    others = [other for other in plan["policy"]["relaxations"] if other != relaxation]
+    strict = {**plan, "policy": {**plan["policy"], "relaxations": others}}
+    errors = {violation.rule for violation in validate(strict).violations if violation.severity == "error"}
     assert errors == {rule}
 
 

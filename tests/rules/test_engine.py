@@ -1,4 +1,4 @@
-"""What the engine promises: it never raises, drops what a more telling rule says, and repeats itself exactly."""
+"""The engine never raises, drops findings that a more specific rule explains, and is deterministic."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ VIOLATION_KEYS = {"rule", "severity", "message", "nodes", "edges", "path", "fix"
 
 
 def _rule(rule_id: str, findings: tuple[Finding, ...]) -> Rule:
-    """A rule of that id that always finds the same."""
+    """A rule with the id `rule_id` that always reports `findings`."""
     return replace(find_rule("ST002"), id=rule_id, check=lambda _view: findings)
 
 
-def _found(*rules: Rule, base: str = "dense-pp2-tp2") -> list[str]:
+def _rules_found(*rules: Rule, base: str = "dense-pp2-tp2") -> list[str]:
     return [violation.rule for violation in find_violations(PlanView(base_plan(base)), rules)]
 
 
@@ -47,9 +47,9 @@ def test_a_rule_that_crashes_becomes_a_finding_of_that_rule_and_hides_no_other()
 
     crashing = replace(find_rule("CO002"), check=crash)
     other = _rule("DP002", (Finding("found", "found by another rule"),))
-    found = find_violations(PlanView(base_plan("dense-1")), [crashing, other])
-    assert [(v.rule, v.severity) for v in found] == [("CO002", "error"), ("CO002", "error"), ("DP002", "error")]
-    crashed = next(v for v in found if "could not be checked" in v.message)
+    violations = find_violations(PlanView(base_plan("dense-1")), [crashing, other])
+    assert [(v.rule, v.severity) for v in violations] == [("CO002", "error"), ("CO002", "error"), ("DP002", "error")]
+    crashed = next(v for v in violations if "could not be checked" in v.message)
     assert "ZeroDivisionError: by nothing" in crashed.message
     assert crashed.fix == "report"
 
@@ -67,9 +67,9 @@ def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_node(
     weaker: str, stronger: str, scope: str
 ) -> None:
     here, there = Finding("found", "here", nodes=("r0.decode.s0",)), Finding("found", "there", nodes=("r0.decode.s1",))
-    assert _found(_rule(weaker, (here,)), _rule(stronger, (here,))) == [stronger]
+    assert _rules_found(_rule(weaker, (here,)), _rule(stronger, (here,))) == [stronger]
     elsewhere = {stronger} if scope == "plan" else {weaker, stronger}
-    assert set(_found(_rule(weaker, (here,)), _rule(stronger, (there,)))) == elsewhere
+    assert set(_rules_found(_rule(weaker, (here,)), _rule(stronger, (there,)))) == elsewhere
 
 
 @pytest.mark.parametrize(("weaker", "stronger", "scope"), PAIRS)
@@ -77,13 +77,13 @@ def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_edge(
     weaker: str, stronger: str, scope: str
 ) -> None:
     view = _view()
-    one, other = view.edges[0], view.edges[-1]
-    strong = _rule(stronger, (Finding("found", "here", where=one),))
-    assert [v.rule for v in find_violations(view, [_rule(weaker, (Finding("found", "here", where=one),)), strong])] == [
-        stronger
-    ]
-    kept = find_violations(view, [_rule(weaker, (Finding("found", "there", where=other),)), strong])
-    assert {v.rule for v in kept} == ({stronger} if scope == "plan" else {weaker, stronger})
+    first_edge, last_edge = view.edges[0], view.edges[-1]
+    strong = _rule(stronger, (Finding("found", "here", where=first_edge),))
+    assert [
+        v.rule for v in find_violations(view, [_rule(weaker, (Finding("found", "here", where=first_edge),)), strong])
+    ] == [stronger]
+    violations = find_violations(view, [_rule(weaker, (Finding("found", "there", where=last_edge),)), strong])
+    assert {v.rule for v in violations} == ({stronger} if scope == "plan" else {weaker, stronger})
 
 
 def test_a_finding_about_a_field_is_explained_at_the_same_field() -> None:
@@ -91,8 +91,8 @@ def test_a_finding_about_a_field_is_explained_at_the_same_field() -> None:
         Finding("found", "x", where="/strategy/gpu_count"),
         Finding("found", "x", where="/strategy/decode/tp"),
     )
-    assert _found(_rule("EP008", (count,)), _rule("GP002", (count,))) == ["GP002"]
-    assert set(_found(_rule("EP008", (degree,)), _rule("GP002", (count,)))) == {"EP008", "GP002"}
+    assert _rules_found(_rule("EP008", (count,)), _rule("GP002", (count,))) == ["GP002"]
+    assert set(_rules_found(_rule("EP008", (degree,)), _rule("GP002", (count,)))) == {"EP008", "GP002"}
 
 
 def test_no_rule_explains_itself_or_what_explains_it() -> None:
@@ -113,14 +113,14 @@ VISITED_NODES = {
 def test_a_rule_decides_once_about_each_thing_that_it_visits(visits: Any) -> None:
     seen: list[str] = []
 
-    def decide(_view: PlanView, thing: Any) -> Iterator[Finding]:
-        seen.append(getattr(thing, "node", thing).id)
-        yield Finding("found", "found", where=getattr(thing, "node", thing))
+    def decide(_view: PlanView, visited: Any) -> Iterator[Finding]:
+        seen.append(getattr(visited, "node", visited).id)
+        yield Finding("found", "found", where=getattr(visited, "node", visited))
 
     view = PlanView(base_plan("mla-tp2-ep2-pp2"))
     rule = replace(find_rule("ST002"), check=None, visits=visits, decide=decide)
-    found = [violation.nodes for violation in rule.run(view)]
-    assert seen == VISITED_NODES[visits](view) and found == [(name,) for name in seen]
+    named_nodes = [violation.nodes for violation in rule.run(view)]
+    assert seen == VISITED_NODES[visits](view) and named_nodes == [(name,) for name in seen]
 
 
 def test_copies_are_looked_at_where_something_is_found_and_only_there() -> None:
@@ -159,14 +159,14 @@ def test_an_edge_yields_to_a_finding_on_a_node_at_its_end() -> None:
 
 def test_rules_that_no_table_names_stand_side_by_side() -> None:
     here = Finding("found", "here", nodes=("r0",))
-    assert _found(_rule("ST002", (here,)), _rule("PP004", (here,))) == ["ST002", "PP004"]
+    assert _rules_found(_rule("ST002", (here,)), _rule("PP004", (here,))) == ["ST002", "PP004"]
 
 
 def test_findings_come_by_rule_and_then_by_place_in_the_document() -> None:
     places = tuple(Finding("found", "x", where=f"/nodes/{place}") for place in (10, 9, 100))
-    found = find_violations(PlanView({}), [_rule("PP004", places), _rule("ST002", places), _rule("CO002", places)])
-    assert [v.rule for v in found] == ["ST002"] * 3 + ["CO002"] * 3 + ["PP004"] * 3
-    assert [v.path for v in found][:3] == ["/nodes/9", "/nodes/10", "/nodes/100"]
+    violations = find_violations(PlanView({}), [_rule("PP004", places), _rule("ST002", places), _rule("CO002", places)])
+    assert [v.rule for v in violations] == ["ST002"] * 3 + ["CO002"] * 3 + ["PP004"] * 3
+    assert [v.path for v in violations][:3] == ["/nodes/9", "/nodes/10", "/nodes/100"]
 
 
 def test_the_report_has_the_keys_of_the_contract() -> None:
@@ -272,7 +272,7 @@ def test_the_same_document_gets_the_same_report(document: dict[str, Any]) -> Non
 @given(st.sampled_from([rule.id for rule in all_rules()]), st.integers(0, 1 << 32))
 def test_ids_and_order_change_no_verdict(rule_id: str, seed: int) -> None:
     document = apply(find_rule(rule_id).bad)
-    # An id that stands twice, or nowhere, cannot be renamed one to one.
+    # A duplicate or dangling id cannot be renamed one to one.
     if rule_id in ("ST002", "ST001"):
         return
     expected = {v.rule for v in validate(document).violations}
@@ -299,7 +299,7 @@ def test_an_unknown_rule_is_refused_with_the_nearest() -> None:
 
 def test_a_removed_node_takes_what_hangs_below_it_and_its_edges() -> None:
     document = apply(Example("dense-tp2", (Edit("remove_node", "r0.decode.s0.b0.attn"),)))
-    gone = "r0.decode.s0.b0.attn"
-    assert not [node for node in document["nodes"] if node["id"].startswith(gone)]
+    removed = "r0.decode.s0.b0.attn"
+    assert not [node for node in document["nodes"] if node["id"].startswith(removed)]
     ends = [end for edge in document["edges"] for end in (edge["source"], edge["target"])]
-    assert ends and not [end for end in ends if end.startswith(gone)]
+    assert ends and not [end for end in ends if end.startswith(removed)]

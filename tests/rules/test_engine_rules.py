@@ -58,8 +58,8 @@ def test_no_rule_fails_on_a_damaged_plan_whatever_its_engine(plan: dict[str, Any
     ],
 )
 def test_an_engine_is_known_however_it_is_spelled(words: str, engine: str | None) -> None:
-    found = named_engine(PlanView({"serving": {"engine": words}}))
-    assert (found and found.name) == engine
+    engine_read = named_engine(PlanView({"serving": {"engine": words}}))
+    assert (engine_read and engine_read.name) == engine
 
 
 @pytest.mark.parametrize(
@@ -67,8 +67,8 @@ def test_an_engine_is_known_however_it_is_spelled(words: str, engine: str | None
 )
 def test_a_finding_is_an_error_where_the_named_engine_has_the_rule(engine: str, severity: str) -> None:
     bad = find_rule("EN002").bad
-    found = findings("EN002", bad.base, *bad.edits, serving(engine))
-    assert {violation.severity for violation in found} == {severity}
+    violations = findings("EN002", bad.base, *bad.edits, serving(engine))
+    assert {violation.severity for violation in violations} == {severity}
 
 
 def test_a_warning_leaves_the_plan_valid_and_the_engine_s_error_does_not() -> None:
@@ -110,10 +110,10 @@ def test_the_override_of_a_stage_cut_is_written_out() -> None:
 
 def test_copies_of_kv_heads_are_counted_against_what_a_device_may_use() -> None:
     bad = find_rule("EN001").bad
-    (found,) = findings("EN001", bad.base, *bad.edits)
-    assert found.value["tp"] == 4
-    assert found.value["kv_heads"] == found.expected == 1
-    assert found.value["copies_bytes"] == found.value["kv_cache_bytes"] * 3 // 4
+    (violation,) = findings("EN001", bad.base, *bad.edits)
+    assert violation.value["tp"] == 4
+    assert violation.value["kv_heads"] == violation.expected == 1
+    assert violation.value["copies_bytes"] == violation.value["kv_cache_bytes"] * 3 // 4
 
 
 def test_the_query_heads_of_each_kv_head_divide_by_the_parts_of_the_sequence_in_vllm() -> None:
@@ -121,5 +121,5 @@ def test_the_query_heads_of_each_kv_head_divide_by_the_parts_of_the_sequence_in_
         Edit("set_top", field="/model/config/num_attention_heads", value=6),
         Edit("set_top", field="/model/config/num_key_value_heads", value=2),
     )
-    (found,) = findings("EN007", "relaxed-kv-sp2", serving("vllm"), *config)
-    assert "3 query heads" in found.message
+    (violation,) = findings("EN007", "relaxed-kv-sp2", serving("vllm"), *config)
+    assert "3 query heads" in violation.message

@@ -1,4 +1,4 @@
-"""All rules together on plans in other people's style, and on documents that are damaged."""
+"""All rules together on plans in other styles, and on damaged documents."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ def test_the_relaxation_does_not_allow_a_missing_expert_nor_a_mere_replication()
     relaxed = Edit("set_top", field="/policy/relaxations", value=["redundant_experts"])
     missing = Edit("set", f"{MOE}.e1", "experts", [[4, 6]])
     assert fired(apply(Example("moe-ep4", (relaxed, missing))), "EP005") != []
-    whole = tuple(Edit("set", f"{MOE}.e{group}", "experts", [[0, 15]]) for group in range(4))
-    assert fired(apply(Example("moe-ep4", (relaxed, *whole))), "EP008") != []
+    replicated = tuple(Edit("set", f"{MOE}.e{group}", "experts", [[0, 15]]) for group in range(4))
+    assert fired(apply(Example("moe-ep4", (relaxed, *replicated))), "EP008") != []
 
 
 def test_every_expert_twice_is_allowed_where_the_groups_still_differ() -> None:

@@ -1,4 +1,4 @@
-"""No rule has anything to say of a plan in other writing: each way to write it, over all base plans that it changes."""
+"""No rule fires on a plan because of how it is written: each variant, over all base plans that it changes."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ MIN_BASES = 1
 
 
 def findings(document: dict[str, Any]) -> set[str]:
-    return {f"{found.rule} {found.severity}" for found in validate(document).violations}
+    return {f"{violation.rule} {violation.severity}" for violation in validate(document).violations}
 
 
 @cache
@@ -32,12 +32,12 @@ def findings_of_base(base: str) -> set[str]:
 
 
 def check(variant: Variant, base: str) -> None:
-    """The variant of `base` says what the base itself says: nothing, or the same warning."""
+    """Check that the variant of `base` has the findings of the base: none, or the same warning."""
     assert is_rewritten(variant, base)
 
 
 def is_rewritten(variant: Variant, base: str) -> bool:
-    """Whether the variant finds something to rewrite in `base`, which then says what the base itself says."""
+    """Whether the variant has something to rewrite in `base`; if so, checks that its findings are the base's."""
     for seed in SEEDS:
         document = variant(base_plan(base), random.Random(seed))
         if document is None:
@@ -46,7 +46,7 @@ def is_rewritten(variant: Variant, base: str) -> bool:
     return True
 
 
-# Those that find nothing to rewrite in some plans.
+# Variants that have nothing to rewrite in some plans.
 PARTIAL = (
     variants.permuted_ranks,
     variant_graphs.scattered,

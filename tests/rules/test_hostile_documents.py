@@ -1,4 +1,4 @@
-"""Whatever a document holds: one clear answer, in bounded time and memory, and work that grows as the document does."""
+"""Any document gets a clear answer in bounded time and memory, and the work grows in proportion to the document."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardwright.tools.plan.reader import MAX_HEADER_VALUES, MAX_MEMBERS
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import MAX_FINDINGS_OF_A_RULE, ValidationReport, validate
 
-# Far above what any of these takes on a slow machine, far below what one that is walked again and again takes.
+# Far above the seconds of any of these on a slow machine, far below those of one that is walked repeatedly.
 pytestmark = pytest.mark.timeout(60)
 
 BASE = "moe-ep2"
@@ -24,7 +24,7 @@ ATTENTION, MOE, STAGE = "r0.prefill.s0.b0.attn", "r0.prefill.s0.b0.moe", "r0.pre
 
 
 def _text(**members: str) -> str:
-    """The text of a good plan with further top-level members, given as JSON texts."""
+    """The text of a valid plan with more top-level members, whose values are JSON texts."""
     plan = json.dumps(base_plan(BASE))
     return "{" + "".join(f'"{key}": {value}, ' for key, value in members.items()) + plan[1:]
 
@@ -93,8 +93,8 @@ def test_what_json_cannot_carry_is_named_with_its_place(value: str) -> None:
     assert {violation.rule for violation in report.violations} == {"ST001"}
     assert any("there is no field 'extra' here" in violation.message for violation in report.violations)
     config = json.dumps(base_plan(BASE)).replace('"config": {', f'"config": {{"extra": {value},', 1)
-    (found,) = _checked(config).violations
-    assert found.rule == "ST001" and (found.path.startswith("/model/config/extra") or "1e999" in found.message)
+    (finding,) = _checked(config).violations
+    assert finding.rule == "ST001" and (finding.path.startswith("/model/config/extra") or "1e999" in finding.message)
 
 
 @pytest.mark.one_in(3)
@@ -118,7 +118,7 @@ def _added(*nodes: dict[str, Any], edges: list[dict[str, Any]] | None = None) ->
 
 
 def _chain(count: int, *types: str, **fields: Any) -> dict[str, Any]:
-    """Nodes that hang one below the other."""
+    """A plan with a chain of `count` nodes, each the parent of the next."""
     return _added(
         *(
             {"id": f"x{i}", "type": types[i % len(types)], "parent": f"x{i - 1}" if i else "r0", **fields}
@@ -128,7 +128,7 @@ def _chain(count: int, *types: str, **fields: Any) -> dict[str, Any]:
 
 
 def _circle(count: int, *types: str, **fields: Any) -> dict[str, Any]:
-    """Nodes whose parents lead in a circle."""
+    """A plan with nodes whose parents form a cycle."""
     return _added(
         *(
             {"id": f"x{i}", "type": types[i % len(types)], "parent": f"x{(i - 1) % count}", **fields}
@@ -138,19 +138,19 @@ def _circle(count: int, *types: str, **fields: Any) -> dict[str, Any]:
 
 
 def _crowd(count: int, parent: str, *types: str, **fields: Any) -> dict[str, Any]:
-    """Nodes that all hang below one."""
+    """A plan with `count` more children of one node."""
     return _added(*({"id": f"x{i}", "type": types[i % len(types)], "parent": parent, **fields} for i in range(count)))
 
 
 def _joined(count: int, parent: str, node_type: str, **fields: Any) -> dict[str, Any]:
-    """Siblings, each joined to the next, the last to the first."""
+    """A plan with siblings joined in a ring."""
     nodes = [{"id": f"x{i}", "type": node_type, "parent": parent, **fields} for i in range(count)]
     edges = [{"source": f"x{i}", "target": f"x{(i + 1) % count}", "type": "data"} for i in range(count)]
     return _added(*nodes, edges=edges)
 
 
 def _wide_operator(count: int) -> dict[str, Any]:
-    """One attention operator with a shard on each of many devices."""
+    """A plan with an attention operator that has a shard on each of `count` devices."""
     return _added(
         *(
             {"id": f"x{i}", "type": "ShardNode", "parent": ATTENTION, "rank": {"tp": i}, "devices": [f"n{i}.g0"]}
@@ -160,7 +160,7 @@ def _wide_operator(count: int) -> dict[str, Any]:
 
 
 def _caches(count: int) -> dict[str, Any]:
-    """Many attention operators that wait for a cache, and many writes of it."""
+    """A plan with many attention operators that wait for a cache, and many writes of it."""
     operators = [
         {"id": f"x{i}", "type": "AttentionNode", "parent": "r0.decode.s0.b0", "offset": i} for i in range(count)
     ]
@@ -169,7 +169,7 @@ def _caches(count: int) -> dict[str, Any]:
 
 
 def _bare_replicas(count: int) -> dict[str, Any]:
-    """Replicas that serve one phase each, half of them prefill."""
+    """A plan with replicas of one phase each, half of them prefill."""
     nodes: list[dict[str, Any]] = []
     for i in range(count):
         nodes.append({"id": f"x{i}", "type": "ReplicaNode", "parent": "request", "index": i + 1})
@@ -179,7 +179,7 @@ def _bare_replicas(count: int) -> dict[str, Any]:
 
 
 def _nested_replicas(count: int) -> list[dict[str, Any]]:
-    """Nested replicas, each copied once: what hangs below them adds up to a square."""
+    """Nested replicas, each copied once: the count of their descendants is quadratic."""
     nodes: list[dict[str, Any]] = []
     for i in range(count):
         nodes.append({"id": f"x{i}", "type": "ReplicaNode", "parent": f"x{i - 1}" if i else "r0", "index": 0})
@@ -188,16 +188,16 @@ def _nested_replicas(count: int) -> list[dict[str, Any]]:
 
 
 def _often(count: int) -> dict[str, Any]:
-    """Every edge of a plan, many times."""
+    """A plan with every edge many times."""
     plan = base_plan(BASE)
     return {**plan, "edges": [edge for edge in plan["edges"] for _ in range(count)]}
 
 
 def _star(count: int, parent: str, node_type: str, *, outwards: bool, **fields: Any) -> dict[str, Any]:
-    """Siblings that all lead to one of them, or that one leads to."""
+    """A plan with siblings whose edges all lead from the first (`outwards`) or to it."""
     nodes = [{"id": f"x{i}", "type": node_type, "parent": parent, **fields} for i in range(count)]
     ends = [("x0", f"x{i}") if outwards else (f"x{i}", "x0") for i in range(1, count)]
-    return _added(*nodes, edges=[{"source": one, "target": other, "type": "data"} for one, other in ends])
+    return _added(*nodes, edges=[{"source": source, "target": target, "type": "data"} for source, target in ends])
 
 
 ONE_DEVICE = {"devices": ["n0.g0"]}
@@ -235,7 +235,7 @@ GROWING: dict[str, Callable[[int], dict[str, Any]]] = {
 
 
 def _calls(document: dict[str, Any]) -> int:
-    """Calls that the validator makes: time without its noise."""
+    """Function calls of a validation: a measure of time without noise."""
     count = 0
 
     def counting(_frame: object, event: str, _argument: object) -> None:
@@ -256,16 +256,16 @@ def test_work_grows_as_the_document_does(name: str) -> None:
     make = GROWING[name]
     _checked(make(10))
     small = 100
-    # Explaining what the schema refuses is bounded by itself and large beside a small document: what grows is compared.
+    # Explaining what the schema refuses costs a bounded part, large for a small document: the growth is compared.
     at_one, at_two, at_four = (_calls(make(small * factor)) for factor in (1, 2, 4))
     assert at_four - at_two < 3 * (at_two - at_one) + 20_000
 
 
 def test_findings_of_one_rule_are_listed_up_to_a_bound() -> None:
     nodes = [{"id": f"x{i}", "type": "LinearNode", "parent": "r0", **ONE_DEVICE} for i in range(12_000)]
-    found = [violation for violation in _checked(_added(*nodes)).violations if violation.rule == "ST003"]
-    assert len(found) == MAX_FINDINGS_OF_A_RULE + 1
-    assert any("there are more findings" in violation.message for violation in found)
+    violations = [violation for violation in _checked(_added(*nodes)).violations if violation.rule == "ST003"]
+    assert len(violations) == MAX_FINDINGS_OF_A_RULE + 1
+    assert any("there are more findings" in violation.message for violation in violations)
 
 
 REPEATED = {"id": "x{i}", "type": "AllReduceNode", "parent": ATTENTION}
@@ -287,7 +287,7 @@ def test_what_is_small_and_stands_for_much_is_not_written_out(name: str) -> None
     assert any("makes the document too large" in fault.message for fault in faults)
 
 
-# 50 MB each, in a process that may have 1.5 GiB: what is refused is refused before it is held many times over.
+# 50 MB each, in a process limited to 1.5 GiB: a document is refused before it is copied in memory many times.
 LARGE = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))
@@ -308,7 +308,7 @@ for make in texts:
 """
 
 
-# Two replicas whose operators name 100,000 experts each in a few characters.
+# Two replicas whose operators name 100,000 experts each with a short range.
 WIDE_EXPERTS = """
 import resource, sys
 resource.setrlimit(resource.RLIMIT_AS, (3 << 29, 3 << 29))
@@ -334,16 +334,16 @@ print(report.errors)
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
 def test_ranges_of_experts_are_not_held_written_out() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", WIDE_EXPERTS], capture_output=True, text=True, check=False, timeout=300
     )
-    assert done.returncode == 0, done.stderr[-500:]
-    assert int(done.stdout) > 0
+    assert process.returncode == 0, process.stderr[-500:]
+    assert int(process.stdout) > 0
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="the limit on memory is Linux's")
 def test_documents_of_50_megabytes_are_answered_in_bounded_memory() -> None:
-    done = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr[-500:]
-    assert len(done.stdout.splitlines()) == 5
+    process = subprocess.run([sys.executable, "-c", LARGE], capture_output=True, text=True, check=False, timeout=300)
+    assert process.returncode == 0, process.stderr[-500:]
+    assert len(process.stdout.splitlines()) == 5

@@ -1,4 +1,4 @@
-"""What a check leaves out because it repeats changes no finding: in whole plans, and in such with one copy unlike."""
+"""Skipping repeated parts changes no finding, neither in sound plans nor where one copy differs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .corruptions import Corruption, corruptions, renamed_and_shuffled, unrolled
 
 
 def _repetitive() -> dict[str, dict[str, Any]]:
-    """Plans in which much is alike: replicas, stages, layers written out one by one, and phases apart."""
+    """Plans with many equal parts, by name: replicas, stages, single layers, disaggregated phases."""
     rng = random.Random(0)
     plans = {
         "replicas": tiny_plan(MOE, PhaseStrategy(tp=2, ep=2), dp=3).model_dump(mode="json"),
@@ -112,7 +112,7 @@ def _change_edge(draw: st.DrawFn, document: dict[str, Any]) -> None:
 
 @st.composite
 def nearly_repetitive_plans(draw: st.DrawFn) -> dict[str, Any]:
-    """A repetitive plan with a few things changed."""
+    """A repetitive plan with a few changes."""
     document: dict[str, Any] = json.loads(json.dumps(PLANS[draw(st.sampled_from(sorted(PLANS)))]))
     for _ in range(draw(st.integers(0, 3))):
         part = draw(st.sampled_from(["node", "node", "edge", "header"]))
@@ -151,7 +151,7 @@ def test_a_fault_in_one_of_many_copies_is_found_as_if_all_were_looked_at(documen
 
 
 def _spoiled(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The plan with the last node, and the last edge, of each kind spoiled, in every way in turn."""
+    """Variants of the plan, each with one fault in the last node or the last edge of a kind."""
     nodes = {
         json.dumps({**node, "id": "", "parent": "", "devices": ""}): place for place, node in enumerate(plan["nodes"])
     }
@@ -159,11 +159,11 @@ def _spoiled(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
         node = plan["nodes"][place]
         siblings = [other for other in plan["nodes"] if other["parent"] == node["parent"] and other is not node]
         for field in ("devices", "rank", "experts", "layers", "role", "type"):
-            taken = [other[field] for other in siblings if field in other and other[field] != node.get(field)]
-            if field in node and taken:
+            others = [other[field] for other in siblings if field in other and other[field] != node.get(field)]
+            if field in node and others:
                 yield {
                     **plan,
-                    "nodes": [*plan["nodes"][:place], {**node, field: taken[0]}, *plan["nodes"][place + 1 :]],
+                    "nodes": [*plan["nodes"][:place], {**node, field: others[0]}, *plan["nodes"][place + 1 :]],
                 }
         yield {**plan, "nodes": [*plan["nodes"][:place], *plan["nodes"][place + 1 :]]}
     types = {node["id"]: node["type"] for node in plan["nodes"]}
@@ -175,7 +175,7 @@ def _spoiled(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:
             yield {**plan, "edges": [*before, *new, *after]}
 
 
-# A plan written out layer by layer takes long to check: every third of its faults.
+# A plan written out layer by layer takes long to check: only every third of its faults.
 @pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "step"), [("replicas", 1), ("apart", 1), ("sequence shards", 1), ("stages, unrolled", 3)]
@@ -186,7 +186,7 @@ def test_a_fault_in_the_last_of_many_copies_is_found_as_if_all_were_looked_at(na
 
 
 def _some_of_each_rule() -> Iterator[Corruption]:
-    """Every other row of each rule: what comparing leaves out depends on the rule and on the plan, not on the row."""
+    """Every other row of each rule: which parts are skipped depends on the rule and the plan, not on the row."""
     seen: Counter[str] = Counter()
     for case in corruptions(""):
         if seen[case.rule] % 2 == 0:

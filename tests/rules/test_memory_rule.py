@@ -55,9 +55,9 @@ def test_devices_with_other_figures_have_a_finding_of_their_own() -> None:
 def test_less_utilization_leaves_less_to_use() -> None:
     crowd = Edit("set_top", field="/workload/concurrency", value=1_000_000)
     half = Edit("set_top", field="/policy/memory_utilization", value=0.45)
-    [whole], [part] = findings("dense-1", crowd), findings("dense-1", crowd, half)
-    assert part.expected == pytest.approx(whole.expected / 2, abs=1)
-    assert part.value["total_bytes"] == whole.value["total_bytes"]
+    [full], [halved] = findings("dense-1", crowd), findings("dense-1", crowd, half)
+    assert halved.expected == pytest.approx(full.expected / 2, abs=1)
+    assert halved.value["total_bytes"] == full.value["total_bytes"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A shard that strayed to another stage's device, or is missing: one finding says which shard, and what is wrong."""
+"""A shard on another stage's device, or a missing one, gets one finding that names the shard and the fault."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from shardwright.tools.validate import validate
 from ..plan.tiny import DENSE, MLA, MOE, tiny_plan
 
 Document = dict[str, Any]
-# Model, degrees and replicas: stages at the ends and between two others, groups of one, two and four shards.
+# Model, degrees and replica count: first, middle and last stages, groups of one, two and four shards.
 PIPELINES: dict[str, tuple[Document, PhaseStrategy, int]] = {
     "dense": (DENSE, PhaseStrategy(tp=4, tp_ffn=4, pp=3), 1),
     "dense, replicas": (DENSE, PhaseStrategy(tp=4, tp_ffn=4, pp=2), 2),
@@ -37,7 +37,7 @@ BROAD: dict[str, tuple[Document, PhaseStrategy, int]] = {
     "MLA, replicas": (MLA, PhaseStrategy(tp=4, tp_ffn=4, ep=4, pp=2), 2),
 }
 BASES = ("hybrid-tp2-ep2-pp2", "disaggregated-pp2", "relaxed-attention-dp2-pp2-two-nodes")
-# What else of its operator names the new device in place of the old one.
+# Kinds of nodes of the shard's operator that name the new device too, in place of the old one.
 COMPANIONS = {
     "alone": frozenset[str](),
     "with its cache": frozenset({"KVCacheUpdateNode"}),
@@ -47,7 +47,7 @@ COMPANIONS["with both"] = frozenset[str]().union(*COMPANIONS.values())
 
 
 def plan_of(name: str) -> Document:
-    """The valid plan of that name."""
+    """The valid plan `name`."""
     if name not in {**PIPELINES, **BROAD}:
         return base_plan(name)
     config, strategy, dp = {**PIPELINES, **BROAD}[name]
@@ -55,7 +55,7 @@ def plan_of(name: str) -> Document:
 
 
 def strayed(document: Document, companions: frozenset[str]) -> Iterator[tuple[NodeView, str, Document]]:
-    """The first and last shard of each operator on a device of each stage beside: the shard, the device, the plan."""
+    """Shard, device and plan for the first and last shard of each operator, moved to each neighbouring stage."""
     for phase in PlanView(document).phases:
         for place, stage in enumerate(phase.stages):
             for other in {max(place - 1, 0), min(place + 1, len(phase.stages) - 1)} - {place}:
@@ -75,16 +75,16 @@ def strayed(document: Document, companions: frozenset[str]) -> Iterator[tuple[No
 @pytest.mark.parametrize("name", [*PIPELINES, *BASES])
 def test_a_shard_on_a_device_of_another_stage_is_named_with_it(name: str, companions: frozenset[str]) -> None:
     for shard, device, document in strayed(plan_of(name), companions):
-        found = validate(document).violations
-        (error,) = [violation for violation in found if violation.severity == "error"]
+        violations = validate(document).violations
+        (error,) = [violation for violation in violations if violation.severity == "error"]
         assert error.rule == ("TP004" if "tp" in shard.rank else "PP006"), error.message
         assert shard.id in error.nodes and f"'{shard.id}'" in error.message and device in error.message
-        # A group that now spans nodes is slower by as much as it says (TP007).
-        assert {violation.rule for violation in found} <= {error.rule, "TP007"}
+        # A group that now spans nodes is slower (TP007).
+        assert {violation.rule for violation in violations} <= {error.rule, "TP007"}
 
 
 def tensor_groups(document: Document) -> dict[str, list[Document]]:
-    """The shards of each operator that is split by TP alone."""
+    """The shards of each operator that is split by TP alone, by operator id."""
     groups: dict[str, list[Document]] = {}
     for node in document["nodes"]:
         if node["type"] == "ShardNode":
@@ -104,59 +104,61 @@ def without(document: Document, gone: str) -> Document:
     "name", [*BROAD, "MoE", "moe-shared-tp4-ep4", "moe-shared-tp2-ep4", "hybrid-tp2-ep2-pp2", "disaggregated-moe"]
 )
 def test_a_shard_that_is_missing_is_named_by_its_rank(name: str) -> None:
-    whole = plan_of(name)
-    groups, before = tensor_groups(whole), {found.rule for found in validate(whole).violations}
+    plan = plan_of(name)
+    groups, before = tensor_groups(plan), {violation.rule for violation in validate(plan).violations}
     assert groups
     for operator, shards in groups.items():
         for shard in (shards[0], shards[len(shards) // 2], shards[-1]):
-            (found,) = [one for one in validate(without(whole, shard["id"])).violations if one.rule not in before]
-            assert found.rule == "TP002" and operator in found.nodes, found.message
-            assert f"no shard has the rank {shard['rank']}" in found.message
-            assert found.expected == [*range(len(shards))]
+            (violation,) = [
+                other for other in validate(without(plan, shard["id"])).violations if other.rule not in before
+            ]
+            assert violation.rule == "TP002" and operator in violation.nodes, violation.message
+            assert f"no shard has the rank {shard['rank']}" in violation.message
+            assert violation.expected == [*range(len(shards))]
 
 
 @pytest.mark.parametrize("name", ["dense-sp2", "dense-ulysses2-tp2", "dense, sequence alone", "dense, heads exchanged"])
 def test_a_missing_sequence_shard_is_named_by_its_rank(name: str) -> None:
-    whole = plan_of(name)
-    shards = [node for node in whole["nodes"] if node["type"] == "ShardNode" and "sp" in node["rank"]]
+    plan = plan_of(name)
+    shards = [node for node in plan["nodes"] if node["type"] == "ShardNode" and "sp" in node["rank"]]
     assert shards
     for shard in shards:
-        (found,) = [one for one in validate(without(whole, shard["id"])).violations if one.severity == "error"]
-        assert found.rule == ("TP002" if "tp" in shard["rank"] else "SP002"), found.message
-        assert f"no shard has the rank {shard['rank']}" in found.message and shard["parent"] in found.nodes
+        (violation,) = [other for other in validate(without(plan, shard["id"])).violations if other.severity == "error"]
+        assert violation.rule == ("TP002" if "tp" in shard["rank"] else "SP002"), violation.message
+        assert f"no shard has the rank {shard['rank']}" in violation.message and shard["parent"] in violation.nodes
 
 
 @pytest.mark.parametrize(
     "name", ["relaxed-attention-dp2-ep4", "relaxed-attention-dp4", "relaxed-attention-dp2-pp2-two-nodes"]
 )
 def test_a_missing_attention_group_is_named_by_its_rank(name: str) -> None:
-    whole = plan_of(name)
-    shards = [node for node in whole["nodes"] if node["type"] == "ShardNode" and "dp" in node["rank"]]
+    plan = plan_of(name)
+    shards = [node for node in plan["nodes"] if node["type"] == "ShardNode" and "dp" in node["rank"]]
     assert shards
     for shard in shards:
-        (found,) = validate(without(whole, shard["id"])).violations
-        assert found.rule == "TP002" and f"no shard has the rank {shard['rank']}" in found.message
+        (violation,) = validate(without(plan, shard["id"])).violations
+        assert violation.rule == "TP002" and f"no shard has the rank {shard['rank']}" in violation.message
 
 
 @pytest.mark.parametrize("kind", ["emb", "head"])
 def test_a_missing_part_of_the_vocabulary_is_one_fault(kind: str) -> None:
-    whole = plan_of("relaxed-vocab-parallel")
+    plan = plan_of("relaxed-vocab-parallel")
     for place in (0, 1):
-        (found,) = validate(without(whole, f"r0.decode.s0.{kind}.tp{place}")).violations
-        assert found.rule == "TP002"
+        (violation,) = validate(without(plan, f"r0.decode.s0.{kind}.tp{place}")).violations
+        assert violation.rule == "TP002"
 
 
 @pytest.mark.parametrize("name", ["dense, two replicas", "MoE, wide"])
 def test_other_replicas_say_which_degree_was_meant(name: str) -> None:
-    """Where the operator's cache writes and collectives leave out the missing shard's device as well."""
-    whole = plan_of(name)
-    for operator, shards in tensor_groups(whole).items():
-        document = copy.deepcopy(without(whole, shards[-1]["id"]))
+    """The operator's cache writes and collectives omit the missing shard's device too."""
+    plan = plan_of(name)
+    for operator, shards in tensor_groups(plan).items():
+        document = copy.deepcopy(without(plan, shards[-1]["id"]))
         for node in document["nodes"]:
             if node["parent"] == operator:
                 node["devices"] = [device for device in node["devices"] if device not in shards[-1]["devices"]]
         rules = {violation.rule for violation in validate(document).violations}
-        # The next operator runs on the device that is left out (DE004).
+        # The next operator runs on the omitted device (DE004).
         assert "TP002" in rules and rules <= {"TP002", "DE004"}
 
 

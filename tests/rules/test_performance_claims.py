@@ -1,4 +1,4 @@
-"""The rules of performance: what the tools compute is never at fault, and what is made of it is named by one rule."""
+"""The rules of performance accept figures that the tools compute, and one rule names each falsification of them."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ def _estimated(base: str) -> dict[str, Any]:
 
 
 def evaluated(base: str) -> dict[str, Any]:
-    """The base plan with its own estimate."""
+    """The base plan with its estimate as its claim."""
     return {**base_plan(base), "performance": copy.deepcopy(_estimated(base))}
 
 
-def found(document: dict[str, Any]) -> set[str]:
-    """Rules that fire, idle devices left out."""
+def rules_that_fire(document: dict[str, Any]) -> set[str]:
+    """Rules that fire, except the one of idle devices (GP005)."""
     return {violation.rule for violation in validate(document).violations} - {"GP005"}
 
 
 def changed(value: Any, change: Any) -> Any:
-    """`value` with `change` made to every float in it."""
+    """`value` with `change` applied to every float in it."""
     if isinstance(value, dict):
-        return {key: changed(item, change) for key, item in value.items()}
+        return {key: changed(inner, change) for key, inner in value.items()}
     if isinstance(value, list):
-        return [changed(item, change) for item in value]
+        return [changed(inner, change) for inner in value]
     return change(value) if isinstance(value, float) else value
 
 
 @pytest.mark.one_in(4)
 @every_base
 def test_what_estimate_prints_is_a_claim_without_a_finding(base: str) -> None:
-    assert found(evaluated(base)) == set()
+    assert rules_that_fire(evaluated(base)) == set()
 
 
 @pytest.mark.one_in(4)
@@ -62,7 +62,7 @@ def test_what_estimate_prints_is_a_claim_without_a_finding(base: str) -> None:
 def test_figures_may_be_rounded(base: str, decimals: int) -> None:
     document = evaluated(base)
     document["performance"] = changed(document["performance"], lambda value: round(value, decimals))
-    assert found(document) == set()
+    assert rules_that_fire(document) == set()
 
 
 @pytest.mark.one_in(4)
@@ -71,7 +71,7 @@ def test_figures_may_be_rounded(base: str, decimals: int) -> None:
 def test_figures_match_within_a_twentieth(base: str, factor: float) -> None:
     document = evaluated(base)
     document["performance"] = changed(document["performance"], lambda value: value * factor)
-    assert found(document) == set()
+    assert rules_that_fire(document) == set()
 
 
 @pytest.mark.one_in(4)
@@ -79,23 +79,23 @@ def test_figures_match_within_a_twentieth(base: str, factor: float) -> None:
 def test_figures_of_other_magnitude_are_refused(base: str) -> None:
     document = evaluated(base)
     document["performance"] = changed(document["performance"], lambda value: value * 1.5)
-    assert found(document) & {"PE002", "PE006", "PE007", "PE008", "PE009"}
+    assert rules_that_fire(document) & {"PE002", "PE006", "PE007", "PE008", "PE009"}
 
 
 @pytest.mark.one_in(4)
 @every_base
 def test_what_the_contract_does_not_name_may_be_left_out(base: str) -> None:
     document = evaluated(base)
-    named = ("latency", "throughput", "memory", "critical_path", "calibration")
-    document["performance"] = {name: document["performance"][name] for name in named}
-    assert found(document) == set()
+    contract_blocks = ("latency", "throughput", "memory", "critical_path", "calibration")
+    document["performance"] = {name: document["performance"][name] for name in contract_blocks}
+    assert rules_that_fire(document) == set()
 
 
 def test_a_tpot_of_arithmetic_alone_is_a_decode_without_its_memory_term() -> None:
     document = evaluated("dense-tp4")
     latency = document["performance"]["latency"]
     document["performance"] = {"latency": {"tpot_ms": latency["tpot_ms"] - latency["decode_step"]["memory_ms"]}}
-    assert found(document) == {"PE005"}
+    assert rules_that_fire(document) == {"PE005"}
 
 
 @pytest.mark.parametrize("name", TOTALS)
@@ -103,16 +103,16 @@ def test_a_tpot_of_arithmetic_alone_is_a_decode_without_its_memory_term() -> Non
 def test_each_latency_by_itself_is_held_against_the_graph(base: str, name: str) -> None:
     document = evaluated(base)
     document["performance"]["latency"][name] *= 0.7
-    assert found(document) == {"PE006"}
+    assert rules_that_fire(document) == {"PE006"}
 
 
 @pytest.mark.parametrize("name", ["ttft_ms", "tpot_ms"])
 def test_what_users_see_is_a_claim_of_its_own(name: str) -> None:
     document = evaluated("dense-tp4")
     document["performance"] = {"latency": {name: document["performance"]["latency"][name]}}
-    assert found(document) == set()
+    assert rules_that_fire(document) == set()
     document["performance"]["latency"][name] *= 2
-    assert found(document) == {"PE006"}
+    assert rules_that_fire(document) == {"PE006"}
 
 
 @pytest.mark.parametrize("base", ["dense-tp4", "moe-ep4", "dense-pp2-tp2"])
@@ -122,12 +122,12 @@ def test_a_term_left_out_of_decode_and_of_all_that_follows_is_one_fault(base: st
     latency = document["performance"]["latency"]
     lost = latency["decode_step"][term]
     latency["decode_step"][term] = 0.0
-    # What the run shows of decode is less by as much as its step is.
-    kept = 1.0 - lost / sum([lost, *latency["decode_step"].values()])
-    latency["tpot_ms"] *= kept
-    latency["end_to_end_ms"] -= latency["decode_ms"] * (1.0 - kept)
-    latency["decode_ms"] *= kept
-    assert found(document) == {"PE004" if term == "communication_ms" else "PE005"}
+    # Decode of the whole run shrinks in proportion to its step.
+    remaining_share = 1.0 - lost / sum([lost, *latency["decode_step"].values()])
+    latency["tpot_ms"] *= remaining_share
+    latency["end_to_end_ms"] -= latency["decode_ms"] * (1.0 - remaining_share)
+    latency["decode_ms"] *= remaining_share
+    assert rules_that_fire(document) == {"PE004" if term == "communication_ms" else "PE005"}
 
 
 @pytest.mark.parametrize("base", ["dense-dp2-tp2", "moe-dp2-ep2"])
@@ -136,7 +136,7 @@ def test_a_latency_divided_by_the_replicas_throughout_is_one_fault(base: str) ->
     latency = document["performance"]["latency"]
     for name in TOTALS:
         latency[name] /= 2
-    assert found(document) == {"DP004"}
+    assert rules_that_fire(document) == {"DP004"}
 
 
 @pytest.mark.parametrize("base", ["dense-pp2-tp2", "mla-tp2-ep2-pp2", "hybrid-tp2-ep2-pp2"])
@@ -168,14 +168,14 @@ def test_a_critical_path_without_some_of_its_steps(base: str, kind: str, rule: s
     document = evaluated(base)
     path = document["performance"]["critical_path"]
     path[phase] = [step for step in path[phase] if step["kind"] != kind and kind not in step["node"]]
-    assert found(document) == {rule}
+    assert rules_that_fire(document) == {rule}
 
 
 def test_an_excerpt_of_a_critical_path_leaves_nothing_out() -> None:
     document = evaluated("moe-ep4")
     path = document["performance"]["critical_path"]
     path["decode"] = sorted(path["decode"], key=lambda step: -step["ms"])[:1]
-    assert found(document) == set()
+    assert rules_that_fire(document) == set()
 
 
 def test_experts_at_the_mean_load_are_named() -> None:
@@ -183,7 +183,7 @@ def test_experts_at_the_mean_load_are_named() -> None:
     for step in document["performance"]["critical_path"]["decode"]:
         if step["node"].endswith(".expert"):
             step["ms"] /= 2
-    assert found(document) == {"PE008"}
+    assert rules_that_fire(document) == {"PE008"}
 
 
 def test_a_critical_path_in_names_of_its_own_is_held_against_the_whole() -> None:
@@ -191,20 +191,20 @@ def test_a_critical_path_in_names_of_its_own_is_held_against_the_whole() -> None
     path = document["performance"]["critical_path"]
     for number, step in enumerate(path["decode"]):
         step["node"] = f"my step {number}"
-    assert found(document) == set()
+    assert rules_that_fire(document) == set()
     path["decode"][0]["ms"] += sum(step["ms"] for step in path["decode"])
-    assert found(document) == {"PE006"}
+    assert rules_that_fire(document) == {"PE006"}
 
 
 @pytest.mark.one_in(4)
 @every_base
 def test_a_faulty_graph_makes_no_claim_look_wrong(base: str) -> None:
-    """The claim was right of the sound graph; what is wrong is a stage's layers."""
+    """The claim was right for the sound graph; only a stage's layers are wrong."""
     document = evaluated(base)
     stage = next(node for node in document["nodes"] if node["type"] == "PipelineStageNode")
     stage["layers"] = [0, 0]
-    named = found(document)
-    assert "PP004" in named and not any(rule.startswith("PE") or rule == "PP008" for rule in named)
+    fired = rules_that_fire(document)
+    assert "PP004" in fired and not any(rule.startswith("PE") or rule == "PP008" for rule in fired)
 
 
 def test_a_plan_without_claims_and_limits_is_not_estimated() -> None:
@@ -221,14 +221,14 @@ def test_a_plan_without_claims_and_limits_is_not_estimated() -> None:
 def test_a_limit_is_held_against_the_statistic_that_it_is_stated_for(name: str, statistic: str, field: str) -> None:
     document = base_plan("dense-tp4")
     document["workload"][f"{name}_statistic"] = statistic
-    whole = estimate(document)
-    assert whole.latency.percentiles is not None
-    figure = getattr(whole.latency, f"{name}_ms")
+    figures = estimate(document)
+    assert figures.latency.percentiles is not None
+    figure = getattr(figures.latency, f"{name}_ms")
     if statistic != "mean":
-        figure = getattr(getattr(whole.latency.percentiles, f"{name}_ms"), field)
+        figure = getattr(getattr(figures.latency.percentiles, f"{name}_ms"), field)
     for factor, expected in ((1.01, set()), (0.99, {"PE010"})):
         document["workload"][f"{name}_ms_max"] = figure * factor
-        assert found(document) == expected
+        assert rules_that_fire(document) == expected
 
 
 def test_the_profile_behind_a_missed_limit_is_named() -> None:
@@ -255,7 +255,7 @@ _JUNK = st.recursive(
 
 @st.composite
 def damaged_claims(draw: st.DrawFn) -> dict[str, Any]:
-    """An estimate with values replaced by anything."""
+    """A plan with an estimate, some values of which are replaced by junk."""
     document = evaluated(draw(st.sampled_from(["dense-tp2", "moe-dp2-ep2", "dense-pp4"])))
     for _ in range(draw(st.integers(1, 4))):
         place: Any = document["performance"]

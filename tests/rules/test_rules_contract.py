@@ -1,4 +1,4 @@
-"""What every rule promises, checked for every rule that is found, without a line about any one of them."""
+"""The contract of all rules, checked for every registered rule without naming any."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def test_the_good_example_has_no_finding_of_its_rule_and_no_error(rule: Rule) ->
 @pytest.mark.one_in(1)
 @every_rule
 def test_the_bad_example_yields_its_rule_alone(rule: Rule) -> None:
-    found = rules_that_fire(validate(apply(rule.bad)))
-    # A base plan may leave devices idle, which is a warning of its own; the schema may see the fault too.
+    fired = rules_that_fire(validate(apply(rule.bad)))
+    # A base plan may leave devices idle, which is a separate warning; the schema may see the fault too.
     allowed = rules_that_fire(validate(base_plan(rule.bad.base))) | {"ST001"}
-    assert rule.id in found
-    assert found - allowed <= {rule.id}
+    assert rule.id in fired
+    assert fired - allowed <= {rule.id}
 
 
 @pytest.mark.one_in(4)
@@ -108,16 +108,16 @@ def test_every_rule_is_found_by_its_id() -> None:
 
 
 def test_every_rule_file_holds_its_rules() -> None:
-    """A module of a family without a `RULE`, or a table of `RULES`, is a helper of one that has."""
+    """A module of a family with neither `RULE` nor `RULES` is a helper of the others."""
     root = Path(package.__path__[0])
-    found = {rule.module for rule in all_rules()}
+    modules = {rule.module for rule in all_rules()}
     for family in pkgutil.iter_modules([str(root)]):
         if not family.ispkg:
             continue
         for module in pkgutil.iter_modules([str(root / family.name)]):
             text = (root / family.name / f"{module.name}.py").read_text(encoding="utf-8")
             name = f"{package.__name__}.{family.name}.{module.name}"
-            assert (name in found) == ("RULE = Rule(" in text or "\nRULES = " in text), name
+            assert (name in modules) == ("RULE = Rule(" in text or "\nRULES = " in text), name
 
 
 @pytest.mark.thorough

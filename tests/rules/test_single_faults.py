@@ -1,6 +1,6 @@
-"""One fault, one finding: each single fault of one kind, wherever it is made, is named by one rule and by no second.
+"""Exactly one rule names each single fault, wherever it is made.
 
-Where it is made: at the first and the last place of each kind of place, and each night at every place.
+Faults are made at the first and the last place of each kind, and nightly at every place.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ def _edges(document: Document, change: Callable[[list[Any], int], None]) -> Iter
 
 
 def dropped_edges(document: Document) -> Iterator[Document]:
-    """Each edge left out."""
+    """Plans, each without one edge."""
     yield from _edges(document, lambda edges, place: edges.pop(place))
 
 
 def dangling_edges(document: Document) -> Iterator[Document]:
-    """Each edge led to a node that does not exist."""
+    """Plans, each with one edge to a node that does not exist."""
     yield from _edges(document, lambda edges, place: edges[place].update(target="no such node"))
 
 
 def doubled_edges(document: Document) -> Iterator[Document]:
-    """Each edge written twice."""
+    """Plans, each with one edge twice."""
     yield from _edges(document, lambda edges, place: edges.append(dict(edges[place])))
 
 
 def mistyped_edges(document: Document) -> Iterator[Document]:
-    """Each edge with another type."""
+    """Plans, each with another type of one edge."""
     others = {"data": "synchronization", "synchronization": "pipeline", "pipeline": "data"}
     yield from _edges(document, lambda edges, place: edges[place].update(type=others[edges[place]["type"]]))
 
 
 def edges_out_of_their_scope(document: Document) -> Iterator[Document]:
-    """Each edge led to the root."""
+    """Plans, each with one edge to the root."""
     yield from _edges(document, lambda edges, place: edges[place].update(target="request"))
 
 
@@ -72,28 +72,28 @@ def _nodes(document: Document, change: Callable[[Document], None], *types: str) 
 
 
 def orphans(document: Document) -> Iterator[Document]:
-    """Each node but the root below nothing."""
+    """Plans, each with one node below the root that lost its parent."""
     for changed in _nodes(document, lambda node: node.update(parent=None)):
         if changed != document:
             yield changed
 
 
 def lost_parents(document: Document) -> Iterator[Document]:
-    """Each node below a node that does not exist."""
+    """Plans, each with one node whose parent does not exist."""
     for changed in _nodes(document, lambda node: node.update(parent="no such node")):
         if all(node["type"] != "RequestNode" or node["parent"] is None for node in changed["nodes"]):
             yield changed
 
 
 def strange_devices(document: Document) -> Iterator[Document]:
-    """The first device of each node outside of the inventory."""
+    """Plans, each with one node whose first device is not in the inventory."""
     for changed in _nodes(document, lambda node: node.get("devices", [""]).__setitem__(0, "n9.g9")):
         if changed != document:
             yield changed
 
 
 def repeated_devices(document: Document) -> Iterator[Document]:
-    """The second device of each list replaced by the first."""
+    """Plans, each with one list of devices whose second is the first again."""
 
     def repeat(node: Document) -> None:
         if len(node.get("devices", ())) > 1:
@@ -105,7 +105,7 @@ def repeated_devices(document: Document) -> Iterator[Document]:
 
 
 def dropped_leaves(document: Document) -> Iterator[Document]:
-    """Each node that holds no other left out, with its edges."""
+    """Plans, each without one childless node and its edges."""
     holders = {node["parent"] for node in document["nodes"]}
     leaves = [node for node in document["nodes"] if node["id"] not in holders]
     for leaf in of_each_kind(leaves, lambda node: node["type"]):
@@ -125,5 +125,5 @@ FAULTS = (
 @pytest.mark.parametrize("base", BASES)
 def test_a_single_fault_is_named_by_one_rule(base: str, fault: Callable[[Document], Iterator[Document]]) -> None:
     for document in fault(base_plan(base)):
-        errors = [found for found in validate(document).violations if found.severity == "error"]
-        assert len({found.rule for found in errors}) == 1, [found.message for found in errors]
+        errors = [violation for violation in validate(document).violations if violation.severity == "error"]
+        assert len({violation.rule for violation in errors}) == 1, [violation.message for violation in errors]

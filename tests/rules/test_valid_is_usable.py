@@ -1,8 +1,7 @@
-"""Valid means judged and usable: a plan that the validator calls valid every other tool takes, and ends with, or names
-the fact without which there are no times.
+"""Every other tool accepts a valid plan and finishes, or names the missing fact without which there are no times.
 
-Figures of the header stand at the ends that the schema allows, several at once, names are odd, parts are missing, and
-the graph is damaged.
+Header figures are at the limits of the schema, several at once, names are odd, parts are missing, and the graph is
+damaged.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from shardwright.tools.validate import validate, validate_read
 from ..examples import examples
 from .corruptions import damaged_plans
 
-# Far above what a plan of these takes. CPU seconds: a busy machine changes no verdict.
+# Far above the time of any of these plans. CPU seconds: a busy machine changes no verdict.
 LONGEST_CPU_S = 20
 OWN_CARD: dict[str, Any] = {
     "id": "own card",
@@ -52,7 +51,7 @@ NAMES = ("", " ", "\n", "\t ", "\u3000", "x" * 201, "H100 23GB", "A100 NVL", "nv
 
 @contextmanager
 def _bounded_time() -> Iterator[None]:
-    """Ends what takes too long."""
+    """Raise in a block that takes more than `LONGEST_CPU_S`."""
 
     def too_long(*_: object) -> None:
         raise AssertionError(f"it takes more than {LONGEST_CPU_S} s")
@@ -67,17 +66,17 @@ def _bounded_time() -> Iterator[None]:
 
 
 def use(document: dict[str, Any]) -> bool:
-    """Use a plan in every way that there is, where it is said to be valid; whether it is."""
+    """Use a plan with every tool if it is valid; returns whether it is."""
     with _bounded_time():
         read = read_document(copy.deepcopy(document))
         report = validate_read(read)
-        assert not [found.message for found in report.violations if "could not be checked" in found.message]
+        assert not [violation.message for violation in report.violations if "could not be checked" in violation.message]
         if not report.valid or _lacks_a_fact(document):
             return False
         assert not read.view.unjudged
         json.dumps(estimate(document).model_dump(mode="json"), allow_nan=False)
-        found = compare(base_plan("dense-1"), document)
-        assert found.a.not_estimated is None and found.b.not_estimated is None
+        comparison = compare(base_plan("dense-1"), document)
+        assert comparison.a.not_estimated is None and comparison.b.not_estimated is None
         repaired = autofix(document)
         assert repaired.valid and not repaired.fixes
         for phase in PHASES:
@@ -87,7 +86,7 @@ def use(document: dict[str, Any]) -> bool:
 
 
 def _lacks_a_fact(document: dict[str, Any]) -> bool:
-    """Whether nobody can time the plan, for want of a fact of its hardware."""
+    """Whether the plan cannot be timed because a fact of its hardware is missing."""
     try:
         estimate(document)
     except MissingFieldError:
@@ -96,7 +95,7 @@ def _lacks_a_fact(document: dict[str, Any]) -> bool:
 
 
 def _numbers(schema: Any, at: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every number that a schema allows, with its place."""
+    """Path and schema of every number in a schema."""
     if isinstance(schema, dict):
         if schema.get("type") in ("integer", "number"):
             yield at, schema
@@ -114,7 +113,7 @@ def test_every_number_of_the_format_has_bounds() -> None:
 
 
 def _between(schema: dict[str, Any]) -> list[float]:
-    """Both ends of a number, and what lies between them by magnitude."""
+    """Minimum, maximum and geometric mean of a number's range."""
     least, most = schema["minimum"], schema["maximum"]
     middle = (max(least, 1e-6) * most) ** 0.5
     return [least, most, int(middle) if schema["type"] == "integer" else middle]
@@ -141,7 +140,7 @@ _CONFIG = ("hidden_size", "vocab_size", "max_position_embeddings", "head_dim", "
 
 @st.composite
 def headers(draw: st.DrawFn) -> dict[str, Any]:
-    """A base plan with a header of other figures and names, or with less of one."""
+    """A base plan with other figures and names in its header, or with a field missing."""
     edits = [
         Edit("set_top", field=place, value=draw(st.sampled_from(values)))
         for place, values in draw(st.lists(st.sampled_from(_PLACES), max_size=3))
@@ -168,8 +167,8 @@ def headers(draw: st.DrawFn) -> dict[str, Any]:
 
 
 def _own_card(figures: dict[str, float], peaks: dict[str, float]) -> dict[str, Any]:
-    own = {**OWN_CARD, **figures, **({"dense_peak_tflops": peaks} if peaks else {})}
-    return {name: value for name, value in own.items() if name != "measured_max_matmul_tflops" and value is not None}
+    card = {**OWN_CARD, **figures, **({"dense_peak_tflops": peaks} if peaks else {})}
+    return {name: value for name, value in card.items() if name != "measured_max_matmul_tflops" and value is not None}
 
 
 @examples(40)
@@ -187,7 +186,7 @@ def test_a_valid_graph_is_judged_and_usable(document: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "H100"])
 def test_a_plan_on_no_accelerator_is_not_valid(name: str) -> None:
     document = apply(Example("dense-1", (Edit("set_top", field="/hardware/accelerator", value=name),)))
-    [finding] = [found for found in validate(document).violations if found.severity == "error"]
+    [finding] = [violation for violation in validate(document).violations if violation.severity == "error"]
     assert finding.rule in ("ST001", "ME001") and finding.path == "/hardware/accelerator"
     assert not autofix(document).valid
 
@@ -212,7 +211,7 @@ def test_what_cannot_be_judged_is_one_error_that_names_it(
     base: str, edits: dict[str, Any], rule: str, path: str, word: str
 ) -> None:
     document = apply(Example(base, tuple(Edit("set_top", field=place, value=value) for place, value in edits.items())))
-    [finding] = [found for found in validate(document).violations if found.severity == "error"]
+    [finding] = [violation for violation in validate(document).violations if violation.severity == "error"]
     assert (finding.rule, finding.path) == (rule, path)
     assert word in finding.message
 
@@ -230,8 +229,8 @@ def test_a_fact_that_times_alone_need_is_no_fault_of_the_plan(
 ) -> None:
     document = apply(Example(base, (Edit("set_top", field="/hardware/accelerator", value=card),)))
     report = validate(document)
-    assert report.valid and [found.rule for found in report.violations] == unjudged
-    assert all(word in found.message for found in report.violations)
+    assert report.valid and [violation.rule for violation in report.violations] == unjudged
+    assert all(word in violation.message for violation in report.violations)
     with pytest.raises(MissingFieldError, match=word):
         estimate(document)
 
@@ -250,8 +249,8 @@ def _raising(severity: Any, *first: Finding) -> Rule:
 
 def test_a_rule_that_cannot_read_what_it_needs_keeps_its_findings_and_is_noted() -> None:
     view = PlanView(base_plan("dense-1"))
-    found: list[Violation] = list(_raising("error", Finding("found", "one")).run(view))
-    assert [violation.message for violation in found] == ["one"]
+    violations: list[Violation] = list(_raising("error", Finding("found", "one")).run(view))
+    assert [violation.message for violation in violations] == ["one"]
     assert {rule: str(why) for rule, why in view.unjudged.items()} == {"PE001": "the moon is not known"}
 
 
@@ -261,5 +260,7 @@ def test_an_error_that_explains_it_stands_alone() -> None:
         Edit("set_top", field="/precision/weights", value="fp3"),
     )
     report = validate(apply(Example("dense-tp2", edits)))
-    assert [found.path for found in report.violations if found.severity == "error"] == ["/precision/weights"]
+    assert [violation.path for violation in report.violations if violation.severity == "error"] == [
+        "/precision/weights"
+    ]
     assert find_rule("PE010").severity == "error"

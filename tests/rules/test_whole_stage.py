@@ -1,4 +1,4 @@
-"""A device that a whole stage names twice is one fault, whatever else follows from it."""
+"""A device that a whole stage names twice is one fault, whatever else results from it."""
 
 from __future__ import annotations
 
@@ -18,4 +18,4 @@ def test_a_stage_whose_lists_repeat_one_device_is_told_by_one_rule(base: str, wi
         devices = node.get("devices") or ()
         if node["id"].startswith(f"{stage}.") and len(devices) > (not with_shards):
             node["devices"] = ["n0.g0"] * len(devices)
-    assert {one.rule for one in validate(document).violations if one.severity == "error"} == {"GP004"}
+    assert {violation.rule for violation in validate(document).violations if violation.severity == "error"} == {"GP004"}

@@ -1,6 +1,6 @@
-"""Harmless ways to draw the graph of one plan: other nodes and edges that say the same.
+"""Harmless ways to draw the graph of one plan: other nodes and edges with the same meaning.
 
-As in `variants`: each takes a plan as a JSON object, which it may change, and a source of chance.
+As in `variants`, each takes a plan as a JSON object, which it may change, and a source of randomness.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .variants import Document, Node, children, of_type
 
 
 def scattered(document: Document, _: random.Random) -> Document | None:
-    """ReduceScatter → AllGather in place of every AllReduce."""
+    """The plan with ReduceScatter → AllGather in place of every AllReduce."""
     reductions = of_type(document, "AllReduceNode")
     for node in reductions:
         node["type"] = "ReduceScatterNode"
@@ -27,7 +27,7 @@ def scattered(document: Document, _: random.Random) -> Document | None:
 
 
 def with_linear_nodes(document: Document, _: random.Random) -> Document:
-    """Finer splits of every shard and expert shown, in operators with the rank and the device of their shard."""
+    """The plan with LinearNodes inside every shard and expert, with the rank and the device of their shard."""
     types = {node["id"]: node["type"] for node in document["nodes"]}
     for part in of_type(document, "ShardNode", "ExpertNode"):
         parent = part["parent"] if part["type"] == "ShardNode" else part["id"]
@@ -41,7 +41,7 @@ def with_linear_nodes(document: Document, _: random.Random) -> Document:
 
 
 def with_a_cache_write_for_each_shard(document: Document, _: random.Random) -> Document:
-    """One KVCacheUpdate on each device of the attention shards, each handing its part on."""
+    """The plan with a KVCacheUpdate on each device of the attention shards, each of which passes its part on."""
     parts = children(document)
     for operator in of_type(document, "AttentionNode"):
         shards = [node for node in parts[operator["id"]] if node["type"] == "ShardNode"]
@@ -52,15 +52,15 @@ def with_a_cache_write_for_each_shard(document: Document, _: random.Random) -> D
             edge for edge in document["edges"] if update["id"] not in (edge["source"], edge["target"])
         ]  # fmt: skip
         for place, shard in enumerate(shards):
-            own = {**update, "id": f"{update['id']}/{place}", "devices": shard["devices"]}
-            document["nodes"].append(own)
-            document["edges"].append({"source": shard["id"], "target": own["id"], "type": "data"})
-            document["edges"] += [{**edge, "source": own["id"]} for edge in fed]
+            shard_update = {**update, "id": f"{update['id']}/{place}", "devices": shard["devices"]}
+            document["nodes"].append(shard_update)
+            document["edges"].append({"source": shard["id"], "target": shard_update["id"], "type": "data"})
+            document["edges"] += [{**edge, "source": shard_update["id"]} for edge in fed]
     return document
 
 
 def with_exchanges_on_one_device(document: Document, _: random.Random) -> Document | None:
-    """Dispatch and combine written out for MoE operators of one expert group."""
+    """The plan with dispatch and combine written out for MoE operators of one expert group."""
     parts = children(document)
     lone = [node for node in of_type(document, "MoENode") if _is_lone(parts[node["id"]])]
     for operator in lone:
@@ -84,20 +84,20 @@ def _is_lone(parts: list[Node]) -> bool:
 
 
 def replicas_as_copies(document: Document, _: random.Random) -> Document | None:
-    """Every replica that is like the first written as a copy of it."""
+    """The plan with every replica that is like the first written as a copy of it."""
     first, *others = sorted(of_type(document, "ReplicaNode"), key=lambda node: node["index"])
     phases = {
         replica["id"]: sorted(node["phase"] for node in children(document)[replica["id"]])
         for replica in (first, *others)
     }  # fmt: skip
-    # A copy has no edges to other replicas: what hands its cache on to another one is written out.
-    whole = phases[first["id"]] == ["decode", "prefill"]
-    alike = [replica for replica in others if whole and phases[replica["id"]] == phases[first["id"]]]
+    # A copy has no edges to other replicas: one that passes its cache to another replica is written out.
+    serves_both = phases[first["id"]] == ["decode", "prefill"]
+    alike = [replica for replica in others if serves_both and phases[replica["id"]] == phases[first["id"]]]
     places = {replica["id"]: min(_devices_below(document, replica["id"])) for replica in (first, *alike)}
     for replica in alike:
-        gone = set(_below(document, replica["id"]))
-        document["nodes"] = [node for node in document["nodes"] if node["id"] not in gone]
-        document["edges"] = [edge for edge in document["edges"] if not gone & {edge["source"], edge["target"]}]
+        removed = set(_below(document, replica["id"]))
+        document["nodes"] = [node for node in document["nodes"] if node["id"] not in removed]
+        document["edges"] = [edge for edge in document["edges"] if not removed & {edge["source"], edge["target"]}]
         replica.update({"like": first["id"], "device_offset": places[replica["id"]] - places[first["id"]]})
     return document if alike else None
 
@@ -114,17 +114,17 @@ def _below(document: Document, root: str) -> Iterator[str]:
 def _devices_below(document: Document, root: str) -> list[int]:
     inside = set(_below(document, root))
     gpus = document["hardware"]["gpus_per_node"]
-    named = {device for node in document["nodes"] if node["id"] in inside for device in node.get("devices", ())}
-    return [int(device[1:].split(".g")[0]) * gpus + int(device.split(".g")[1]) for device in named]
+    devices = {device for node in document["nodes"] if node["id"] in inside for device in node.get("devices", ())}
+    return [int(device[1:].split(".g")[0]) * gpus + int(device.split(".g")[1]) for device in devices]
 
 
 def phases_on_devices_of_their_own(document: Document, _: random.Random) -> Document | None:
-    """Every decode phase of a replica on devices that its prefill does not use."""
+    """The plan with every decode phase on devices that the prefill of its replica does not use."""
     parts = children(document)
     replicas = [replica for replica in of_type(document, "ReplicaNode") if len(parts[replica["id"]]) > 1]
     if not replicas:
         return None
-    # The decode phases move to as many nodes more, device for device.
+    # The decode phases move to the same devices of as many additional nodes.
     nodes = document["hardware"]["nodes"]
     document["hardware"]["nodes"] = 2 * nodes
     for replica in replicas:
@@ -144,7 +144,7 @@ def _moved(device: str, nodes: int) -> str:
 
 
 def layers_side_by_side(document: Document, _: random.Random) -> Document:
-    """Every block with one period as long as itself: each of its layers with operators of its own."""
+    """The plan with one period for each block: separate operators for each of its layers."""
     for block in of_type(document, "LayerBlockNode"):
         first, last = block["layers"]
         period = block.get("period") or 1

@@ -1,7 +1,7 @@
-"""Harmless writings of one plan: what an author may choose otherwise without saying another thing.
+"""Harmless variants of one plan: an author may write it in other ways with the same meaning.
 
-Each takes a plan as a JSON object, which it may change, and a source of chance; it gives back the same plan in other
-writing, or `None` where it has nothing to rewrite.
+Each takes a plan as a JSON object, which it may change, and a source of randomness; it returns the same plan written
+in another way, or `None` if there is nothing to rewrite.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ _OPERATORS = ("AttentionNode", "FFNNode", "MoENode")
 
 
 def of_type(document: Document, *types: str) -> list[Node]:
-    """Nodes of the given types."""
+    """Nodes of these types."""
     return [node for node in document["nodes"] if node["type"] in types]
 
 
 def children(document: Document) -> dict[str, list[Node]]:
     """Nodes by their parent."""
-    found: dict[str, list[Node]] = defaultdict(list)
+    by_parent: dict[str, list[Node]] = defaultdict(list)
     for node in document["nodes"]:
-        found[node["parent"]].append(node)
-    return found
+        by_parent[node["parent"]].append(node)
+    return by_parent
 
 
 def shuffled(document: Document, rng: random.Random) -> Document:
-    """Nodes and edges in any order, and the keys of every object."""
+    """The plan with nodes, edges and the keys of every object in any order."""
     rng.shuffle(document["nodes"])
     rng.shuffle(document["edges"])
     return _shuffled_keys(document, rng)
@@ -43,24 +43,24 @@ def shuffled(document: Document, rng: random.Random) -> Document:
 
 def _shuffled_keys(value: Any, rng: random.Random) -> Any:
     if isinstance(value, list):
-        return [_shuffled_keys(item, rng) for item in value]
+        return [_shuffled_keys(inner, rng) for inner in value]
     if not isinstance(value, dict):
         return value
-    items = list(value.items())
-    rng.shuffle(items)
-    return {key: _shuffled_keys(item, rng) for key, item in items}
+    members = list(value.items())
+    rng.shuffle(members)
+    return {key: _shuffled_keys(inner, rng) for key, inner in members}
 
 
 def renamed(document: Document, rng: random.Random) -> Document:
-    """Ids out of any characters, of any length; one of them is empty."""
+    """The plan with ids of any characters and length; one is empty."""
     names: dict[str | None, str | None] = {None: None}
-    taken = {""}
+    used = {""}
     empty = rng.choice(document["nodes"])["id"]
     for node in document["nodes"]:
         name = ""
-        while name in taken and node["id"] != empty:
+        while name in used and node["id"] != empty:
             name = "".join(rng.choices(_CHARACTERS, k=rng.randint(1, 12)))
-        taken.add(name)
+        used.add(name)
         names[node["id"]] = name
     for node in document["nodes"]:
         node["id"], node["parent"] = names[node["id"]], names[node["parent"]]
@@ -70,21 +70,21 @@ def renamed(document: Document, rng: random.Random) -> Document:
 
 
 def permuted_devices(document: Document, rng: random.Random) -> Document:
-    """The GPUs of each node under one another's names, throughout the plan."""
+    """The plan with the GPUs of each node permuted."""
     gpus = range(document["hardware"]["gpus_per_node"])
-    other: dict[str, str] = {}
+    moved: dict[str, str] = {}
     for node in range(document["hardware"]["nodes"]):
         order = list(gpus)
         rng.shuffle(order)
-        other.update({f"n{node}.g{gpu}": f"n{node}.g{order[gpu]}" for gpu in gpus})
-    for item in document["nodes"]:
-        if "devices" in item:
-            item["devices"] = [other[device] for device in item["devices"]]
+        moved.update({f"n{node}.g{gpu}": f"n{node}.g{order[gpu]}" for gpu in gpus})
+    for element in document["nodes"]:
+        if "devices" in element:
+            element["devices"] = [moved[device] for device in element["devices"]]
     return document
 
 
 def permuted_ranks(document: Document, rng: random.Random) -> Document | None:
-    """The shards of each operator, and its expert groups, on one another's devices; lists of devices in any order."""
+    """The plan with the devices of each operator's shards and expert groups permuted, device lists in any order."""
     changed = False
     for parts in children(document).values():
         for kind in ("ShardNode", "ExpertNode"):
@@ -102,13 +102,13 @@ def permuted_ranks(document: Document, rng: random.Random) -> Document | None:
 def _ids(experts: list[Any]) -> list[int]:
     return [
         expert
-        for item in experts
-        for expert in (range(item[0], item[1] + 1) if isinstance(item, list) else [item])
+        for entry in experts
+        for expert in (range(entry[0], entry[1] + 1) if isinstance(entry, list) else [entry])
     ]  # fmt: skip
 
 
 def experts_one_by_one(document: Document, rng: random.Random) -> Document | None:
-    """Every expert of a group listed by itself, in any order."""
+    """The plan with every expert of a group listed singly, in any order."""
     groups = of_type(document, "ExpertNode")
     for node in groups:
         node["experts"] = _ids(node["experts"])
@@ -117,7 +117,7 @@ def experts_one_by_one(document: Document, rng: random.Random) -> Document | Non
 
 
 def experts_as_ranges(document: Document, _: random.Random) -> Document | None:
-    """Every expert of a group as a range of one, but the first two as one range."""
+    """The plan with every expert of a group as a range of one, except the first two as one range."""
     groups = of_type(document, "ExpertNode")
     for node in groups:
         ids = _ids(node["experts"])
@@ -128,7 +128,7 @@ def experts_as_ranges(document: Document, _: random.Random) -> Document | None:
 
 
 def experts_dealt_out(document: Document, _: random.Random) -> Document | None:
-    """Experts dealt to the groups in turn, instead of in runs."""
+    """The plan with experts dealt to the groups in turn instead of in runs."""
     dealt = False
     for parts in children(document).values():
         groups = [node for node in parts if node["type"] == "ExpertNode"]
@@ -140,7 +140,7 @@ def experts_dealt_out(document: Document, _: random.Random) -> Document | None:
 
 
 def with_bytes(document: Document, rng: random.Random) -> Document:
-    """The size of the hidden states on the edges that carry them: of a token, a prompt, or all that are in flight."""
+    """The plan with the bytes of hidden states on their edges: of a token, a prompt, or all requests in flight."""
     width = 2 * document["model"]["config"]["hidden_size"]
     workload = document["workload"]
     phases = {node["id"]: phase for phase in of_type(document, "PhaseNode") for node in _below(document, phase["id"])}
@@ -154,40 +154,40 @@ def with_bytes(document: Document, rng: random.Random) -> Document:
 
 
 def _below(document: Document, root: str) -> list[Node]:
-    """The nodes below one."""
+    """All descendants of a node."""
     parts = children(document)
-    found = list(parts[root])
-    for node in found:
-        found.extend(parts[node["id"]])
-    return found
+    descendants = list(parts[root])
+    for node in descendants:
+        descendants.extend(parts[node["id"]])
+    return descendants
 
 
 def without_carries(document: Document, _: random.Random) -> Document:
-    """Edges that do not say what they carry."""
+    """The plan with no `carries` on its edges."""
     for edge in document["edges"]:
         edge.pop("carries", None)
     return document
 
 
 def without_defaults(document: Document, _: random.Random) -> Document:
-    """Optional fields, and degrees of 1, left out."""
-    for item in (*document["nodes"], *document["edges"]):
+    """The plan with optional fields and degrees of 1 left out."""
+    for element in (*document["nodes"], *document["edges"]):
         for key in ("kind", "rank", "carries", "bytes"):
-            if item.get(key) in (None, {}):
-                item.pop(key, None)
+            if element.get(key) in (None, {}):
+                element.pop(key, None)
         for key, default in (("period", 1), ("offset", 0)):
-            if item.get(key) == default:
-                del item[key]
+            if element.get(key) == default:
+                del element[key]
     for phase in ("prefill", "decode"):
-        kept = {key: value for key, value in document["strategy"][phase].items() if value not in (1, None)}
-        document["strategy"][phase] = kept
+        stated = {key: value for key, value in document["strategy"][phase].items() if value not in (1, None)}
+        document["strategy"][phase] = stated
     for block in ("hardware", "workload", "policy"):
         document[block] = {key: value for key, value in document[block].items() if value not in (None, [], ())}
     return document
 
 
 def with_defaults(document: Document, _: random.Random) -> Document:
-    """Optional fields stated with their default, or as null."""
+    """The plan with optional fields stated with their default, or as null."""
     for node in document["nodes"]:
         if node["type"] == "LayerBlockNode":
             node.setdefault("period", 1)
@@ -214,7 +214,7 @@ def with_defaults(document: Document, _: random.Random) -> Document:
 
 
 def with_ranks_of_one(document: Document, _: random.Random) -> Document:
-    """Ranks of 0 along the dimensions that do not split an operator."""
+    """The plan with ranks of 0 along the dimensions that do not split an operator."""
     parts = children(document)
     for operator in of_type(document, "AttentionNode", "FFNNode"):
         names = ("tp", "sp") if operator["type"] == "AttentionNode" else ("tp",)
@@ -225,7 +225,7 @@ def with_ranks_of_one(document: Document, _: random.Random) -> Document:
 
 
 def with_kinds_in_other_words(document: Document, rng: random.Random) -> Document | None:
-    """Kinds of attention as people write them."""
+    """The plan with common spellings of the kinds of attention."""
     words = {
         "full": ("full_attention", "Full", "GQA", "grouped-query", "global", "MHA"),
         "sliding": ("sliding_attention", "sliding_window", "SWA", "local"),
@@ -239,13 +239,13 @@ def with_kinds_in_other_words(document: Document, rng: random.Random) -> Documen
 
 
 def with_all_relaxations(document: Document, _: random.Random) -> Document:
-    """Every relaxation named, whether the plan needs it or not."""
+    """The plan with every relaxation named, needed or not."""
     document["policy"]["relaxations"] = list(get_args(Relaxation))
     return document
 
 
 def with_unknown_config_fields(document: Document, _: random.Random) -> Document:
-    """Fields of the model's config that say nothing about its shape."""
+    """The plan with fields of the model's config that do not affect its shape."""
     config = document["model"]["config"]
     document["model"]["config"] = {**config, "transformers_version": "4.51.0", "_name": None, "auto_map": {"x": [1]}}
     return document
