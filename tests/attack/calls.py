@@ -1,4 +1,4 @@
-"""Public calls of every kind, small and quick: what threads make at once, and what one process makes for long."""
+"""Public calls of every kind, small and quick: from many threads at once, and many in one process."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from .watched import memory_bytes
 
 THREADS = 8
 NAMES = ("validate", "estimate", "autofix", "compare", "draw", "explain", "plan", "search")
-# How much more than after the first quarter, when everything is loaded, may be resident at the end.
+# Limits on the growth of resident memory from the first quarter, when everything is loaded, to the end.
 MOST_GROWTH, MOST_GROWTH_MB = 1.1, 50
 _REQUEST = "Serve Llama-3.1-8B on {} H100, 2k in / 256 out, lowest latency"
 
 
 def _call(kind: int, number: int) -> str:
-    """What the call of that kind says of input `number`, as text that is alike for answers that are alike."""
+    """The answer of a call of `kind` to input `number`, as text that is equal for equal answers."""
     small = ("dense-tp2", "moe-ep2", "dense-pp2-tp2", "dense-1")[number % 4]
     request = _REQUEST.format((1, 2, 4, 8)[number % 4])
     broken = json.dumps({**seed_plan(small), "construction": ["dp_fan_out"]})
@@ -57,22 +57,22 @@ def thread_case(seed: int, number: int) -> Case:
 
 
 def check_threads(case: Case, probe: Probe) -> None:
-    """Make the same calls from one thread and from eight at once; each must say what it says alone."""
+    """Make the same calls from one thread and from eight at once; each answer must be the same."""
     rng = random.Random(f"threads:{case.text}")
-    # The first round of a process is the one in which everything is loaded, by threads; the second finds it loaded.
+    # In the first round of a process the threads load everything; in the second it is loaded.
     rounds = [
         [(kind, rng.randrange(4)) for _ in range(2) for kind in rng.sample(range(len(NAMES)), len(NAMES))]
         for _ in range(THREADS)
     ]
     wrong: list[tuple[int, str, str]] = []
-    said: list[tuple[int, int, str]] = []
+    answers: list[tuple[int, int, str]] = []
     barrier = threading.Barrier(THREADS)
 
     def work(jobs: list[tuple[int, int]]) -> None:
         barrier.wait()
         for kind, number in jobs:
             try:
-                said.append((kind, number, _call(kind, number)))
+                answers.append((kind, number, _call(kind, number)))
             except Exception as error:  # noqa: BLE001 - what escapes is what is looked for
                 wrong.append((kind, f"{type(error).__name__} at {innermost_frame(error)}", str(error)))
 
@@ -86,7 +86,7 @@ def check_threads(case: Case, probe: Probe) -> None:
     probe.call("threads", all_at_once)
     for kind, cause, detail in wrong:
         probe.wrong(NAMES[kind], f"fails in a thread: {cause}", detail)
-    for kind, number, text in said:
+    for kind, number, text in answers:
         with contextlib.suppress(FailedError):
             alone = probe.call(f"{NAMES[kind]} after threads", lambda kind=kind, number=number: _alone(kind, number))
             if text != alone:
@@ -94,25 +94,25 @@ def check_threads(case: Case, probe: Probe) -> None:
 
 
 def memory_case(seed: int, number: int, calls: int) -> Case:
-    """So many mixed calls in one process."""
+    """`calls` mixed calls in one process."""
     return Case("memory", f"{seed}:{number}:{calls}")
 
 
 def check_memory(case: Case, probe: Probe) -> None:
-    """Make mixed calls on ever new inputs; the resident memory may not go on growing from quarter to quarter."""
+    """Make mixed calls on ever new inputs; resident memory may not keep growing."""
     seed, number, calls = (int(part) for part in case.text.split(":"))
     marks: list[int] = []
     for at in range(calls):
-        _one_of_many(seed * 1_000_003 + number * 100_003 + at, probe)
+        _mixed_call(seed * 1_000_003 + number * 100_003 + at, probe)
         if (at + 1) % max(1, calls // 4) == 0:
             marks.append(memory_bytes() >> 20)
-    said = " → ".join(f"{mark} MB" for mark in marks)
-    probe.notes.append(f"resident after each quarter of {calls} calls: {said}")
+    progress = " → ".join(f"{mark} MB" for mark in marks)
+    probe.notes.append(f"resident after each quarter of {calls} calls: {progress}")
     if len(marks) >= 4 and marks[-1] > marks[0] * MOST_GROWTH + MOST_GROWTH_MB:
-        probe.wrong("memory", "goes on growing", f"after each quarter of {calls} calls: {said}")
+        probe.wrong("memory", "goes on growing", f"after each quarter of {calls} calls: {progress}")
 
 
-def _one_of_many(number: int, probe: Probe) -> None:
+def _mixed_call(number: int, probe: Probe) -> None:
     rng = random.Random(number)
     text = document_case(number, 0, in_full=True).text
     with contextlib.suppress(FailedError):

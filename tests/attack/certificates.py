@@ -1,4 +1,4 @@
-"""Certificates of repairs with one thing changed: none of them may be confirmed."""
+"""Certificates of repairs with one change: none may be confirmed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .mutations import places, put
 from .probe import Case, Probe, Refused
 from .seeds import seed_plan, seed_text
 
-# What is proved: a plan that needs nothing, plans that need something, a layout in words.
+# The certificates are of a sound plan, of plans that need repair, and of a layout in words.
 _BROKEN = ("dense-1", "dense-tp2", "moe-ep2", "dense-pp2-tp2", "disaggregated-tp2", "mla-tp2-ep2-pp2")
 _WORDS = '{"model": "Llama-3.1-8B", "gpus": "2xH100", "parallel": "TP2", "isl": 2048, "osl": 256,}'
 _REPLACEMENTS = (
@@ -42,7 +42,7 @@ _REPLACEMENTS = (
 
 @cache
 def proofs() -> tuple[str, ...]:
-    """Certificates as they were made, as JSON."""
+    """The original certificates, as JSON."""
     proposals = [seed_text("dense-1"), _WORDS, "no plan at all"]
     for name in _BROKEN:
         document = seed_plan(name)
@@ -50,42 +50,42 @@ def proofs() -> tuple[str, ...]:
         document["nodes"] = document["nodes"][:-1]
         document["reasoning"] = [{"step": "data_parallelism", "decision": "x"}]
         proposals.append(json.dumps(document))
-    made: list[str] = []
+    certificates: list[str] = []
     for proposal in proposals:
         try:
-            made.append(json.dumps(certificate(proposal, fixed(read_text_anyhow(proposal), None, Chosen()))))
-        except InputError:  # of what is no document at all there is none
+            certificates.append(json.dumps(certificate(proposal, fixed(read_text_anyhow(proposal), None, Chosen()))))
+        except InputError:  # the text without any document has no certificate
             continue
-    return tuple(made)
+    return tuple(certificates)
 
 
 def _tampered(document: Any, rng: random.Random) -> str:
     top = rng.choice(list(document))
-    # A document inside has thousands of places: the places beside it are as many attacks.
+    # A document inside has thousands of places: the few beside it get a fair share of the attacks.
     near = [(top, *path) for path in places(document[top])] if rng.random() < 0.8 else []
     path = rng.choice(near or [(top,)])
     holder = document
     for key in path[:-1]:
         holder = holder[key]
-    what, value = rng.choice(("set", "set", "delete", "add", "turn")), holder[path[-1]]
-    if what == "delete":
+    action, value = rng.choice(("set", "set", "delete", "add", "turn")), holder[path[-1]]
+    if action == "delete":
         del holder[path[-1]]
-    elif what == "add" and isinstance(value, dict):
+    elif action == "add" and isinstance(value, dict):
         value[rng.choice(("extra", "", "version"))] = rng.choice(_REPLACEMENTS)
-    elif what == "add" and isinstance(value, list):
+    elif action == "add" and isinstance(value, list):
         value.append(value[0] if value else 1)
-    elif what == "turn" and isinstance(value, list) and len(value) > 1:
+    elif action == "turn" and isinstance(value, list) and len(value) > 1:
         value.reverse()
     elif isinstance(value, str) and value and rng.random() < 0.5:
         at = rng.randrange(len(value))
         put(document, path, value[:at] + ("a" if value[at] != "a" else "b") + value[at + 1 :])
     else:
         put(document, path, rng.choice(_REPLACEMENTS))
-    return f"{what} {'/'.join(map(str, path))[:120]}"
+    return f"{action} {'/'.join(map(str, path))[:120]}"
 
 
 def certificate_case(seed: int, number: int) -> Case:
-    """The certificate of that number, with one change."""
+    """A certificate with one change, both determined by `seed` and `number`."""
     rng = random.Random(f"certificates:{seed}:{number}")
     original = rng.choice(proofs())
     while True:
@@ -98,10 +98,10 @@ def certificate_case(seed: int, number: int) -> Case:
 
 def check_certificate(case: Case, probe: Probe) -> None:
     """Verify the changed certificate of `case`."""
-    found = probe.call("verify", lambda: verify(json.loads(case.text)))
-    if isinstance(found, Refused):
+    verification = probe.call("verify", lambda: verify(json.loads(case.text)))
+    if isinstance(verification, Refused):
         return
-    probe.call("verify --format json", lambda: found.model_dump_json(indent=2))
-    if found.confirmed:
+    probe.call("verify --format json", lambda: verification.model_dump_json(indent=2))
+    if verification.confirmed:
         kind = "".join("/N" if part.isdigit() else f"/{part}" for part in case.about.partition(" ")[2].split("/")[:3])
         probe.wrong("verify", f"confirms what was changed at {kind}", case.about)

@@ -1,4 +1,4 @@
-"""Hostile compact forms: `repeat`, `like` and templates that say much in few letters, or nothing that can be said."""
+"""Hostile compact forms: `repeat`, `like` and templates that expand hugely, or to nothing valid."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _repeat_edges(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def _both(document: dict[str, Any], rng: random.Random) -> str:
-    """A shard and its edges, each so many times: sound in form, beyond all devices in number."""
+    """Repeat a shard and its edges: valid in form, but more than there are devices."""
     shards = [row for row in document["nodes"] if row.get("type") in ("ShardNode", "ExpertNode", "LayerBlockNode")]
     if not shards:
         return _repeat_nodes(document, rng)
@@ -64,7 +64,7 @@ def _both(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def _like(document: dict[str, Any], rng: random.Random) -> str:
-    """Replicas that are like others: many, far away, like themselves, like what is no replica, in long chains."""
+    """Add replicas that copy others: many, far away, copies of themselves, of non-replicas, in long chains."""
     nodes = document["nodes"]
     replicas = [row for row in nodes if row.get("type") == "ReplicaNode"]
     if not replicas:
@@ -97,5 +97,5 @@ def _like(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def compact(document: dict[str, Any], rng: random.Random) -> str:
-    """Write something of `document` in the compact form; what was written, in words."""
+    """Write a part of `document` in the compact form; returns what was written, in words."""
     return rng.choice((_repeat_nodes, _repeat_edges, _both, _like, _like))(document, rng)

@@ -1,4 +1,4 @@
-"""Random damage to a file: letters and slices of any text, values and places of JSON."""
+"""Random damage to a file: characters and slices of any text, values and places of JSON."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _TOKENS = (
 
 
 def _slices(text: str, rng: random.Random) -> tuple[int, int]:
-    """Where a slice begins and ends: mostly a short one."""
+    """Start and end of a random slice, mostly a short one."""
     start = rng.randrange(len(text) + 1)
     return start, min(len(text), start + rng.choice((1, 1, 2, 5, 20, 200, len(text))))
 
@@ -48,15 +48,15 @@ def _with_letter(text: str, rng: random.Random) -> str:
 
 
 def _with_number(text: str, rng: random.Random) -> str:
-    found = list(_NUMBER.finditer(text))
-    if not found:
+    numbers = list(_NUMBER.finditer(text))
+    if not numbers:
         return _with_token(text, rng)
-    one = rng.choice(found)
-    return text[: one.start()] + rng.choice(_NUMBERS) + text[one.end() :]
+    number = rng.choice(numbers)
+    return text[: number.start()] + rng.choice(_NUMBERS) + text[number.end() :]
 
 
 def _lines(text: str, rng: random.Random) -> str:
-    """A line taken out, doubled, indented, or put elsewhere."""
+    """`text` with a line removed, doubled, indented or moved."""
     lines = text.split("\n")
     at = rng.randrange(len(lines))
     line = lines.pop(at)
@@ -66,26 +66,26 @@ def _lines(text: str, rng: random.Random) -> str:
 
 
 def _structure(text: str, rng: random.Random) -> str:
-    """A place of a JSON text that holds another value, none, another place's, or is an object's unknown key."""
+    """A JSON text with one place deleted, copied to an unknown key, or set to another place's or any other value."""
     try:
         document = json.loads(text)
     except ValueError:
         return _with_token(text, rng)
-    every = list(places(document))
-    if not every:
+    paths = list(places(document))
+    if not paths:
         return text
-    path = rng.choice(every)
+    path = rng.choice(paths)
     holder: Any = document
     for key in path[:-1]:
         holder = holder[key]
-    what = rng.randrange(4)
-    if what == 0:
+    action = rng.randrange(4)
+    if action == 0:
         del holder[path[-1]]
-    elif what == 1 and isinstance(holder, dict):
+    elif action == 1 and isinstance(holder, dict):
         holder[rng.choice((f"{path[-1]}s", str(path[-1]).upper(), "", "name", "$ref"))] = holder[path[-1]]
-    elif what == 2:
+    elif action == 2:
         other: Any = document
-        for key in rng.choice(every):
+        for key in rng.choice(paths):
             other = other[key]
         put(document, path, json.loads(json.dumps(other)))
     else:
@@ -99,7 +99,7 @@ _OF_TEXT: tuple[Callable[[str, random.Random], str], ...] = (
 
 
 def damaged(data: bytes, rng: random.Random) -> bytes:
-    """`data` with one to four hurts; bytes that are no text lose or change some bytes."""
+    """`data` with one to four kinds of damage; bytes that are no text lose or change some bytes."""
     try:
         text = data.decode()
     except UnicodeDecodeError:

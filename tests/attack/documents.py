@@ -1,6 +1,6 @@
-"""What is to hold of any document: it is judged, what is valid is usable and fits its hardware, what is not is mended.
+"""Any document is judged; a valid one is usable and fits its hardware, an invalid one is mended.
 
-Nothing here asks the code under attack whether a plan is sound where it can be counted: ids, layers, devices, memory.
+Ids, layers, devices and memory are counted here, independently of the code under attack.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _DEVICE_LEAVES = ("ShardNode", "ExpertNode", "EmbeddingNode", "LMHeadNode")
 
 
 def check_document(case: Case, probe: Probe) -> None:
-    """Everything that is done with a document, done with that of `case`."""
+    """Do with the document of `case` everything that the package does with documents."""
     report = probe.must(
         "validate", lambda: shardwright.validate(case.text), "validate reports whatever a document holds"
     )
@@ -117,7 +117,7 @@ def _check_unchanged(text: str, raw: dict[str, Any], probe: Probe) -> None:
 
 
 def _fixed(text: str, probe: Probe) -> FixResult:
-    """The repair of `text`, printed in both forms, and its certificate confirmed."""
+    """The repair of `text`; it is printed in both forms and its certificate is verified."""
 
     def repair() -> FixResult:
         return fixed(read_text_anyhow(text), None, Chosen())
@@ -129,13 +129,15 @@ def _fixed(text: str, probe: Probe) -> FixResult:
         # Nothing was read: there is nothing to certify.
         return result
     proved = probe.must("certificate", lambda: certificate(text, result), "there is a result")
-    found = probe.must("verify", lambda: verify(json.loads(json.dumps(proved))), "the certificate is as it was made")
-    if not found.confirmed:
-        wrong = [check.what for check in found.checks if not check.holds]
+    verification = probe.must(
+        "verify", lambda: verify(json.loads(json.dumps(proved))), "the certificate is as it was made"
+    )
+    if not verification.confirmed:
+        wrong = [check.what for check in verification.checks if not check.holds]
         probe.wrong("verify", "does not confirm a certificate as it was made", wrong)
-    if found.valid != result.valid:
-        said = [violation.message for violation in result.remaining]
-        probe.wrong("verify", f"says valid is {found.valid}, autofix said {result.valid}", said)
+    if verification.valid != result.valid:
+        messages = [violation.message for violation in result.remaining]
+        probe.wrong("verify", f"says valid is {verification.valid}, autofix said {result.valid}", messages)
     return result
 
 
@@ -168,7 +170,7 @@ def _check_mended(text: str, probe: Probe) -> None:
 
 
 def impossible(raw: dict[str, Any]) -> Iterator[str]:
-    """Why a document cannot be a plan on its hardware, as far as counting shows."""
+    """Reasons, by counting, why a document cannot be a plan on its hardware."""
     hardware, nodes, edges = raw["hardware"], raw["nodes"], raw["edges"]
     if isinstance(hardware["accelerator"], str):
         try:
@@ -194,7 +196,7 @@ def impossible(raw: dict[str, Any]) -> Iterator[str]:
 
 
 def _uncovered(raw: dict[str, Any]) -> Iterator[str]:
-    """Branches of which the stages, or stages of which the blocks, do not hold each layer once."""
+    """The first branch whose stages, or stage whose blocks, do not hold each layer exactly once."""
     config = raw["model"]["config"]
     layers = config.get("num_hidden_layers") or config.get("text_config", {}).get("num_hidden_layers")
     by_parent: dict[Any, list[Any]] = {}
@@ -203,12 +205,14 @@ def _uncovered(raw: dict[str, Any]) -> Iterator[str]:
     for node in raw["nodes"]:
         if node["type"] not in ("PhaseNode", "PipelineStageNode"):
             continue
-        of = "PipelineStageNode" if node["type"] == "PhaseNode" else "LayerBlockNode"
-        ranges = sorted(child["layers"] for child in by_parent.get(node["id"], ()) if child["type"] == of)
-        held = [layer for first, last in ranges for layer in range(first, min(last, 10**5) + 1)]
-        whole = (
-            range(int(layers or 0)) if of == "PipelineStageNode" else range(node["layers"][0], node["layers"][1] + 1)
+        child_type = "PipelineStageNode" if node["type"] == "PhaseNode" else "LayerBlockNode"
+        ranges = sorted(child["layers"] for child in by_parent.get(node["id"], ()) if child["type"] == child_type)
+        layers_held = [layer for first, last in ranges for layer in range(first, min(last, 10**5) + 1)]
+        expected = (
+            range(int(layers or 0))
+            if child_type == "PipelineStageNode"
+            else range(node["layers"][0], node["layers"][1] + 1)
         )
-        if held != list(whole):
+        if layers_held != list(expected):
             yield f"a {node['type']} does not hold each layer once"
             return

@@ -1,7 +1,7 @@
-"""Every file that the command line reads, each with every hostile content, by processes of the real command.
+"""Every file that the command line reads, with every hostile content, by processes of the real command.
 
-What holds of all: the exit status is one of those that are promised, within the time, no traceback, and where the call
-is refused one line says why. With `--format json` standard output is JSON or nothing.
+All end in time with a promised exit status and no traceback; a refusal is one line with the reason. With
+`--format json` standard output is JSON or empty.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from .probe import Case, Probe
 from .watched import cpu_seconds
 
 SECONDS, MOST_BYTES = 10, 3 << 29
-# So long by the clock without so many seconds of the processor: it waits for something that does not come.
+# A process that uses less than `WORK_S` CPU seconds in `PATIENCE_S` seconds waits in vain, and is killed.
 PATIENCE_S, WORK_S = 20.0, 0.2
 
 
 class Entrance(Struct, frozen=True):
-    """A way in: the arguments, with `{file}` for the hostile file of that name and `{NAME}` for honest ones.
+    """A command that reads a file: its arguments, with `{file}` for the hostile file and `{NAME}` for honest ones.
 
-    `base` names the honest content; `is_json`: it is JSON, whatever the name of the file says.
+    `base` names the honest content; `is_json`: it is JSON, whatever the name of the file suggests.
     """
 
     arguments: tuple[str, ...]
@@ -127,7 +127,7 @@ ENTRANCES: dict[str, Entrance] = {
 
 
 def entrance_cases(seed: int, count: int = 0) -> Iterator[Case]:
-    """All entrances with all contents, in both formats by turns; of these `count`, drawn, where it is not 0."""
+    """All entrances with all contents, the two formats by turns; a random `count` of them if it is not 0."""
     rng = random.Random(f"entrances:{seed}")
     every = [
         Case("entrances", json.dumps([name, content, index % 2 == 0, seed]), f"{name} < {content}")
@@ -159,7 +159,7 @@ def check_entrance(case: Case, probe: Probe) -> None:
 def prepared(
     entrance: Entrance, content: str, place: Path, rng: random.Random
 ) -> tuple[tuple[str, ...], dict[str, str], Path | None] | None:
-    """The arguments, the environment and standard input of the call; none where the content is no argument."""
+    """Arguments, environment and standard input of the call; `None` if the content cannot be an argument."""
     inner = place / "in"
     inner.mkdir()
     file = put_hostile(content, base(entrance.base), inner / entrance.file, rng)
@@ -169,7 +169,7 @@ def prepared(
 
 
 def call_of(entrance: Entrance, file: Path, place: Path) -> tuple[tuple[str, ...], dict[str, str], Path | None] | None:
-    """The call with `file` as its hostile one, and the honest ones in `place`; none where it is no argument."""
+    """The call with the hostile `file` and honest ones in `place`; `None` if its content cannot be an argument."""
     for honest in ("plan", "dataset", "sweep", "bench"):
         (place / f"{honest}.json").write_text(str(base(honest)), "utf-8")
     words = {"{file}": str(file), "{folder}": str(file.parent), "{out}": str(place / "out"), "{text}": ""}
@@ -196,7 +196,7 @@ def call_of(entrance: Entrance, file: Path, place: Path) -> tuple[tuple[str, ...
 
 
 class Ended(Struct, frozen=True):
-    """How a call ended; the status is `None` where it did not."""
+    """How a call ended; the status is `None` if it was killed."""
 
     status: int | None
     out: bytes
@@ -209,21 +209,21 @@ def _limits() -> None:
 
 
 def environment_of(more: dict[str, str], folder: Path) -> dict[str, str]:
-    """This process's environment, without endpoints, at home in `folder`, with `more`."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "SHARDWRIGHT_"))}
-    own |= {
+    """This process's environment without endpoints, with `folder` as home, and `more`."""
+    variables = {key: value for key, value in os.environ.items() if not key.startswith(("OPENAI_", "SHARDWRIGHT_"))}
+    variables |= {
         "HOME": str(folder),
         "XDG_DATA_HOME": str(folder),
         "XDG_CONFIG_HOME": str(folder),
         "OPENBLAS_NUM_THREADS": "1",
     }
-    return {**own, **more}
+    return {**variables, **more}
 
 
 def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | None, folder: Path) -> Ended:
-    with (stdin or Path(os.devnull)).open("rb") as given:
+    with (stdin or Path(os.devnull)).open("rb") as source:
         process = subprocess.Popen(
-            (*COMMAND, *arguments), stdin=given, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
+            (*COMMAND, *arguments), stdin=source, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder,
             env=environment_of(environment, folder), preexec_fn=_limits,
         )  # fmt: skip
         used = -1.0
@@ -232,7 +232,7 @@ def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | 
                 out, err = process.communicate(timeout=PATIENCE_S)
                 return Ended(process.returncode, out, err.decode("utf-8", "replace"))
             except subprocess.TimeoutExpired:
-                # On a loaded machine it may wait for its turn: only one that does nothing is ended here.
+                # On a loaded machine it may wait for its turn: only an idle one is killed here.
                 before, used = used, cpu_seconds(process.pid)
                 if used - before < WORK_S:
                     process.kill()
@@ -241,12 +241,12 @@ def _run(arguments: tuple[str, ...], environment: dict[str, str], stdin: Path | 
 
 
 def _reports(entrance: Entrance, ended: Ended) -> bool:
-    """Whether what is wrong is the answer itself: `doctor` reports an endpoint that is down."""
+    """Whether the error is the answer itself: `doctor` reports an endpoint that is down."""
     return ended.status == 3 and entrance.arguments[0] == "doctor" and bool(ended.out.strip())
 
 
 def judge(name: str, entrance: Entrance, ended: Ended, probe: Probe, *, as_json: bool) -> None:
-    """Tell `probe` what is wrong with how a call ended."""
+    """Report to `probe` what is wrong with how a call ended."""
     lines = ended.err.strip().splitlines()
     if lines and lines[0].startswith("shardwright chat: session "):  # said before anything can be wrong
         del lines[0]
@@ -254,7 +254,7 @@ def judge(name: str, entrance: Entrance, ended: Ended, probe: Probe, *, as_json:
     if "MemoryError" in ended.err:
         probe.fault("large", name, "MemoryError", last)
     elif "Traceback (most recent call last)" in ended.err:
-        probe.fault("traceback", name, f"{last.partition(':')[0][:60]} at {_own_frame(lines)}", last)
+        probe.fault("traceback", name, f"{last.partition(':')[0][:60]} at {_innermost_project_frame(lines)}", last)
     elif ended.status is None:
         probe.fault("slow", name, "does not end, and does nothing", last)
     elif ended.status < 0:
@@ -273,10 +273,12 @@ def judge(name: str, entrance: Entrance, ended: Ended, probe: Probe, *, as_json:
         probe.wrong(name, "standard output is not JSON", ended.out[:300])
 
 
-def _own_frame(lines: list[str]) -> str:
+def _innermost_project_frame(lines: list[str]) -> str:
     frames = [line.split('"')[1] + ":" + line.split(",")[1].split()[1] for line in lines if line.startswith('  File "')]
-    own = [frame.removeprefix(f"{ROOT}/") for frame in frames if frame.startswith(f"{ROOT}/") and ".venv" not in frame]
-    return own[-1] if own else "outside of the project"
+    project_frames = [
+        frame.removeprefix(f"{ROOT}/") for frame in frames if frame.startswith(f"{ROOT}/") and ".venv" not in frame
+    ]
+    return project_frames[-1] if project_frames else "outside of the project"
 
 
 def _is_json(data: bytes) -> bool:

@@ -1,4 +1,4 @@
-"""What each entrance reads where nobody means harm: the honest files that hostile ones are made out of."""
+"""The honest files that entrances read; hostile ones are made out of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from .certificates import proofs
 from .seeds import seed_text
 
 ROOT = Path(__file__).parents[2]
-# What the command itself writes.
-MADE = ("baseline", "eval journal", "sweep journal", "session")
+# Files that the command itself writes.
+_WRITTEN = ("baseline", "eval journal", "sweep journal", "session")
 COMMAND = (sys.executable, "-c", "import sys; from shardwright.agent.cli import main; sys.exit(main())")
 _LOAD: dict[str, Any] = {"name": "a", "input_tokens": 128, "output_tokens": 16}
 _SWEEP = {"models": ["llama-3.1-8b"], "hardware": ["1x1:h100"], "workloads": [_LOAD]}
@@ -43,7 +43,7 @@ spec:
 
 @cache
 def base(name: str) -> str | bytes:
-    """The honest content of that name."""
+    """The honest content `name`."""
     cases = ROOT / "tests" / "cases"
     folders: dict[str, Path] = {
         "prose": cases / "briefs" / "prose_mla" / "brief.md",
@@ -51,10 +51,10 @@ def base(name: str) -> str | bytes:
         "transcript": ROOT / "docs" / "demos" / "dense-careless.json",
     }
     if name in folders:
-        found = folders[name] if folders[name].exists() else next(folders[name].parent.glob("*.md"))
-        return found.read_bytes().decode() if name != "measured" else b"\n".join(found.read_bytes().splitlines()[:4])
-    if name in MADE:
-        return _made(name)
+        path = folders[name] if folders[name].exists() else next(folders[name].parent.glob("*.md"))
+        return path.read_bytes().decode() if name != "measured" else b"\n".join(path.read_bytes().splitlines()[:4])
+    if name in _WRITTEN:
+        return _written_by_command(name)
     broken = json.loads(seed_text("dense-tp2"))
     broken["nodes"].pop()
     texts: dict[str, Any] = {
@@ -106,7 +106,7 @@ def _recording() -> RecordingHeader:
     return RecordingHeader(model="m", transport_attempts=1, max_answer_bytes=1 << 20, options=options)
 
 
-def _made(name: str) -> bytes:
+def _written_by_command(name: str) -> bytes:
     """A file that the command itself writes."""
     with tempfile.TemporaryDirectory() as folder:
         place = Path(folder)

@@ -1,4 +1,4 @@
-"""What a file may hold, or be, that no honest file does."""
+"""Contents and kinds of files that no honest file has."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from .mutations import nested, places, put
 
 SPARSE_BYTES = 200 << 20
-# Stands for a value of JSON that no writer of JSON writes.
+# Placeholder for a literal that no JSON writer writes.
 _MARK = "\u241e"
 
 
 def _with_value(text: str, value: Any, rng: random.Random, *, literal: str | None = None, number: bool = False) -> str:
-    """`text`, JSON, with a leaf replaced: by `value`, or by `literal` as it stands."""
+    """The JSON `text` with a leaf replaced by `value`, or by `literal` verbatim."""
     lines = text.splitlines() if text.count("\n{") else [text]
     document = json.loads(lines[-1])
     leaves = [path for path in places(document) if not isinstance(_at(document, path), dict | list)]
@@ -52,9 +52,9 @@ def _deep_key(text: str, levels: int, rng: random.Random) -> str:
     return document[:-1] + ', "deep": ' + '{"a":' * levels + "1" + "}" * (levels + 1)
 
 
-# Nothing hostile: shows that the entrance is open.
+# Not hostile: shows that the entrance accepts files.
 HONEST = "as it is"
-# Of JSON, and of what reads JSON as well (YAML).
+# For JSON, and for formats that include it (YAML).
 OF_JSON: Mapping[str, Callable[[str, random.Random], str]] = {
     "half a letter": lambda text, rng: _with_value(text, "a\ud800", rng),
     "another half": lambda text, rng: _with_value(text, "\udfff", rng),
@@ -78,7 +78,7 @@ OF_JSON: Mapping[str, Callable[[str, random.Random], str]] = {
     "a key twice": lambda text, rng: text.replace("{", '{"name": 1, "name": 2, ', 1),
     "a list around": lambda text, rng: f"[{text}]",
 }
-# Of any file.
+# For any file.
 OF_BYTES: Mapping[str, Callable[[bytes], bytes]] = {
     HONEST: lambda data: data,
     "not UTF-8": lambda data: data[: len(data) // 2] + b"\xff\xfe" + data[len(data) // 2 :],
@@ -110,12 +110,12 @@ SPECIAL = (
 
 
 def hostile_contents(is_json: bool) -> tuple[str, ...]:
-    """The names of all that an entrance is given."""
+    """The names of all contents that an entrance is tried with."""
     return (*(OF_JSON if is_json else ()), *OF_BYTES, *SPECIAL)
 
 
 def put_hostile(name: str, base: str | bytes, path: Path, rng: random.Random) -> Path:
-    """Put at `path` what is called `name`, made out of `base`; the path to give instead, where it is another."""
+    """Make the hostile file `name` out of `base` at `path`; returns the path to use."""
     data = base.encode() if isinstance(base, str) else base
     if name in OF_JSON:
         path.write_bytes(OF_JSON[name](data.decode(), rng).encode("utf-8", "surrogatepass"))

@@ -1,4 +1,4 @@
-"""Makes hostile documents out of valid plans: graphs changed, values made nasty, numbers at and beyond their bounds."""
+"""Makes hostile documents out of valid plans: changed graphs, nasty values, numbers at and beyond their bounds."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _STATEMENT = "A statement of 201 letters, none of them wrong. "
 
 
 def nested(levels: int, inner: Any = 0) -> Any:
-    """`inner` under so many lists."""
+    """`inner` inside `levels` nested lists."""
     for _ in range(levels):
         inner = [inner]
     return inner
 
 
 def nasty_values() -> tuple[Any, ...]:
-    """What a place of a document does not expect."""
+    """Values that no place of a document expects."""
     return (
         "", " ", "\n", "\t\x0b", (_STATEMENT * 5)[:201], "x" * 10_000, "\ud800", "a\udfffb", "\x00", "{i}", "n0.g0",
         "٣", "🦀", "\u202e", "../../etc/passwd", 10**400, -(10**400), -1, 0, 1, 2, -0.0, 0.5, 1e-35, 5e-324, 1e308,
@@ -52,7 +52,7 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def put(document: Any, path: tuple[Any, ...], value: Any) -> None:
-    """Set the place at `path`; objects on the way that are not there are made."""
+    """Set the place at `path`; missing objects on the way are created."""
     for key in path[:-1]:
         if isinstance(document, dict) and not isinstance(document.get(key), dict | list):
             document[key] = {}
@@ -62,27 +62,27 @@ def put(document: Any, path: tuple[Any, ...], value: Any) -> None:
 
 @cache
 def number_bounds() -> tuple[tuple[tuple[str, ...], tuple[float, ...]], ...]:
-    """Every number of the header by its path, with the bounds that the published schema states for it."""
+    """Path of every number of the header, with its bounds in the published schema."""
     schema = plan_schema()
     definitions = schema["$defs"]
 
-    def walk(one: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[float, ...]]]:
-        if "$ref" in one:
-            yield from walk(definitions[one["$ref"].rpartition("/")[2]], path)
-        for choice in (*one.get("anyOf", ()), *one.get("oneOf", ())):
+    def walk(part: dict[str, Any], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], tuple[float, ...]]]:
+        if "$ref" in part:
+            yield from walk(definitions[part["$ref"].rpartition("/")[2]], path)
+        for choice in (*part.get("anyOf", ()), *part.get("oneOf", ())):
             yield from walk(choice, path)
-        if one.get("type") in ("integer", "number"):
-            stated = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
-            yield path, tuple(one[name] for name in stated if name in one)
-        for name, member in one.get("properties", {}).items():
+        if part.get("type") in ("integer", "number"):
+            bound_names = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
+            yield path, tuple(part[name] for name in bound_names if name in part)
+        for name, member in part.get("properties", {}).items():
             yield from walk(member, (*path, name))
 
     blocks = ("hardware", "workload", "policy", "serving", "strategy")
-    return tuple(found for block in blocks for found in walk(schema["properties"][block], (block,)))
+    return tuple(bounds for block in blocks for bounds in walk(schema["properties"][block], (block,)))
 
 
 def _edge_numbers(bounds: tuple[float, ...], rng: random.Random) -> float:
-    """A number at one of the bounds, just inside it or just outside; or any that is extreme."""
+    """A number at one of the bounds, just inside or just outside; or any extreme one."""
     if not bounds or rng.random() < 0.4:
         return rng.choice(_NUMBERS)
     bound = rng.choice(bounds)
@@ -94,22 +94,22 @@ def _edge_numbers(bounds: tuple[float, ...], rng: random.Random) -> float:
 
 
 def header_numbers(document: dict[str, Any], rng: random.Random) -> str:
-    """One or two numbers of the header, or of the model's config, at the extremes of what the schema allows."""
+    """Set one or two numbers of the header or the model's config to extremes of the schema; returns the changes."""
     known = dict(number_bounds())
     config = [
         ("model", "config", *path)
         for path in places(document["model"]["config"])
         if isinstance(_at(document["model"]["config"], path), int | float)
     ]
-    said: list[str] = []
+    changes: list[str] = []
     for _ in range(rng.choice((1, 1, 2))):
         path = rng.choice(config) if rng.random() < 0.2 else rng.choice(list(known))
         if path[:2] == ("hardware", "accelerator") and isinstance(document["hardware"]["accelerator"], str):
             path = rng.choice([other for other in known if other[:2] != ("hardware", "accelerator")])
         value = _edge_numbers(known.get(path, ()), rng)
         put(document, path, value)
-        said.append(f"{'/'.join(map(str, path))} = {value!r:.40}")
-    return ", ".join(said)
+        changes.append(f"{'/'.join(map(str, path))} = {value!r:.40}")
+    return ", ".join(changes)
 
 
 def _at(value: Any, path: tuple[Any, ...]) -> Any:
@@ -140,30 +140,30 @@ def _unknown_key(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def _element(document: dict[str, Any], rng: random.Random) -> str:
-    """A node or an edge deleted, doubled, swapped, reshuffled or made something else."""
+    """Delete, double, swap, shuffle or replace a node or an edge."""
     name = rng.choice(("nodes", "edges"))
     rows: list[Any] = document[name]
     if not rows:
         return "no element"
-    at, other, what = rng.randrange(len(rows)), rng.randrange(len(rows)), rng.choice("dDsSrx")
-    if what == "d":
+    at, other, action = rng.randrange(len(rows)), rng.randrange(len(rows)), rng.choice("dDsSrx")
+    if action == "d":
         del rows[at]
-    elif what == "D":
+    elif action == "D":
         rows.insert(other, json.loads(json.dumps(rows[at])))
-    elif what == "s":
+    elif action == "s":
         rows[at], rows[other] = rows[other], rows[at]
-    elif what == "S":
+    elif action == "S":
         rng.shuffle(rows)
-    elif what == "r" and isinstance(rows[at], dict) and isinstance(rows[other], dict):
+    elif action == "r" and isinstance(rows[at], dict) and isinstance(rows[other], dict):
         key = rng.choice(list(rows[at]) or ["id"])
         rows[at][key] = rows[other].get(key)
     else:
         rows[at] = rng.choice(nasty_values())
-    return f"{name}: {what} {at}"
+    return f"{name}: {action} {at}"
 
 
 def _renamed(document: dict[str, Any], rng: random.Random) -> str:
-    """One id spelled otherwise wherever it stands, which changes nothing; or only in one of these places."""
+    """Change an id everywhere, which changes no meaning, or only in some places."""
     new = rng.choice(("", " ", "\n", "{i}", "x" * 5000, "\ud800", "/", "0", "null", "🦀", document["nodes"][0]["id"]))
     old = rng.choice(document["nodes"])["id"]
     everywhere = rng.random() < 0.7
@@ -175,7 +175,7 @@ def _renamed(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def _rewired(document: dict[str, Any], rng: random.Random) -> str:
-    """A parent or an end of an edge is another node: loops, strangers' children, edges across."""
+    """Replace a parent or an end of an edge by another node: loops, children of others, edges across."""
     ids = [node["id"] for node in document["nodes"] if isinstance(node, dict) and "id" in node]
     rows, keys = rng.choice(((document["nodes"], ("parent", "id")), (document["edges"], ("source", "target"))))
     row, key = rng.choice(rows or [{}]), rng.choice(keys)
@@ -185,7 +185,7 @@ def _rewired(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def _devices(document: dict[str, Any], rng: random.Random) -> str:
-    """Device names that are far away, twice there, or endless."""
+    """Name devices that are far away, duplicate, or very long."""
     rows = [node for node in document["nodes"] if isinstance(node, dict) and isinstance(node.get("devices"), list)]
     new = rng.choice(
         ("n0.g0", "n0.g7", "n0.g8", "n999999999.g999999999", "n1.g0", "n00.g0", "N0.G0", "n0.g0\n", "n0.g٣")
@@ -200,7 +200,7 @@ def _devices(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def _layers(document: dict[str, Any], rng: random.Random) -> str:
-    """Ranges of layers or experts that are huge, reversed or off by one."""
+    """Set ranges of layers or experts to huge, reversed or shifted ones."""
     rows = [node for node in document["nodes"] if isinstance(node, dict) and ({"layers", "experts"} & node.keys())]
     if not rows:
         return "no ranges"
@@ -219,7 +219,7 @@ _OPERATIONS: tuple[Callable[[dict[str, Any], random.Random], str], ...] = (
 
 
 def _operation(document: dict[str, Any], rng: random.Random) -> str:
-    """One change; what an earlier change has made of the document may leave it no place."""
+    """Make a random change; an earlier change may have left no place for it."""
     try:
         return rng.choice(_OPERATIONS)(document, rng)
     except (AttributeError, IndexError, KeyError, TypeError):
@@ -227,7 +227,7 @@ def _operation(document: dict[str, Any], rng: random.Random) -> str:
 
 
 def _spoilt_text(text: str, rng: random.Random) -> tuple[str, str]:
-    """The text of a document, spoilt where no object could be."""
+    """The text of a document, spoilt in a way that no object could be."""
     at = rng.randrange(len(text))
     old = rng.choice(("1", "2", "8", "512", "null", "true"))
     for value in rng.sample(
@@ -251,9 +251,9 @@ def _spoilt_text(text: str, rng: random.Random) -> tuple[str, str]:
 
 
 def document_case(seed: int, number: int, names: Sequence[str] = (), *, in_full: bool = False) -> Case:
-    """The hostile document of that number; the same each time.
+    """The hostile document that `seed` and `number` determine.
 
-    `names` are the seeds it may be made out of (all where left out); `in_full`: none is in the compact form.
+    `names` are the plans it may be made out of (all if empty); `in_full`: never in the compact form.
     """
     rng = random.Random(f"documents:{seed}:{number}")
     name = rng.choice(names or seed_names())

@@ -1,7 +1,7 @@
-"""Questions to the server, damaged at random: bodies, headers and paths, over a real socket.
+"""Requests to the server with random damage to bodies, headers and paths, over a real socket.
 
-Each gets an answer in time. It is no fault of the server's (500), holds no traceback, and where it is JSON it is whole;
-a refusal is one printable line. The server writes no fault to its log and goes on answering.
+Each gets an answer in time, with neither status 500 nor a traceback, and in valid JSON if it is JSON; a refusal is one
+printable line. The server logs no fault and keeps answering.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from .damage import damaged
 from .probe import Case, Probe
 from .seeds import seed_names, seed_text
 
-# A search that is asked for may use all of its time; the rest is for a busy machine.
+# Seconds that a search may use, and that an answer may take on a busy machine.
 _JOB_S, _MOST_S = 10.0, 60.0
-# A job that was ended, and a server that has too much to do.
+# Statuses of a job that was ended, and of an overloaded server.
 _NO_FAULTS = (502, 503, 504)
 _HEADERS: tuple[dict[str, str], ...] = (
     {"Content-Type": "text/plain"},
@@ -42,7 +42,7 @@ _HEADERS: tuple[dict[str, str], ...] = (
 
 
 def _bodies(plan: str) -> dict[str, dict[str, Any]]:
-    """An honest body by the path that takes it."""
+    """An honest body for each path."""
     call = {"name": "validate", "arguments": {"plan": plan}}
     messages = [{"role": "user", "content": REQUEST}, {"role": "assistant", "content": "?"}]
     return {
@@ -56,7 +56,7 @@ def _bodies(plan: str) -> dict[str, dict[str, Any]]:
 
 
 def http_case(seed: int, number: int) -> Case:
-    """The damaged question of that number; the paths take turns."""
+    """The damaged request that `seed` and `number` determine; the paths take turns."""
     rng = random.Random(f"http:{seed}:{number}")
     bodies = _bodies(seed_text(rng.choice(seed_names())))
     path = list(bodies)[number % len(bodies)]
@@ -80,7 +80,7 @@ def _server() -> Server:
 
 
 def check_http(case: Case, probe: Probe) -> None:
-    """Ask the question of `case` and judge the answer."""
+    """Send the request of `case` and judge the answer."""
     method, path, headers, body = json.loads(case.text)
     server, since = _server(), time.monotonic()
     written = len(server.log)
@@ -113,12 +113,12 @@ def _judge(call: str, answer: httpx2.Response, probe: Probe) -> None:
     if "json" not in answer.headers.get("content-type", "") or not text:
         return
     try:
-        said = json.loads(text)
+        answered = json.loads(text)
     except ValueError:
         probe.wrong(call, "an answer that is no JSON", text[:300])
         return
-    error = said.get("error") if isinstance(said, dict) else None
+    error = answered.get("error") if isinstance(answered, dict) else None
     message = error.get("message", "") if isinstance(error, dict) else ""
-    # The MCP library words what it refuses by itself.
+    # The MCP library words its refusals itself.
     if answer.status_code >= 400 and call != MCP_PATH and not (message and message.isprintable()):
         probe.wrong(call, "a refusal that is not one printable line", text[:300])

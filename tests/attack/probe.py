@@ -1,7 +1,7 @@
-"""One attack, one call after the other: what each call says, and what of that is a fault.
+"""Makes the calls of an attack in turn and records their faults.
 
-A call of the package may return, or refuse with a `ShardwrightError` of one line that can be printed. Anything else is
-a traceback; what a check calls wrong by itself is a contradiction. Both are kept, and the next call is made.
+A call of the package may return, or refuse with a `ShardwrightError` of one printable line. Anything else is a
+traceback; whatever a check itself calls wrong is a contradiction. Both are recorded, and the next call is made.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from shardwright.tools.errors import ShardwrightError
 
 Sort = Literal["traceback", "slow", "large", "contradiction"]
 SORTS: tuple[Sort, ...] = ("traceback", "slow", "large", "contradiction")
-# Beyond this a line is a page.
+# Longer messages are no line.
 MOST_MESSAGE_LETTERS = 4000
 _ROOT = Path(__file__).parents[2]
 _T = TypeVar("_T")
 
 
 class Case(Struct, frozen=True):
-    """An input of an attack. `text` is what is given, `about` how it was made, `seed` what it was made out of."""
+    """An input of an attack: its `text`, how it was made (`about`), and out of what (`seed`)."""
 
     kind: str
     text: str
@@ -34,7 +34,7 @@ class Case(Struct, frozen=True):
 
 
 class Fault(Struct, frozen=True):
-    """What was wrong with one call. `cause` is alike for faults of one cause, `detail` tells more."""
+    """A fault of a call; faults of the same kind have the same `cause`, `detail` is specific."""
 
     sort: Sort
     call: str
@@ -43,18 +43,18 @@ class Fault(Struct, frozen=True):
 
 
 class Refused:
-    """The answer of a call that refused its input as it should."""
+    """The answer of a call that refused its input properly."""
 
     def __init__(self, error: ShardwrightError) -> None:
         self.message = str(error)
 
 
 class FailedError(Exception):
-    """A call ended in a fault, which the probe keeps; what would follow from its answer is left out."""
+    """A call ended in a fault, which the probe recorded; checks that need its answer are skipped."""
 
 
 class Probe:
-    """Makes calls and keeps their faults. `announce` is told of each call before it is made."""
+    """Makes calls and records their faults; `announce` gets the name of each call before it is made."""
 
     def __init__(self, announce: Callable[[str], None] | None = None) -> None:
         self._announce = announce or (lambda _: None)
@@ -62,7 +62,7 @@ class Probe:
         self.notes: list[str] = []
 
     def call(self, name: str, function: Callable[[], _T]) -> _T | Refused:
-        """What `function` returns, or that it refused.
+        """The result of `function`, or that it refused.
 
         Raises:
             FailedError: it raised what it should not.
@@ -85,7 +85,7 @@ class Probe:
         raise FailedError(name)
 
     def must(self, name: str, function: Callable[[], _T], why: str) -> _T:
-        """As `call`, where a refusal is a contradiction.
+        """As `call`, but a refusal is a contradiction.
 
         Raises:
             FailedError: it refused, or raised what it should not.
@@ -97,11 +97,11 @@ class Probe:
         return answer
 
     def wrong(self, name: str, cause: str, detail: object = "") -> None:
-        """Keep a contradiction."""
+        """Record a contradiction."""
         self.fault("contradiction", name, cause, ascii(str(detail)))
 
     def fault(self, sort: Sort, name: str, cause: str, detail: str = "") -> None:
-        """Keep a fault that no call of the probe itself raised."""
+        """Record a fault that no call of the probe raised."""
         self.faults.append(Fault(sort, name, cause, detail[:400]))
 
     def _judge_line(self, name: str, error: ShardwrightError) -> None:
@@ -116,7 +116,7 @@ class Probe:
 
 
 def innermost_frame(error: BaseException) -> str:
-    """The innermost place of the project's own code in the traceback of `error`: `tools/validate.py:12 name`."""
+    """The innermost place of the project's code in the traceback of `error`: `tools/validate.py:12 name`."""
     place = "outside of the project"
     for frame in traceback.extract_tb(error.__traceback__):
         path = Path(frame.filename)
@@ -126,7 +126,7 @@ def innermost_frame(error: BaseException) -> str:
 
 
 def attempt(check: Callable[[Case, Probe], None], case: Case, announce: Callable[[str], None] | None = None) -> Probe:
-    """What `check` finds with `case`: its faults and notes."""
+    """The probe after `check` of `case`, with its faults and notes."""
     probe = Probe(announce)
     with contextlib.suppress(FailedError):
         check(case, probe)

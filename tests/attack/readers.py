@@ -1,6 +1,6 @@
-"""Every way in of the command line with what an honest file holds but for random damage, in forks of one warm process.
+"""Every entrance of the command line with randomly damaged honest files, in forks of a warm process.
 
-What holds is what `entrances` holds to; a fork takes milliseconds where a process of its own takes most of a second.
+The promises are those of `entrances`; a fork takes milliseconds, a new process most of a second.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from .probe import Case, Probe
 from .seeds import seed_names, seed_text
 from .watched import memory_bytes
 
-# A plan for the fewest GPUs that hold a percentile simulates many sizes, within its time limit of a minute.
+# A plan for the fewest GPUs that meet a percentile simulates many sizes, within its time limit of a minute.
 _SECONDS = 70
-# A command that neither ends nor works, by the clock; a busy machine may make any wait.
+# Wall-clock seconds after which a command hangs; a busy machine may make any wait.
 _MOST_S = 300.0
 _CASES = Path(__file__).parents[1] / "cases"
 _NAMES = tuple(ENTRANCES)
@@ -40,27 +40,27 @@ _NAMES = tuple(ENTRANCES)
 
 @cache
 def _seeds(name: str) -> tuple[bytes, ...]:
-    """The honest contents of that name: one, or as many as the cases of tests hold."""
+    """The honest contents `name`: a single one, or as many as the test cases hold."""
     folders = {"words": "foreign/*.*", "prose": "briefs/*/*.md"}
     if name in folders:
         return tuple(path.read_bytes() for path in sorted(_CASES.glob(folders[name])))
     if name == "plan":
-        return tuple(seed_text(one).encode() for one in seed_names())
+        return tuple(seed_text(plan_name).encode() for plan_name in seed_names())
     if name == "config":
         configs = json.loads((_CASES / "hf_configs.json").read_text("utf-8"))["configs"]
-        return tuple(json.dumps(one["config"]).encode() for one in configs)
+        return tuple(json.dumps(row["config"]).encode() for row in configs)
     if name == "command":
         return tuple(
-            one["text"].replace("'$MODEL_PATH'", one["model"]).encode()
-            for one in json.loads((_CASES / "public_launches.json").read_text("utf-8"))
-            if "model" in one
+            row["text"].replace("'$MODEL_PATH'", row["model"]).encode()
+            for row in json.loads((_CASES / "public_launches.json").read_text("utf-8"))
+            if "model" in row
         )
     content = base(name)
     return (content.encode() if isinstance(content, str) else content,)
 
 
 def warm() -> None:
-    """Load all of the package, so that forks need not."""
+    """Import all of the package, so that forks need not."""
     for module in pkgutil.walk_packages(shardwright.__path__, "shardwright."):
         if module.name.startswith(("shardwright.agent", "shardwright.tools")):
             importlib.import_module(module.name)
@@ -69,7 +69,7 @@ def warm() -> None:
 
 
 def reader_case(seed: int, number: int) -> Case:
-    """The damaged file of that number; the ways in take turns."""
+    """The damaged file that `seed` and `number` determine; the entrances take turns."""
     name = _NAMES[number % len(_NAMES)]
     rng = random.Random(f"readers:{seed}:{number}")
     content = damaged(rng.choice(_seeds(ENTRANCES[name].base)), rng)
@@ -119,11 +119,11 @@ def _be_command(
         for number, path in enumerate(streams):
             os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT if number else os.O_RDONLY), number)
         os.chdir(folder)
-        own = environment_of(environment, folder)
+        variables = environment_of(environment, folder)
         os.environ.clear()
-        os.environ.update(own)
+        os.environ.update(variables)
         resource.setrlimit(resource.RLIMIT_CPU, (_SECONDS, _SECONDS + 1))
-        most_bytes = memory_bytes(0) + MOST_BYTES  # beside what the process that was forked has
+        most_bytes = memory_bytes(0) + MOST_BYTES  # beyond the memory of the forked process
         resource.setrlimit(resource.RLIMIT_AS, (most_bytes, most_bytes))
         sys.argv = ["shardwright", *arguments]
         sys.stdin = io.TextIOWrapper(io.FileIO(0, closefd=False), encoding="utf-8", errors="surrogateescape")

@@ -1,4 +1,4 @@
-"""What is to hold of any request in words: one line of refusal, or an answer of which every part agrees."""
+"""Any request in words gets a refusal of one line, or an answer whose parts all agree."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from shardwright.agent.report.plan import render_plan
 from .documents import impossible
 from .probe import Case, FailedError, Probe, Refused
 
-# Where figures of the plan and of the plan read again may differ: the last digits of a sum.
+# Relative difference allowed between figures of the plan and of the plan read again: the last digits of a sum.
 _TOLERANCE = 1e-9
-# A search may take the time that it is given, and what is around it some seconds more.
+# Seconds that a search may take; the work around it takes some more.
 _TIME_LIMIT_S = 5.0
 
 
@@ -44,7 +44,7 @@ def _check_document(result: PlanResult, probe: Probe) -> None:
     document = result.plan.model_dump_json()
     report = probe.must("validate", lambda: shardwright.validate(document), "it was planned")
     if not report.valid or not result.valid:
-        probe.wrong("validate", "refuses what was planned", [found.message for found in report.violations])
+        probe.wrong("validate", "refuses what was planned", [violation.message for violation in report.violations])
     for fault in impossible(json.loads(document)):
         probe.wrong("plan", f"valid, though {fault}", fault)
     price = result.intent.usd_per_gpu_hour if result.intent is not None else None
@@ -53,9 +53,9 @@ def _check_document(result: PlanResult, probe: Probe) -> None:
         probe.wrong("plan", "no estimate of what was planned")
         return
     for name in ("ttft_ms", "tpot_ms", "end_to_end_ms"):
-        ours, again = getattr(result.estimate.latency, name), getattr(figures.latency, name)
-        if abs(ours - again) > _TOLERANCE * max(abs(ours), abs(again)):
-            probe.wrong("estimate", f"{name} of the plan read again is another", f"{ours} and {again}")
+        planned, estimated = getattr(result.estimate.latency, name), getattr(figures.latency, name)
+        if abs(planned - estimated) > _TOLERANCE * max(abs(planned), abs(estimated)):
+            probe.wrong("estimate", f"{name} of the plan read again is another", f"{planned} and {estimated}")
 
 
 def _check_search(text: str, probe: Probe) -> None:

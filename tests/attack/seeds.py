@@ -1,4 +1,4 @@
-"""The valid plans that hostile documents are made out of: every shape of graph and header that the builder writes."""
+"""Valid plans that hostile documents are made out of: every shape of graph and header that the builder writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shardwright
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.rules.examples import base_names, base_plan
 
-# Real models: a long config, many devices, number formats of their own.
+# Real models: a long config, many devices, special number formats.
 _REQUESTS = {
     "llama-8b": "Serve Llama-3.1-8B on one H100",
     "llama-70b": "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency",
@@ -24,13 +24,13 @@ _SMALL = tuple(base_names())
 
 
 def seed_names() -> tuple[str, ...]:
-    """The names that `seed_plan` knows: small ones, real ones, and small ones that say all that a header can."""
+    """The names that `seed_plan` knows: small plans, real ones, and small ones with every header field."""
     return (*_SMALL, *_REQUESTS, *(f"{name}+full" for name in ("dense-tp2", "moe-ep2", "dense-pp2-tp2")))
 
 
 @cache
 def seed_text(name: str) -> str:
-    """The plan of that name as JSON."""
+    """The plan `name` as JSON."""
     if name in _REQUESTS:
         plan = shardwright.plan(_REQUESTS[name]).plan
         assert plan is not None, name
@@ -40,15 +40,15 @@ def seed_text(name: str) -> str:
 
 
 def seed_plan(name: str) -> dict[str, Any]:
-    """A fresh copy of the plan of that name."""
+    """A fresh copy of the plan `name`."""
     return json.loads(seed_text(name))
 
 
 def _with_all_fields(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with a card of its own and every field of the load and of serving stated."""
-    found: Any = find_accelerator("h100-sxm")
+    """The document with an inline card and every field of the load and of serving stated."""
+    card: Any = find_accelerator("h100-sxm")
     document["hardware"] |= {
-        "accelerator": {**found.model_dump(mode="json", exclude_none=True), "compute_efficiency": 0.6},
+        "accelerator": {**card.model_dump(mode="json", exclude_none=True), "compute_efficiency": 0.6},
         "intra_node_bw_gb_s": 400.0,
         "inter_node_bw_gb_s": 40.0,
     }

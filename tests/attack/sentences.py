@@ -1,4 +1,4 @@
-"""Requests in words as people, and those who want harm, may write them: ordinary words, and noise between them."""
+"""Requests in words as people and attackers may write them: ordinary words, and noise between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def _filled(words: str, rng: random.Random) -> str:
 
 
 def sentence(rng: random.Random) -> str:
-    """One request; about half of them are in order."""
+    """A random request; about half of them are sound."""
     parts = [_filled(rng.choice(_WORDS["frames"]), rng)]
     parts += [_filled(rng.choice(_WORDS["clauses"]), rng) for _ in range(rng.choice((0, 1, 2, 3, 6)))]
     if rng.random() < 0.15:
@@ -48,5 +48,5 @@ def sentence(rng: random.Random) -> str:
 
 
 def request_case(seed: int, number: int) -> Case:
-    """The request of that number; the same each time."""
+    """The request that `seed` and `number` determine."""
     return Case("requests", sentence(random.Random(f"requests:{seed}:{number}")))

@@ -1,4 +1,4 @@
-"""What a careless caller passes in place of a document or an argument is refused in one short line."""
+"""Whatever a careless caller passes as a document or an argument is refused in one short line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _LOOP: list[Any] = []
 _LOOP.append(_LOOP)
 _NO_DOCUMENT = (
     None, 123, 1.5, True, b"{}", {1}, (1, 2), len, object(), decimal.Decimal(2), np.int64(2), np.arange(3), _LOOP, "",
-    " ", "x" * 10**6, pathlib.Path("a\0b"), (one for one in "ab"), 10**5000,
+    " ", "x" * 10**6, pathlib.Path("a\0b"), (letter for letter in "ab"), 10**5000,
 )  # fmt: skip
 _READERS: dict[str, Callable[[Any], object]] = {
     "validate": shardwright.validate,
@@ -79,7 +79,7 @@ def test_an_argument_of_a_wrong_kind_is_refused_in_one_line(name: str) -> None:
     _check_line(refused.value)
 
 
-# Calls that are well, of every public function; each of their arguments is replaced by each of `_ODD`.
+# A valid call of every public function; each of its arguments is replaced by each value of `_ODD`.
 _TINY = {"model": "llama-3.2-1b", "hardware": "1x1:l4", "input_tokens": 64, "output_tokens": 8}
 _TRACE = str(pathlib.Path(__file__).parents[1] / "cases" / "trace.jsonl")
 _KIND = {"name": "a", "weight": 1, "input_tokens": 64, "output_tokens": 8}
@@ -103,7 +103,7 @@ _ODD = (
     ["x"], [[]], {}, {"a": 1}, {1: 2}, {"\udc80": 1}, (1, 2), pathlib.Path("nofile"), pathlib.Path(),
     pathlib.Path("a\0b"), len, int, np.int64(2), decimal.Decimal(2),
 )  # fmt: skip
-# They run what they are given, on as many processes as they are told.
+# Arguments that would start long work or many processes, with the values to skip.
 _SLOW = {("evaluate", "dataset"): (None,), ("evaluate", "jobs"): (None, 3, np.int64(2))}
 
 
@@ -116,11 +116,11 @@ def test_the_table_has_every_public_function() -> None:
 def test_whatever_an_argument_is_a_call_is_answered_or_refused_by_an_error_of_ours(name: str) -> None:
     function = getattr(shardwright, name)
     takes = inspect.signature(function).parameters
-    arguments = [one for one in takes if one != "stated"]
+    arguments = [parameter for parameter in takes if parameter != "stated"]
     arguments += get_type_hints(shardwright.Arguments) if "stated" in takes else []
     for argument in arguments:
         for value in _ODD:
-            if any(value is one for one in _SLOW.get((name, argument), ())):
+            if any(value is odd for odd in _SLOW.get((name, argument), ())):
                 continue
             try:
                 function(**{**_WELL[name], argument: value})

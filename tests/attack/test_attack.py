@@ -1,4 +1,4 @@
-"""A few attacks of each kind, small and quick; `benchmarks/attack.py` makes them by the thousand."""
+"""A few small, quick attacks of each kind; `benchmarks/attack.py` makes thousands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NUMBERS = number_bounds()
 
 
 def faults_of(check: Check, cases: Iterable[Case]) -> list[str]:
-    """What gave way, and to what."""
+    """Call, cause and case of each fault that `check` finds, as text."""
     bounds = Bounds(workers=1)
     return [
         f"{fault.call}: {fault.cause} ({end.case.about})"
@@ -83,12 +83,12 @@ def test_no_certificate_is_confirmed_with_one_thing_changed() -> None:
 
 
 def test_the_knowledge_base_answers_in_any_thread() -> None:
-    expected, said = shardwright.explain("PP003"), []
+    expected, answers = shardwright.explain("PP003"), []
     probe = Probe()
 
     def ask() -> None:
         try:
-            said.append(probe.call("explain", lambda: shardwright.explain("PP003")))
+            answers.append(probe.call("explain", lambda: shardwright.explain("PP003")))
         except FailedError:
             return
 
@@ -98,7 +98,7 @@ def test_the_knowledge_base_answers_in_any_thread() -> None:
     for thread in threads:
         thread.join()
     assert not probe.faults
-    assert said == [expected] * 4
+    assert answers == [expected] * 4
 
 
 @pytest.mark.parametrize(("entrance", "content"), [("fix", "half a letter"), ("models", "300 deep below a new key")])
@@ -128,8 +128,10 @@ def test_who_hangs_waits_dies_or_fills_the_memory_is_found_and_the_next_attack_i
     def check(case: Case, probe: Probe) -> None:
         probe.call(case.text, does[case.text])
 
-    found = {end.case.text: end.faults for end in attacked(check, [Case("", name) for name in does], Bounds(0.3))}
-    sorts = {name: [fault.sort for fault in faults] for name, faults in found.items()}
+    faults_by_name = {
+        end.case.text: end.faults for end in attacked(check, [Case("", name) for name in does], Bounds(0.3))
+    }
+    sorts = {name: [fault.sort for fault in faults] for name, faults in faults_by_name.items()}
     assert sorts.pop("ends") == []
     assert sorts == {
         "spins": ["slow"], "waits": ["slow"], "dies": ["traceback"], "fills": ["large"], "fails": ["traceback"]

@@ -1,8 +1,8 @@
-"""Attacks in worker processes that are watched: one that hangs, dies or fills the memory is a finding, not the end.
+"""Attacks in watched worker processes: one that hangs, dies or fills the memory is a fault, not the end.
 
-Each call may take so many seconds and let the address space grow by so many bytes; a worker that went beyond is killed
-and another one takes its place. Seconds are those of the processor, so that a loaded machine is no fault of a call; one
-that waits for nothing is found by the clock. Workers are forked, so what the parent imported is there at once.
+`Bounds` limits the seconds of each call and the growth of the address space; a worker beyond them is killed and
+replaced. Seconds are CPU seconds, so that a loaded machine is no fault of a call; a call that waits in vain shows by
+the clock. Workers are forked, so they have all that the parent imported.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from .probe import Case, Fault, Probe, attempt
 
 Check = Callable[[Case, Probe], None]
 _FORK = multiprocessing.get_context("fork")
-# By the clock so many times the bound, and hardly on the processor: it waits for something that does not come.
+# A call that takes this multiple of its bound by the clock, with less than this share of it on a CPU, waits in vain.
 _PATIENCE, _IDLE_SHARE = 6, 0.02
-# What a worker has collected over many attacks is another question than what one call takes.
+# Workers are renewed above this: memory collected over many attacks is no fault of a call.
 _RENEW_ABOVE_BYTES = 3 << 29
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 
 class Bounds(Struct, frozen=True):
-    """What one call may take; `seconds` of the processor. `is_fresh`: each attack in a process of its own."""
+    """Limits of a call, in CPU seconds and bytes. `is_fresh`: each attack runs in a new process."""
 
     seconds: float = 10.0
     growth_bytes: int = 1 << 30
@@ -40,7 +40,7 @@ class Bounds(Struct, frozen=True):
 
 
 class Attacked(Struct, frozen=True):
-    """A case, its faults, what the check noted, and the longest that one of its calls took."""
+    """A case, its faults, the check's notes, and the time of its slowest call."""
 
     case: Case
     faults: tuple[Fault, ...]
@@ -50,12 +50,12 @@ class Attacked(Struct, frozen=True):
 
 
 def memory_bytes(field: int = 1) -> int:
-    """Of this process: its address space (0) or what of it is resident (1)."""
+    """Bytes of this process: of its address space (0), or of its resident memory (1)."""
     return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[field]) * _PAGE_BYTES
 
 
 class _Worker:
-    """A forked process that runs `check` on what it is sent, and tells of each call before it is made."""
+    """A forked process that runs `check` on the cases it is sent, and announces each call."""
 
     def __init__(self, check: Check, bounds: Bounds) -> None:
         self._bounds = bounds
@@ -73,26 +73,26 @@ class _Worker:
         self.connection.send(case)
 
     def hear(self) -> Attacked | None:
-        """What it tells: the end of an attack, or that the next call is made (then none)."""
+        """The end of an attack, or `None` if the worker announced its next call."""
         case = self.case
         assert case is not None
         try:
-            told = self.connection.recv()
+            message = self.connection.recv()
         except (EOFError, OSError):
             self.end()
             return self._ended(case, (Fault("traceback", self._call, f"the process died ({self.process.exitcode})"),))
-        if isinstance(told, str):
-            self._next(told)
+        if isinstance(message, str):
+            self._next(message)
             return None
         self._next("between")
-        faults, notes, resident_bytes = told
+        faults, notes, resident_bytes = message
         is_full = resident_bytes > _RENEW_ABOVE_BYTES or any(fault.sort == "large" for fault in faults)
         if is_full or self._bounds.is_fresh:
             self.end()
         return self._ended(case, faults, notes)
 
     def overdue(self) -> Attacked | None:
-        """The end of an attack of which a call takes too long; the worker is killed."""
+        """The end of an attack whose call takes too long; the worker is killed."""
         case, waited, used = self.case, time.monotonic() - self._since, self._seconds()
         is_waiting = waited > _PATIENCE * self._bounds.seconds and used < _IDLE_SHARE * waited
         if case is None or not (used > self._bounds.seconds or is_waiting):
@@ -116,7 +116,7 @@ class _Worker:
         self._call, self._since, self._used = call, time.monotonic(), cpu_seconds(self.process.pid)
 
     def _seconds(self) -> float:
-        """Of the processor, since the call began."""
+        """CPU seconds since the call began."""
         return cpu_seconds(self.process.pid) - self._used
 
     def _ended(self, case: Case, faults: tuple[Fault, ...], notes: tuple[str, ...] = ()) -> Attacked:
@@ -126,7 +126,7 @@ class _Worker:
 
 
 def cpu_seconds(pid: int | None) -> float:
-    """Of the processor, that the process has had; 0 where it is gone."""
+    """CPU seconds that the process has used; 0 if it is gone."""
     with contextlib.suppress(OSError, ValueError):
         fields = Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -134,7 +134,7 @@ def cpu_seconds(pid: int | None) -> float:
 
 
 def _serve(check: Check, bounds: Bounds, connection: Connection[Any, Any]) -> None:
-    # Nothing that an attack prints is of interest, and much of it is no text.
+    # Output of attacks is of no interest, and much of it is no text.
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)
     while True:
@@ -149,13 +149,13 @@ def _serve(check: Check, bounds: Bounds, connection: Connection[Any, Any]) -> No
 
 
 def attacked(check: Check, cases: Iterable[Case], bounds: Bounds | None = None) -> Iterator[Attacked]:
-    """Each case with what `check` finds, as they end."""
+    """Each case with the faults that `check` finds, in the order in which they end."""
     bounds = bounds or Bounds()
-    left = iter(cases)
+    waiting = iter(cases)
     workers: list[_Worker] = []
     try:
         while True:
-            _keep_busy(workers, left, check, bounds)
+            _keep_busy(workers, waiting, check, bounds)
             busy = [worker for worker in workers if worker.case is not None]
             if not busy:
                 return
@@ -170,10 +170,10 @@ def attacked(check: Check, cases: Iterable[Case], bounds: Bounds | None = None) 
                 worker.end()
 
 
-def _keep_busy(workers: list[_Worker], left: Iterator[Case], check: Check, bounds: Bounds) -> None:
+def _keep_busy(workers: list[_Worker], waiting: Iterator[Case], check: Check, bounds: Bounds) -> None:
     workers[:] = [worker for worker in workers if not worker.is_ended]
     while len(workers) < bounds.workers:
         workers.append(_Worker(check, bounds))
     for worker in workers:
-        if worker.case is None and (case := next(left, None)) is not None:
+        if worker.case is None and (case := next(waiting, None)) is not None:
             worker.begin(case)

@@ -1,4 +1,4 @@
-"""Whatever a text holds, `import` gives a plan or one line that says why there is none."""
+"""Any text gets a plan from `import`, or one line with the reason why there is none."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PIECES = st.sampled_from([
     "-tp", "--", "=", "0", "99999999999", "-1", "[", "&a", "*a", ": ", "- ", "\t", "\0", "é", "kind: X\n",
     "vllm serve ", "case x in\n",
 ])  # fmt: skip
-# Texts that take long where work is not bounded: many beginnings of what never ends, and values that double.
+# Texts that would take long if work were not bounded: many openings without an end, and values that double.
 _HOSTILE = {
     "texts to files that never end": "cat > a <<EOF\n" * 20_000 + "vllm serve x -tp 2",
     "fences": "x\n```a\n" * 20_000 + "vllm serve x -tp 2",
@@ -46,11 +46,11 @@ def test_a_damaged_text_is_answered(target: str, edits: list[tuple[int, int, str
     for place, length, piece in edits:
         text = text[:place] + piece + text[place + length :]
     try:
-        found = shardwright.import_plan(text, hardware="2x8:h100-sxm")
+        imported = shardwright.import_plan(text, hardware="2x8:h100-sxm")
     except InputError as error:
         assert "\n" not in str(error) and len(str(error)) < 2000
     else:
-        assert found.plan.strategy.gpu_count > 0
+        assert imported.plan.strategy.gpu_count > 0
 
 
 @pytest.mark.parametrize("name", _HOSTILE)

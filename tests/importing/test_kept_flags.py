@@ -1,4 +1,4 @@
-"""Flags that say what no plan says: a plan keeps them, and an export to the same engine writes them again."""
+"""Flags without a field in plans: a plan keeps them, and an export to the same engine writes them again."""
 
 from __future__ import annotations
 
@@ -64,51 +64,51 @@ def imported(text: str) -> Imported:
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_no_plan_says_is_kept_and_what_is_not_is_told(name: str) -> None:
-    text, kept, left_out = CASES[name]
-    found = imported(text)
-    flags = None if found.plan.serving is None else found.plan.serving.flags
-    assert (None if flags is None else flags.model_dump(mode="json", exclude_none=True)) == kept
-    assert len(found.left_out) == len(left_out)
-    assert all(part in line for part, line in zip(left_out, found.left_out, strict=True))
-    shown = " ".join(render_import(found, width=1000).split())
-    assert ("kept, and written again by an export" in shown) == (kept is not None)
-    assert "s3cret" not in found.model_dump_json() and all(line in shown for line in found.left_out)
+    text, flags_expected, left_out = CASES[name]
+    result = imported(text)
+    flags = None if result.plan.serving is None else result.plan.serving.flags
+    assert (None if flags is None else flags.model_dump(mode="json", exclude_none=True)) == flags_expected
+    assert len(result.left_out) == len(left_out)
+    assert all(part in line for part, line in zip(left_out, result.left_out, strict=True))
+    shown = " ".join(render_import(result, width=1000).split())
+    assert ("kept, and written again by an export" in shown) == (flags_expected is not None)
+    assert "s3cret" not in result.model_dump_json() and all(line in shown for line in result.left_out)
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_what_is_kept_is_exported_and_comes_back(name: str) -> None:
-    text, kept, _ = CASES[name]
-    found = imported(text)
-    made = shardwright.export(found.plan, found.engine)  # pyright: ignore[reportArgumentType] - a name of an engine
-    assert made.text is not None, made.refused
-    for launch in made.launches:
-        words = (kept or {}).get(launch.role, [])
+    text, flags_expected, _ = CASES[name]
+    result = imported(text)
+    written = shardwright.export(result.plan, result.engine)  # pyright: ignore[reportArgumentType] - a name of an engine
+    assert written.text is not None, written.refused
+    for launch in written.launches:
+        words = (flags_expected or {}).get(launch.role, [])
         place = next((at for at, word in enumerate(launch.arguments) if words and word == words[0]), 0)
         assert not words or list(launch.arguments[place : place + len(words)]) == words
         names = [word.replace("_", "-") for word in launch.arguments if word.startswith("--")]
         assert len(names) == len({*names})
-    assert content_hash(shardwright.import_plan(made.text).plan) == content_hash(found.plan)
+    assert content_hash(shardwright.import_plan(written.text).plan) == content_hash(result.plan)
 
 
 @pytest.mark.parametrize("target", ["kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"])
 def test_every_form_has_what_is_kept(target: Any) -> None:
-    found = imported(f"{VLLM} --max-model-len 8192 --foo-bar 3 --compilation-config '{{\"level\": 3}}'")
-    made = shardwright.export(found.plan, target)
-    assert made.text is not None and any("not known here: --foo-bar" in one for one in made.remarks)
-    assert content_hash(shardwright.import_plan(made.text).plan) == content_hash(found.plan)
+    result = imported(f"{VLLM} --max-model-len 8192 --foo-bar 3 --compilation-config '{{\"level\": 3}}'")
+    written = shardwright.export(result.plan, target)
+    assert written.text is not None and any("not known here: --foo-bar" in remark for remark in written.remarks)
+    assert content_hash(shardwright.import_plan(written.text).plan) == content_hash(result.plan)
 
 
 def test_flags_of_another_engine_are_left_out_and_told() -> None:
-    found = imported(f"{VLLM} --block-size 32")
-    made = shardwright.export(found.plan, "sglang")
-    assert made.text is not None and "--block-size" not in made.launches[0].arguments
-    assert any("are those of vllm, and are left out: --block-size 32" in one for one in made.remarks)
+    result = imported(f"{VLLM} --block-size 32")
+    written = shardwright.export(result.plan, "sglang")
+    assert written.text is not None and "--block-size" not in written.launches[0].arguments
+    assert any("are those of vllm, and are left out: --block-size 32" in remark for remark in written.remarks)
 
 
 def test_flags_that_the_version_has_no_longer_are_left_out_of_an_export_and_told() -> None:
-    made = shardwright.export(imported(f"{VLLM} --swap-space 8 --block-size 32").plan, "vllm")
-    assert "--swap-space" not in made.launches[0].arguments and "--block-size" in made.launches[0].arguments
-    assert any("has them no longer: --swap-space" in one for one in made.remarks)
+    written = shardwright.export(imported(f"{VLLM} --swap-space 8 --block-size 32").plan, "vllm")
+    assert "--swap-space" not in written.launches[0].arguments and "--block-size" in written.launches[0].arguments
+    assert any("has them no longer: --swap-space" in remark for remark in written.remarks)
 
 
 def test_a_plan_that_keeps_what_it_says_itself_is_not_exported() -> None:
@@ -132,6 +132,6 @@ def test_a_word_is_quoted_as_it_stands(word: str) -> None:
     raw["serving"]["flags"] = {"both": ["--served-model-name", word]}
     text = shardwright.export(raw, "vllm").text
     assert text is not None
-    kept = shardwright.import_plan(text).plan
-    assert kept.serving is not None and kept.serving.flags is not None
-    assert kept.serving.flags.both == ("--served-model-name", word)
+    plan = shardwright.import_plan(text).plan
+    assert plan.serving is not None and plan.serving.flags is not None
+    assert plan.serving.flags.both == ("--served-model-name", word)

@@ -1,4 +1,4 @@
-"""Launch commands and manifests in the forms that people write: what runs, or why it is not known."""
+"""Launch commands and manifests in the forms that people write give the plan that runs, or why it is not known."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ _PUBLIC: list[dict[str, Any]] = json.loads(
 @pytest.mark.parametrize("name", _CASES["read"])
 def test_a_launch_is_read_as_what_it_runs(name: str) -> None:
     case = _CASES["read"][name]
-    found = shardwright.import_plan(case["text"], hardware=case.get("hardware", "1x8:h100-sxm"))
-    plan = found.plan
+    imported = shardwright.import_plan(case["text"], hardware=case.get("hardware", "1x8:h100-sxm"))
+    plan = imported.plan
     assert describe(plan.strategy, has_split_ffn=False) == case["strategy"]
     assert plan.strategy.gpu_count == case["gpus"]
-    assert found.engine_version == case.get("version")
-    assert [*found.not_understood] == case.get("not_understood", [])
-    assert sorted(found.unplanned) == case.get("unplanned", [])
+    assert imported.engine_version == case.get("version")
+    assert [*imported.not_understood] == case.get("not_understood", [])
+    assert sorted(imported.unplanned) == case.get("unplanned", [])
     for block, fields in (("serving", case.get("serving", {})), ("workload", case.get("workload", {}))):
         assert getattr(plan, block).model_dump(include=set(fields)) == fields
     assert plan.precision.kv_cache == case.get("kv_cache", "bf16")
-    assert found.valid and found.estimate is not None
+    assert imported.valid and imported.estimate is not None
 
 
 @pytest.mark.one_in(5)
@@ -50,15 +50,15 @@ def test_what_no_plan_says_is_told_and_nothing_else(name: str) -> None:
     case: dict[str, Any] = _CASES["told"][name]
     stated: Any = {"model": case["model"]} if "model" in case else {}
     hardware = case.get("hardware", "1x8:h100-sxm")
-    found = shardwright.import_plan(case["text"], hardware=hardware, files=case.get("files"), **stated)
+    imported = shardwright.import_plan(case["text"], hardware=hardware, files=case.get("files"), **stated)
     for field in ("refused", "remarks", "not_understood"):
-        told, parts = getattr(found, field), case.get(field, [])
-        assert len(told) == len(parts) and all(part in line for part, line in zip(parts, told, strict=True)), told
-    assert found.exit_status == (1 if "refused" in case else 0)
+        lines, parts = getattr(imported, field), case.get(field, [])
+        assert len(lines) == len(parts) and all(part in line for part, line in zip(parts, lines, strict=True)), lines
+    assert imported.exit_status == (1 if "refused" in case else 0)
     shown = {
-        "strategy": describe(found.plan.strategy, has_split_ffn=False),
-        "accelerator": found.plan.hardware.accelerator,
-        "weights": found.plan.precision.weights,
+        "strategy": describe(imported.plan.strategy, has_split_ffn=False),
+        "accelerator": imported.plan.hardware.accelerator,
+        "weights": imported.plan.precision.weights,
     }
     assert {name: shown[name] for name in shown if name in case} == {name: case[name] for name in shown if name in case}
 
@@ -82,19 +82,19 @@ def test_the_gpus_that_commands_name_are_those_of_the_plan() -> None:
     )
     plan = shardwright.import_plan(text, hardware="1x8:h100-sxm").plan
     replicas = layout_from_view(read_document(plan).view).replicas
-    assert [one.phases[0].devices for one in replicas] == [("n0.g6", "n0.g7"), ("n0.g2", "n0.g3")]
+    assert [replica.phases[0].devices for replica in replicas] == [("n0.g6", "n0.g7"), ("n0.g2", "n0.g3")]
 
 
 def test_what_breaks_a_rule_is_shown_with_its_findings() -> None:
-    found = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 3", hardware="1x8:h100-sxm")
-    assert not found.valid and "TP005" in {one.rule for one in found.findings}
-    assert found.exit_status == 1
+    imported = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 3", hardware="1x8:h100-sxm")
+    assert not imported.valid and "TP005" in {finding.rule for finding in imported.findings}
+    assert imported.exit_status == 1
 
 
 def test_the_flag_that_cut_experts_are_told_to_be_mended_by_mends_them() -> None:
     command, flag = "vllm serve Qwen/Qwen3-235B-A22B-FP8 -tp 8", "--enable-expert-parallel"
     cut = shardwright.import_plan(command, hardware="1x8:h100-sxm")
-    assert {one.rule for one in cut.findings} == {"EN002"} and flag in SPLIT_BLOCKS.remedy.partition(",")[0]
+    assert {finding.rule for finding in cut.findings} == {"EN002"} and flag in SPLIT_BLOCKS.remedy.partition(",")[0]
     assert shardwright.import_plan(f"{command} {flag}", hardware="1x8:h100-sxm").valid
 
 
@@ -108,16 +108,16 @@ def test_arguments_win_over_the_text() -> None:
 @pytest.mark.parametrize("name", _CASES["in_requests"])
 def test_a_command_in_a_request_says_what_it_starts_and_no_more(name: str) -> None:
     case = _CASES["in_requests"][name]
-    said = read_request(case["text"])
-    assert said.model_dump(include=set(case["said"])) == case["said"]
-    strategy = said.strategy or StatedStrategy()
+    request = read_request(case["text"])
+    assert request.model_dump(include=set(case["said"])) == case["said"]
+    strategy = request.strategy or StatedStrategy()
     for phase, degrees in (("prefill", case["degrees"]), ("decode", case.get("decode", case["degrees"]))):
         stated = getattr(strategy, phase).model_dump(exclude_none=True)
-        # Every degree is stated: what a command does not name it leaves at one.
+        # Every degree is stated: a command leaves those that it does not name at one.
         assert {name: degree for name, degree in stated.items() if degree > 1 or name == "ep"} == degrees
     assert strategy.dp == case.get("servers")
-    assert said.unread == ()
-    assert said.readings and " read as " in said.readings[0]
+    assert request.unread == ()
+    assert request.readings and " read as " in request.readings[0]
 
 
 @pytest.mark.parametrize("name", _CASES["in_requests"])
@@ -138,7 +138,7 @@ def test_a_command_is_planned_as_what_is_imported_of_it(command: str, nodes: int
         "good? Keep this layout."
     )
     assert planned.plan is not None and planned.valid
-    # Flags that no plan says are kept of what is imported alone.
+    # Only an import keeps flags that have no field in plans.
     raw = imported.plan.model_dump(mode="json")
     raw["serving"].pop("flags", None)
     assert content_hash(planned.plan) == content_hash(raw)
@@ -147,22 +147,22 @@ def test_a_command_is_planned_as_what_is_imported_of_it(command: str, nodes: int
 @pytest.mark.one_in(10)
 @pytest.mark.parametrize("row", _PUBLIC, ids=lambda row: row["source"][:60])
 def test_a_published_deployment_is_imported_and_estimated(row: dict[str, Any]) -> None:
-    """Commands of public recipes, manifests and issues, in normal form, each with where it stands."""
+    """Commands of public recipes, manifests and issues, in normal form, each with its source."""
     stated: Any = {"model": row["model"]} if "model" in row else {}
-    found = shardwright.import_plan(row["text"], hardware="16x8:h200-sxm", **stated)
-    assert describe(found.plan.strategy, has_split_ffn=False) == row["strategy"]
-    assert found.plan.strategy.gpu_count == row["gpus"]
-    assert sorted(found.not_understood) == row["not_understood"]
-    assert sorted(found.unplanned) == row["unplanned"]
-    assert found.estimate is not None
+    imported = shardwright.import_plan(row["text"], hardware="16x8:h200-sxm", **stated)
+    assert describe(imported.plan.strategy, has_split_ffn=False) == row["strategy"]
+    assert imported.plan.strategy.gpu_count == row["gpus"]
+    assert sorted(imported.not_understood) == row["not_understood"]
+    assert sorted(imported.unplanned) == row["unplanned"]
+    assert imported.estimate is not None
 
 
 def test_requests_longer_than_the_servers_take_are_told_first() -> None:
-    found = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 4 --max-model-len 512", hardware="1x8:h100-sxm")
-    assert found.remarks == (
+    imported = shardwright.import_plan("vllm serve Qwen/Qwen3-32B -tp 4 --max-model-len 512", hardware="1x8:h100-sxm")
+    assert imported.remarks == (
         "requests of 1,024 + 256 tokens: the engine refuses those longer than --max-model-len 512",
     )
-    assert found.exit_status == 0  # nobody stated the lengths
+    assert imported.exit_status == 0  # nobody stated the lengths
 
 
 @pytest.mark.parametrize("row", _CASES["too_long"], ids=lambda row: row["name"])
@@ -170,16 +170,16 @@ def test_a_stated_load_of_which_no_request_is_taken_is_refused_with_the_length_t
     row: dict[str, Any],
 ) -> None:
     hardware = row.get("hardware", "1x8:h100-sxm")
-    found = shardwright.import_plan(row["text"], hardware=hardware, workload=row["workload"])
-    assert found.refused == tuple(row.get("refused", ()))
-    assert found.exit_status == (1 if found.refused else 0)
-    assert found.remarks == tuple(row.get("remarks", ()))
-    assert found.estimate is not None
+    imported = shardwright.import_plan(row["text"], hardware=hardware, workload=row["workload"])
+    assert imported.refused == tuple(row.get("refused", ()))
+    assert imported.exit_status == (1 if imported.refused else 0)
+    assert imported.remarks == tuple(row.get("remarks", ()))
+    assert imported.estimate is not None
 
 
 def test_what_a_command_in_a_request_says_beside_the_split_is_not_acted_on() -> None:
-    said = read_request("vllm serve Qwen/Qwen3-32B -tp 4 --tensor-paralel-size 4 --enforce-eager on 8 H100")
-    assert [words.split(" of the ")[0] for words in said.unread] == [
+    request = read_request("vllm serve Qwen/Qwen3-32B -tp 4 --tensor-paralel-size 4 --enforce-eager on 8 H100")
+    assert [words.split(" of the ")[0] for words in request.unread] == [
         "--tensor-paralel-size (did you mean --tensor-parallel-size?)",
         "execution without CUDA graphs",
     ]

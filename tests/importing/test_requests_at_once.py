@@ -1,4 +1,4 @@
-"""How many requests what runs today is judged by: as many as its commands let it run, where nobody said."""
+"""A running deployment is judged at as many requests as its commands allow, if no concurrency is stated."""
 
 from __future__ import annotations
 
@@ -15,8 +15,10 @@ TRTLLM = "trtllm-serve Qwen/Qwen3-8B --tp_size 2"
 EXPERTS = "vllm serve Qwen/Qwen3-30B-A3B --data-parallel-size 4 --enable-expert-parallel"
 
 
-def reason_of(found: Imported) -> str:
-    return next((one.reason for one in found.assumptions if one.field == "concurrency"), "stated")
+def reason_of(imported: Imported) -> str:
+    return next(
+        (assumption.reason for assumption in imported.assumptions if assumption.field == "concurrency"), "stated"
+    )
 
 
 @pytest.mark.one_in(3)
@@ -44,23 +46,23 @@ def test_as_many_as_the_command_lets_run(command: str, count: int | None, reason
         with pytest.raises(ValueError, match="put the number in"):
             import_plan(command, hardware="1x4:h100-sxm")
         return
-    found = import_plan(command, hardware="1x4:h100-sxm")
-    assert found.valid and found.plan.workload.concurrency == count
-    assert reason_of(found) == reason
+    imported = import_plan(command, hardware="1x4:h100-sxm")
+    assert imported.valid and imported.plan.workload.concurrency == count
+    assert reason_of(imported) == reason
 
 
 def test_no_more_than_fit_into_memory() -> None:
-    found = import_plan(f"{VLLM} --max-num-seqs 5000", hardware="1x2:h100-sxm", input_tokens=4000)
-    count = found.plan.workload.concurrency
-    assert found.estimate is not None and found.estimate.memory.max_concurrency == count < 300
-    assert reason_of(found).endswith("5,000 in all, of which so many fit into memory") and found.valid
+    imported = import_plan(f"{VLLM} --max-num-seqs 5000", hardware="1x2:h100-sxm", input_tokens=4000)
+    count = imported.plan.workload.concurrency
+    assert imported.estimate is not None and imported.estimate.memory.max_concurrency == count < 300
+    assert reason_of(imported).endswith("5,000 in all, of which so many fit into memory") and imported.valid
 
 
 @pytest.mark.parametrize("stated", [{"concurrency": 7}, {"request_rate": 2.0}])
 def test_what_is_stated_counts_more(stated: dict[str, Any]) -> None:
-    found = import_plan(f"{VLLM} --max-num-seqs 64", hardware="1x2:h100-sxm", **stated)
-    assert found.plan.workload.concurrency == stated.get("concurrency", 1)
-    assert "max-num-seqs" not in reason_of(found)
+    imported = import_plan(f"{VLLM} --max-num-seqs 64", hardware="1x2:h100-sxm", **stated)
+    assert imported.plan.workload.concurrency == stated.get("concurrency", 1)
+    assert "max-num-seqs" not in reason_of(imported)
 
 
 SMALL = "vllm serve meta-llama/Llama-3.1-8B --max-model-len 8192"
@@ -80,14 +82,14 @@ def test_what_serves_fewer_at_a_time_than_come_runs_and_lets_the_others_wait(
     command: str, keeps_rules: bool, holds: str
 ) -> None:
     users = 8 if keeps_rules else 64
-    found = import_plan(command, hardware="1x1:l4", input_tokens=2000, output_tokens=200, concurrency=users)
-    waiting, head = found.waiting, " ".join(render_import(found, width=1000).split("\n\n")[0].split())
+    imported = import_plan(command, hardware="1x1:l4", input_tokens=2000, output_tokens=200, concurrency=users)
+    waiting, head = imported.waiting, " ".join(render_import(imported, width=1000).split("\n\n")[0].split())
     assert waiting is not None and waiting.requests == users > waiting.at_once > 0
     assert head.startswith(f"Runs, {waiting.at_once} of {users} requests at a time: one device of")
     assert f"{holds} {waiting.at_once} of the {users} requests at a time, and more wait in line" in head
-    # The rule wants room for all of them; the word for the person, and the exit status, are what happens.
-    assert found.valid == keeps_rules and found.exit_status == 0
-    assert found.estimate is not None and waiting.ttft_ms == found.estimate.latency.ttft_ms
+    # The rule wants room for all of them; the headline and the exit status say what happens.
+    assert imported.valid == keeps_rules and imported.exit_status == 0
+    assert imported.estimate is not None and waiting.ttft_ms == imported.estimate.latency.ttft_ms
     alone = import_plan(command, hardware="1x1:l4", input_tokens=2000, output_tokens=200, concurrency=waiting.at_once)
     assert alone.waiting is None and alone.estimate is not None
     assert waiting.ttft_ms_without == pytest.approx(alone.estimate.latency.ttft_ms)
@@ -104,8 +106,8 @@ def test_what_serves_fewer_at_a_time_than_come_runs_and_lets_the_others_wait(
     ],
 )
 def test_what_cannot_serve_is_not_said_to_run(command: str, hardware: str, state: str) -> None:
-    found = import_plan(command, hardware=hardware, input_tokens=2000, output_tokens=200, concurrency=100)
-    assert found.waiting is None and render_import(found, width=1000).startswith(f"{state}: ")
+    imported = import_plan(command, hardware=hardware, input_tokens=2000, output_tokens=200, concurrency=100)
+    assert imported.waiting is None and render_import(imported, width=1000).startswith(f"{state}: ")
 
 
 @pytest.mark.parametrize(
@@ -117,22 +119,27 @@ def test_what_cannot_serve_is_not_said_to_run(command: str, hardware: str, state
     ],
 )
 def test_the_tokens_of_a_step_are_those_that_the_engine_takes_by_itself(command: str, own: int) -> None:
-    """Stating the engine's own setting says nothing new, and half of it is half for each scheduler."""
+    """Stating the engine's default changes nothing, and half of it is half for each scheduler."""
     option = "--max-num-batched-tokens" if command == EXPERTS else "--chunked-prefill-size"
-    found, same, half = (
+    imported, restated, halved = (
         import_plan(text, hardware="1x4:h100-sxm", input_tokens=4096, output_tokens=64, concurrency=16)
         for text in (command, f"{command} {option} 8192", f"{command} {option} 4096")
     )
-    assert found.plan == same.plan and found.estimate is not None and half.plan.serving is not None
-    assert any(f"take up to {own:,} tokens" in note for note in found.estimate.notes)
-    assert half.plan.serving.prefill_chunk_tokens == own // 2
+    assert imported.plan == restated.plan and imported.estimate is not None and halved.plan.serving is not None
+    assert any(f"take up to {own:,} tokens" in note for note in imported.estimate.notes)
+    assert halved.plan.serving.prefill_chunk_tokens == own // 2
 
 
 def test_a_chunk_that_groups_share_takes_its_part_of_memory_alone() -> None:
-    # SGLang hands each of the four attention groups a quarter of the chunk, stated or its own.
+    # SGLang gives each of the four attention groups a quarter of the chunk, whether stated or the default.
     command = "python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4 --dp 4 --enable-dp-attention"
     chunks = (f"{command} --chunked-prefill-size {tokens}" for tokens in (4096, 8192, 16384))
-    found = [import_plan(one, hardware="1x4:h100-sxm", input_tokens=8000, concurrency=4) for one in chunks]
-    activations = [one.estimate.memory.per_device[0].activation_bytes for one in found if one.estimate is not None]
+    imports = [
+        import_plan(chunk_command, hardware="1x4:h100-sxm", input_tokens=8000, concurrency=4)
+        for chunk_command in chunks
+    ]
+    activations = [
+        imported.estimate.memory.per_device[0].activation_bytes for imported in imports if imported.estimate is not None
+    ]
     assert activations[1] == pytest.approx(2 * activations[0], rel=0.01)
     assert activations[2] == pytest.approx(2 * activations[1], rel=0.01)

@@ -1,4 +1,4 @@
-"""What the documents of the knowledge base hold for tests: worked numbers and example documents, with their places."""
+"""The worked numbers and example documents in the texts of the knowledge base, with their places."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from shardwright.knowledge.index import knowledge
 
-# The figure before a marker: from the last blank, bracket or sign that cannot be part of one.
+# The figure before a marker: from the last blank, bracket or sign that cannot be part of a figure.
 _NUMBER = re.compile(r"(?P<figure>[^\s|(\[=`*“\"]*)<!--= (?P<call>[^>]*?) -->")
 _EXAMPLE = re.compile(
     r"^<!-- example: (?P<verdict>[^>\n]*) -->\n+```json\n(?P<json>(?:(?!```).*\n)*)```$", re.MULTILINE
@@ -28,7 +28,7 @@ class WorkedNumber(Struct, frozen=True):
 
 
 class ExampleDocument(Struct, frozen=True):
-    """A document of a section and what validation must say: the rules that it breaks, none where it is valid."""
+    """An example document of a section, and the rules that it must break; none if it must be valid."""
 
     place: str
     breaks: tuple[str, ...]
@@ -42,21 +42,29 @@ def _bodies() -> Iterator[tuple[str, str]]:
 
 
 def worked_numbers() -> list[WorkedNumber]:
-    """Every marked figure; ValueError where a marker is malformed."""
-    found: list[WorkedNumber] = []
+    """Every marked figure.
+
+    Raises:
+        ValueError: a marker is malformed.
+    """
+    numbers: list[WorkedNumber] = []
     for place, body in _bodies():
         matches = list(_NUMBER.finditer(body))
         if len(matches) != len(_ANY_NUMBER.findall(body)):
             raise ValueError(f"{place}: a marker is not of the form figure<!--= NAME ARG… -->")
         for match in matches:
             name, *arguments = match["call"].split()
-            found.append(WorkedNumber(place, match["figure"], name, tuple(arguments)))
-    return found
+            numbers.append(WorkedNumber(place, match["figure"], name, tuple(arguments)))
+    return numbers
 
 
 def example_documents() -> list[ExampleDocument]:
-    """Every example document; ValueError where a marker is malformed or not followed by a JSON block."""
-    found: list[ExampleDocument] = []
+    """Every example document.
+
+    Raises:
+        ValueError: a marker is malformed or not followed by a JSON block.
+    """
+    documents: list[ExampleDocument] = []
     for place, body in _bodies():
         matches = list(_EXAMPLE.finditer(body))
         if len(matches) != len(_ANY_EXAMPLE.findall(body)):
@@ -65,5 +73,5 @@ def example_documents() -> list[ExampleDocument]:
             verdict, *rules = match["verdict"].replace(",", " ").split()
             if (verdict, bool(rules)) not in {("valid", False), ("breaks", True)}:
                 raise ValueError(f"{place}: {match['verdict']!r} is neither 'valid' nor 'breaks RULE…'")
-            found.append(ExampleDocument(place, tuple(rules), match["json"]))
-    return found
+            documents.append(ExampleDocument(place, tuple(rules), match["json"]))
+    return documents

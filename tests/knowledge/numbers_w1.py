@@ -35,19 +35,19 @@ _DEGREES = ("pp", "sp", "ep", "tp", "tp_ffn", "attention_dp", "kv_sp", "tp_exper
 def _phase(options: dict[str, str], prefix: str) -> PhaseStrategy:
     values: dict[str, int | str] = {}
     for name in _DEGREES:
-        said = options.get(f"{prefix}.{name}", options.get(name))
-        if said is not None:
-            values[name] = int(said) if said.isdigit() else said
+        setting = options.get(f"{prefix}.{name}", options.get(name))
+        if setting is not None:
+            values[name] = int(setting) if setting.isdigit() else setting
     return PhaseStrategy.model_validate(values)
 
 
 @cache
 def _deployment(model: str, hardware: str, *settings: str) -> LoadedLayout:
-    options = dict(one.split("=", 1) for one in settings)
+    options = dict(option.split("=", 1) for option in settings)
     shape, _, accelerator = hardware.rpartition(":")
-    nodes, gpus = (int(one) for one in (shape or "1x8").split("x"))
+    nodes, gpus = (int(count) for count in (shape or "1x8").split("x"))
     architecture = load_model(model).architecture()
-    relaxations = tuple(one for one in options.get("relax", "").split(",") if one)
+    relaxations = tuple(name for name in options.get("relax", "").split(",") if name)
     setting = make_setting(
         architecture,
         hardware_facts(accelerator, nodes, gpus),
@@ -90,7 +90,7 @@ def _plain(value: float, decimals: int = 0) -> str:
 
 @number("kv-bytes-per-token")
 def kv_bytes_per_token(model: str, kv: str = "bf16") -> str:
-    """What one more token adds to the cache over all layers, in bytes, before parallelism."""
+    """Bytes that another token adds to the cache over all layers, before parallelism."""
     return _plain(bytes_per_token(_setting(model, kv)))
 
 
@@ -122,7 +122,7 @@ def kv_kind_bytes(model: str, kind: str, tokens: str, kv: str = "bf16", unit: st
 
 @number("layers-of-kind")
 def layers_of_kind(model: str, kind: str) -> str:
-    """How many layers have that kind of attention."""
+    """Count of the layers with attention of `kind`."""
     return str(sum(count for count, spec in _attentions(model) if spec.kind == kind))
 
 
@@ -140,12 +140,12 @@ def attention_weights_m(model: str, at: str, tp: str, part: str = "device") -> s
     ranks, sums = int(tp), {"sharded": 0, "kv_heads": 0, "replicated": 0}
     for tensor in spec.tensors:
         sums[tensor.split] += tensor.elements
-    found = {
+    elements = {
         "whole": sum(sums.values()),
         "replicated": sums["replicated"],
         "device": sums["sharded"] / ranks + sums["kv_heads"] / min(ranks, spec.kv_heads) + sums["replicated"],
     }[part]
-    return _plain(found / 1e6, 1)
+    return _plain(elements / 1e6, 1)
 
 
 @number("expert-mb")
@@ -216,15 +216,15 @@ def ridge_tokens(accelerator: str) -> str:
 
 def _streamed_weights(layout: LoadedLayout) -> float:
     """Weight bytes that one device reads in a decode step: all but the embedding table."""
-    held = max(device.weights_bytes for device in device_memory(layout).per_device)
+    weight_bytes = max(device.weights_bytes for device in device_memory(layout).per_device)
     architecture = layout.setting.architecture
     table = layout.setting.tensor_bytes(architecture.embedding_tensors).total
     shards = layout.phase("decode").stages[0].vocab_shards
-    return held - (0 if architecture.tied_embeddings else table / shards)
+    return weight_bytes - (0 if architecture.tied_embeddings else table / shards)
 
 
 @number("decode-bytes")
-def decode_bytes(what: str, model: str, hardware: str, *settings: str) -> str:
+def decode_bytes(figure: str, model: str, hardware: str, *settings: str) -> str:
     """Of a dense model's decode step on one device: GB of `weights`, GB of `cache` read, or `ms` of reading both.
 
     The cache is taken at the input length.
@@ -236,7 +236,7 @@ def decode_bytes(what: str, model: str, hardware: str, *settings: str) -> str:
         setting, all_layers(setting), setting.workload.input_tokens, degrees.tp
     )
     seconds = (weights + cache) / setting.hardware.memory_bandwidth_bytes_s
-    return _plain({"weights": weights / 1e9, "cache": cache / 1e9, "ms": seconds * 1e3}[what], 1)
+    return _plain({"weights": weights / 1e9, "cache": cache / 1e9, "ms": seconds * 1e3}[figure], 1)
 
 
 @number("weights-gb")
@@ -292,10 +292,10 @@ def collective_ms(op: str, model: str, tokens: str, accelerator: str, *groups: s
     ranks, domains = int(groups[0]), int(groups[1]) if len(groups) > 1 else 1
     size = int(tokens) * load_model(model).architecture().hidden_size * 2
     links = Links(hardware_facts(accelerator, 2, 8))
-    found = {"all_reduce": links.all_reduce, "all_gather": links.all_gather}[op](
+    collective = {"all_reduce": links.all_reduce, "all_gather": links.all_gather}[op](
         size, Group(ranks, domains, ranks // domains)
     )
-    return _plain(found.seconds * 1e3, 2)
+    return _plain(collective.seconds * 1e3, 2)
 
 
 @number("hidden-mb")
@@ -346,5 +346,5 @@ def sp_exchange_mb(model: str, tokens: str, sp: str, tp: str) -> str:
     spec = _layer(model, "-1").attention
     assert spec is not None
     share = max(1, spec.cache_shards // int(tp)) / spec.cache_shards
-    whole = int(tokens) * spec.cache_elements_per_token * share * 2
-    return _plain(whole * (int(sp) - 1) / int(sp) / 1e6, 1)
+    gathered_bytes = int(tokens) * spec.cache_elements_per_token * share * 2
+    return _plain(gathered_bytes * (int(sp) - 1) / int(sp) / 1e6, 1)

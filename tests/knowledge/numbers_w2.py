@@ -60,8 +60,8 @@ def _moe(model: str) -> MoESpec:
 
 
 def _degrees(words: list[str]) -> PhaseStrategy:
-    found = {name: int(size) for name, size in (m.groups() for m in map(_DEGREE.fullmatch, words) if m)}
-    return PhaseStrategy.model_validate(found)
+    degrees = {name: int(size) for name, size in (m.groups() for m in map(_DEGREE.fullmatch, words) if m)}
+    return PhaseStrategy.model_validate(degrees)
 
 
 def _relaxations(degrees: PhaseStrategy) -> PolicyBlock:
@@ -130,8 +130,8 @@ def part_ms(phase: str, part: str, *deployment: str) -> str:
 
 
 def _six(words: tuple[str, ...]) -> tuple[str, str, str, str, str, str]:
-    model, accelerator, cluster, layout, load, *rest = words
-    return model, accelerator, cluster, layout, load, rest[0] if rest else "bf16"
+    model, accelerator, cluster, layout, load, *weights = words
+    return model, accelerator, cluster, layout, load, weights[0] if weights else "bf16"
 
 
 @number("collectives-per-pass")
@@ -143,7 +143,11 @@ def collectives_per_pass(op: str, phase: str, *deployment: str) -> str:
     count = 0
     for stage in range(len(timer.stages)):
         for piece in timer.stage_pass(stage, load).pieces:
-            wanted = [one for one in piece.operations if one.op == op or (op == "ALL" and one.op in COLLECTIVES)]
+            wanted = [
+                operation
+                for operation in piece.operations
+                if operation.op == op or (op == "ALL" and operation.op in COLLECTIVES)
+            ]
             count += len(wanted) * (piece.layers or piece.count)
     return f"{count:,}"
 
@@ -176,7 +180,7 @@ def legal_tp_ffn(model: str, most: str) -> str:
 
 @number("kv-copies")
 def kv_copies(model: str, tp: str) -> str:
-    """How often each KV head (or the latent) is held in a TP group."""
+    """Copies of each KV head (or the latent) in a TP group."""
     return f"{int(tp) * heads_share(int(tp), _attention(model).cache_shards):g}"
 
 
@@ -207,24 +211,24 @@ def uneven_group_sizes(model: str, ep: str) -> str:
 
 @number("evening-copies")
 def copies_to_even(model: str, ep: str) -> str:
-    """The fewest redundant experts with which all groups are alike."""
+    """The fewest redundant experts with which all groups are of equal size."""
     return str(evening_copies(_moe(model).experts, int(ep)))
 
 
 @number("vocab-gb")
 def vocab_gb(model: str, tables: str, element_bytes: str) -> str:
     """`tables` vocabulary tables (embedding, LM head), in GB."""
-    one = _architecture(model)
-    return f"{int(tables) * one.vocab_size * one.hidden_size * float(element_bytes) / 1e9:.2f}"
+    architecture = _architecture(model)
+    return f"{int(tables) * architecture.vocab_size * architecture.hidden_size * float(element_bytes) / 1e9:.2f}"
 
 
 @number("head-layers")
 def head_layers(model: str) -> str:
     """Weights of the LM head over those of the last layer."""
-    one = _architecture(model)
-    last = one.layers[-1]
+    architecture = _architecture(model)
+    last = architecture.layers[-1]
     parts = [spec.tensors for spec in (last.attention, last.ffn) if spec is not None]
-    return f"{one.vocab_size * one.hidden_size / sum(t.elements for tensors in parts for t in tensors):.1f}"
+    return f"{architecture.vocab_size * architecture.hidden_size / sum(t.elements for tensors in parts for t in tensors):.1f}"
 
 
 @number("padded-vocabulary")
@@ -235,13 +239,13 @@ def padded_vocabulary(model: str) -> str:
 
 @number("stage-cut")
 def stage_cut(model: str, stages: str) -> str:
-    """Layers of each stage where nothing else is stated."""
+    """Layers of each stage if no cut is stated."""
     return "/".join(str(size) for size in even_cut(_architecture(model).num_layers, int(stages)))
 
 
 @number("dealt-out")
 def sequences_dealt(batch: str, microbatches: str, together: str) -> str:
-    """Sequences of a microbatch where so many prompts come together."""
+    """Sequences of a microbatch if `together` prompts arrive together."""
     return str(dealt_out(int(batch), int(microbatches), int(together))[0])
 
 
@@ -278,5 +282,5 @@ def batch_fits(*deployment: str) -> str:
 
 @number("distance-weight")
 def distance_weight(name: str) -> str:
-    """What a doubling of a degree, or another change of a strategy, counts in the distance of re-planning."""
+    """Weight of a doubling of a degree, or of another change of a strategy, in the distance of re-planning."""
     return f"{WEIGHTS[name]:g}"

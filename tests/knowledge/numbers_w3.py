@@ -2,7 +2,7 @@
 
 A deployment is written as a model and `name=value` options: degrees of both phases (`tp=8`; of one: `p.tp`, `d.tp`),
 `dp`, `on=2x8:h100-sxm`, `weights`, `kv` and `activations` (number formats), `in`, `out`, `users` (requests in flight),
-`chunk`, `utilization` and `relax` (joined by commas). It holds no figure itself.
+`chunk`, `utilization` and `relax` (joined by commas).
 """
 
 from __future__ import annotations
@@ -42,16 +42,18 @@ def _read(options: tuple[str, ...]) -> dict[str, str]:
     return dict(option.split("=", 1) for option in options)
 
 
-def _phase(said: dict[str, str], prefix: str = "") -> PhaseStrategy:
+def _phase(settings: dict[str, str], prefix: str = "") -> PhaseStrategy:
     """Degrees of a phase: those with its prefix (`p.tp=4`), else those without one. A dense FFN follows attention."""
-    degrees = {name: int(said[name]) for name in _DEGREES if name in said}
-    degrees |= {name: int(said[prefix + name]) for name in _DEGREES if prefix and prefix + name in said}
+    degrees = {name: int(settings[name]) for name in _DEGREES if name in settings}
+    degrees |= {name: int(settings[prefix + name]) for name in _DEGREES if prefix and prefix + name in settings}
     degrees.setdefault("tp_ffn", degrees.get("tp", 1))
     return PhaseStrategy(**degrees)
 
 
-def _strategy(said: dict[str, str]) -> Strategy:
-    draft = Strategy(dp=int(said.get("dp", 1)), gpu_count=1, prefill=_phase(said, "p."), decode=_phase(said, "d."))
+def _strategy(settings: dict[str, str]) -> Strategy:
+    draft = Strategy(
+        dp=int(settings.get("dp", 1)), gpu_count=1, prefill=_phase(settings, "p."), decode=_phase(settings, "d.")
+    )
     return draft.model_copy(update={"gpu_count": gpu_count(draft)})
 
 
@@ -62,27 +64,27 @@ def _hardware(on: str) -> HardwareBlock:
 
 
 def _request(model: str, options: tuple[str, ...]) -> BuildRequest:
-    said = _read(options)
-    weights = said.get("weights", "bf16")
-    relaxations: Any = tuple(filter(None, said.get("relax", "").split(",")))
+    settings = _read(options)
+    weights = settings.get("weights", "bf16")
+    relaxations: Any = tuple(filter(None, settings.get("relax", "").split(",")))
     load: dict[str, Any] = {
-        "input_tokens": int(said.get("in", 2048)),
-        "output_tokens": int(said.get("out", 256)),
-        "concurrency": int(said.get("users", 1)),
+        "input_tokens": int(settings.get("in", 2048)),
+        "output_tokens": int(settings.get("out", 256)),
+        "concurrency": int(settings.get("users", 1)),
     }
     precision: dict[str, Any] = {
         "weights": weights,
-        "kv_cache": said.get("kv", "bf16"),
-        "activations": said.get("activations", "bf16"),
+        "kv_cache": settings.get("kv", "bf16"),
+        "activations": settings.get("activations", "bf16"),
     }
     return BuildRequest(
         model=ModelBlock(name=model, config=find_model(model).config),
-        hardware=_hardware(said.get("on", "1x8:h100-sxm")),
+        hardware=_hardware(settings.get("on", "1x8:h100-sxm")),
         workload=WorkloadBlock(**load),
         precision=PrecisionBlock(**precision),
-        strategy=_strategy(said),
-        policy=PolicyBlock(relaxations=relaxations, memory_utilization=float(said.get("utilization", 0.9))),
-        serving=ServingBlock(prefill_chunk_tokens=int(said["chunk"])) if "chunk" in said else None,
+        strategy=_strategy(settings),
+        policy=PolicyBlock(relaxations=relaxations, memory_utilization=float(settings.get("utilization", 0.9))),
+        serving=ServingBlock(prefill_chunk_tokens=int(settings["chunk"])) if "chunk" in settings else None,
     )
 
 
@@ -113,20 +115,22 @@ def memory_gb(accelerator: str) -> str:
 
 @number("usable-memory-gb")
 def usable_memory_gb(accelerator: str, utilization: str = "0.9") -> str:
-    """The share of it that a plan may use, in GB."""
+    """Memory of an accelerator that a plan may use, in GB."""
     return _gb(find_accelerator(accelerator).memory_bytes()[0] * float(utilization))
 
 
 @number("device-gb")
 def device_gb(term: str, model: str, *options: str) -> str:
     """A term of the memory budget of the fullest device (`weights`, `kv_cache`, `activation`, `total`, …), in GB."""
-    return _gb(max(getattr(one, f"{term}_bytes") for one in device_memory(_layout(model, options)).per_device))
+    return _gb(max(getattr(device, f"{term}_bytes") for device in device_memory(_layout(model, options)).per_device))
 
 
 @number("shortfall-gb")
 def shortfall_gb(model: str, *options: str) -> str:
-    """By how much the fullest device is short, in GB."""
-    return _gb(max(one.total_bytes - one.usable_bytes for one in device_memory(_layout(model, options)).per_device))
+    """GB that the fullest device lacks."""
+    return _gb(
+        max(device.total_bytes - device.usable_bytes for device in device_memory(_layout(model, options)).per_device)
+    )
 
 
 @number("model-gb")
@@ -138,12 +142,12 @@ def model_gb(model: str, weights: str = "bf16") -> str:
 
 @number("device-cache-bytes-per-token")
 def device_cache_bytes_per_token(model: str, *options: str) -> str:
-    """Bytes that one more token of one request takes on the first device that decodes."""
+    """Cache bytes of another token of a request on the first device that decodes."""
     layout = _layout(model, options)
     phase, setting = layout.phase("decode"), layout.setting
     layers, tp = phase.stages[0].layers, phase.degrees.tp
-    one, two = (request_bytes(setting, layers, tokens, tp, phase.token_parts) for tokens in (4096, 8192))
-    return f"{(two - one) / 4096:,.0f}"
+    bytes_4096, bytes_8192 = (request_bytes(setting, layers, tokens, tp, phase.token_parts) for tokens in (4096, 8192))
+    return f"{(bytes_8192 - bytes_4096) / 4096:,.0f}"
 
 
 @number("max-concurrency")
@@ -210,7 +214,7 @@ def kv_transfer_ms(model: str, *options: str) -> str:
 
 @number("estimate")
 def estimated(figure: str, digits: str, model: str, *options: str) -> str:
-    """A figure of the estimate (`latency.tpot_ms`, `throughput.…`, `cost.…`) to so many significant digits."""
+    """A figure of the estimate (`latency.tpot_ms`, `throughput.…`, `cost.…`) to `digits` significant digits."""
     value: Any = estimate_layout(_layout(model, options), with_explanation=False)
     for name in figure.split("."):
         value = getattr(value, name)
@@ -225,13 +229,13 @@ def devices_used(*options: str) -> str:
 
 @number("graph-size")
 def graph_size(what: str, model: str, *options: str) -> str:
-    """How many `nodes` or `edges` the full document of a plan has."""
+    """Count of the `nodes` or `edges` in the full document of a plan."""
     return f"{len(getattr(build_plan(_request(model, options)), what)):,}"
 
 
 @number("hidden-bytes")
 def hidden_bytes(model: str, tokens: str) -> str:
-    """Bytes of the bf16 hidden states of so many tokens: what a pipeline edge carries."""
+    """Bytes of the bf16 hidden states of `tokens`, which a pipeline edge carries."""
     return f"{read_architecture(find_model(model).config).hidden_size * int(tokens) * 2:,}"
 
 

@@ -14,7 +14,7 @@ _COMPUTATIONS: dict[str, Computation] = {}
 
 
 def number(name: str) -> Callable[[Computation], Computation]:
-    """Register the decorated function as the computation `name`; a second function of one name is an error."""
+    """Register the decorated function as the computation `name`; a second one of the same name is an error."""
 
     def register(function: Computation) -> Computation:
         if name in _COMPUTATIONS:
@@ -27,7 +27,7 @@ def number(name: str) -> Callable[[Computation], Computation]:
 
 
 def computed(name: str, *arguments: str) -> str:
-    """The figure that NAME gives for `arguments`, as text; KeyError where nothing of that name is registered."""
+    """The figure that `name` gives for `arguments`, as text; KeyError if `name` is not registered."""
     return _COMPUTATIONS[name](*arguments)
 
 

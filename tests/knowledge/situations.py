@@ -1,4 +1,4 @@
-"""Requests of each typical kind, and what a proposer gets for them."""
+"""Requests of each typical kind, and the situations that select texts for them."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ REQUESTS = {
 
 @cache
 def situation(name: str) -> Situation:
-    """The situation of the request of that name."""
+    """The situation of the request `name`."""
     return situation_of(intent_of(REQUESTS[name]))

@@ -1,4 +1,4 @@
-"""A plan cites the sections behind it: what decided for its strategy, and which rules decided against others."""
+"""A plan cites the sections behind it: reasons for its strategy, and rules that ruled out others."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def test_a_section_that_plans_cite_exists(section_id: str) -> None:
 def test_each_part_of_a_strategy_cites_what_it_is_chosen_by(degrees: dict[str, int], expected: set[str]) -> None:
     phase = PhaseStrategy.model_validate(degrees)
     strategy = Strategy(dp=1, gpu_count=8, prefill=phase, decode=phase)
-    found = citations(WorkloadBlock(input_tokens=8, output_tokens=8), strategy, [])
+    sections_cited = citations(WorkloadBlock(input_tokens=8, output_tokens=8), strategy, [])
     wanted = {cited(OBJECTIVE_SECTIONS["latency"]), *(cited(STRATEGY_SECTIONS[part]) for part in expected)}
-    assert set(found) == wanted
+    assert set(sections_cited) == wanted
 
 
 def test_replicas_and_limits_are_cited_and_words_that_are_no_rule_are_not() -> None:
     strategy = Strategy(dp=2, gpu_count=2, prefill=PhaseStrategy(), decode=PhaseStrategy())
     workload = WorkloadBlock(input_tokens=8, output_tokens=8, tpot_ms_max=5.0, objective="cost")
-    found = citations(workload, strategy, ["ME001", "in words", "ME001"])
-    assert found == (
+    sections_cited = citations(workload, strategy, ["ME001", "in words", "ME001"])
+    assert sections_cited == (
         cited(OBJECTIVE_SECTIONS["cost"]),
         cited(LIMITS_SECTION),
         cited(STRATEGY_SECTIONS["dp"]),
@@ -58,13 +58,13 @@ def test_replicas_and_limits_are_cited_and_words_that_are_no_rule_are_not() -> N
 
 
 def test_a_plan_and_a_refusal_cite_sections_that_are_there() -> None:
-    made = plan("Serve Llama-3.1-8B on 2 H100, 2k in / 256 out, TPOT below 20 ms")
+    planned = plan("Serve Llama-3.1-8B on 2 H100, 2k in / 256 out, TPOT below 20 ms")
     refused = plan("Serve Qwen3-14B in bf16 on 1 RTX 4090, 2k in / 256 out")
-    assert made.report is not None
+    assert planned.report is not None
     assert refused.report is not None
-    assert 0 < len(made.report.citations) <= MAX_CITATIONS
+    assert 0 < len(planned.report.citations) <= MAX_CITATIONS
     assert refused.report.citations == (search_index().teaching("ME001")[0].citation,)
-    assert {*made.report.citations, *refused.report.citations} <= CITATIONS
+    assert {*planned.report.citations, *refused.report.citations} <= CITATIONS
 
 
 def test_a_rule_names_the_section_that_teaches_it_where_one_is_asked_for() -> None:

@@ -1,4 +1,4 @@
-"""Every example document in the knowledge base is what the text says of it: valid, or breaking the rule named."""
+"""Every example document in the knowledge base is valid or breaks the rules named beside it, as the text says."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ EXAMPLES = example_documents()
 
 
 @pytest.mark.parametrize(
-    "example", EXAMPLES, ids=[f"{one.place}-{'-'.join(one.breaks) or 'valid'}" for one in EXAMPLES]
+    "example", EXAMPLES, ids=[f"{example.place}-{'-'.join(example.breaks) or 'valid'}" for example in EXAMPLES]
 )
 def test_an_example_document_breaks_exactly_the_rules_named_beside_it(example: ExampleDocument) -> None:
     document = read_text(example.json)
     assert document.raw is not None, example.place
     report = validate_read(document)
-    found = {violation.rule for violation in report.violations}
-    assert found == set(example.breaks), [f"{one.rule}: {one.message}" for one in report.violations]
+    broken_rules = {violation.rule for violation in report.violations}
+    assert broken_rules == set(example.breaks), [
+        f"{violation.rule}: {violation.message}" for violation in report.violations
+    ]
 
 
 def test_there_are_valid_examples_and_broken_ones() -> None:

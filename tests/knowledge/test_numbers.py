@@ -1,4 +1,4 @@
-"""Every worked number of the knowledge base is what the project's own functions compute."""
+"""Every worked number of the knowledge base is the one that the project's functions compute."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ NUMBERS = worked_numbers()
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize(
-    "worked", NUMBERS, ids=[f"{one.place}-{one.name}-{'-'.join(one.arguments)}" for one in NUMBERS]
+    "worked", NUMBERS, ids=[f"{worked.place}-{worked.name}-{'-'.join(worked.arguments)}" for worked in NUMBERS]
 )
 def test_a_figure_in_the_text_is_the_figure_that_the_code_computes(worked: WorkedNumber) -> None:
     assert worked.name in computation_names(), f"{worked.place}: nothing computes {worked.name!r}"
@@ -21,7 +21,7 @@ def test_a_figure_in_the_text_is_the_figure_that_the_code_computes(worked: Worke
 
 
 def test_no_computation_is_left_that_no_text_uses() -> None:
-    assert sorted(set(computation_names()) - {one.name for one in NUMBERS}) == []
+    assert sorted(set(computation_names()) - {worked.name for worked in NUMBERS}) == []
 
 
 def test_two_computations_of_one_name_are_refused() -> None:

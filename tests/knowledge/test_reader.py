@@ -1,4 +1,4 @@
-"""A file of the knowledge base is read by its form; what is not of the form is refused with file and line."""
+"""A file of the knowledge base is read by its format; any other text is refused with file and line."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HEAD = "# Title\n\nWhat it answers.\n\n"
 
 
 def document(body: str) -> str:
-    """A file of one section with this body."""
+    """A file with one section, whose text is `body`."""
     return f"{HEAD}## Heading\n{METADATA.format(id='topic.sub')}{body}"
 
 

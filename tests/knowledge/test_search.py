@@ -1,4 +1,4 @@
-"""A question finds the section that answers it, in English and Chinese; what the base does not speak of finds none.
+"""A question finds the section that answers it, in English and Chinese; one without an answer finds none.
 
 The table of questions has four sets, each written by someone who had not seen the headings; the sections that answer
 were named afterwards, by reading them, and questions that no section answers were left out. Sections with the same
@@ -51,10 +51,10 @@ def first(question: str) -> str | None:
 
 
 def share_found(name: str, limit: int) -> float:
-    """The share of a set's questions that have a section that answers among the first `limit`."""
+    """The share of a set's questions with an answering section among the first `limit` hits."""
     rows = [row for row in QUESTIONS if row["set"] == name]
-    found = [{hit.section.id for hit in search_sections(row["question"], limit).hits} for row in rows]
-    return sum(bool(ids & set(row["sections"])) for ids, row in zip(found, rows, strict=True)) / len(rows)
+    hits_by_row = [{hit.section.id for hit in search_sections(row["question"], limit).hits} for row in rows]
+    return sum(bool(ids & set(row["sections"])) for ids, row in zip(hits_by_row, rows, strict=True)) / len(rows)
 
 
 @pytest.mark.one_in(4)
@@ -88,8 +88,8 @@ STORY = "Yesterday evening my colleague, who had been on holiday for three weeks
     [("the pipeline bubble spoils his speculative decoding", "pp.bubble"), ("流水线气泡和投机解码打架", "pp.bubble")],
 )
 def test_a_long_story_around_two_concepts_of_the_field_is_no_reason_not_to_answer(question: str, section: str) -> None:
-    found = {hit.section.id for hit in search_sections(STORY + question, 3).hits}
-    assert section in found
+    sections = {hit.section.id for hit in search_sections(STORY + question, 3).hits}
+    assert section in sections
 
 
 def test_neighbouring_words_count_the_small_ones_too() -> None:
@@ -113,9 +113,9 @@ def test_a_topic_finds_its_section_in_either_language_and_misspelt(topic: str) -
 
 @pytest.mark.parametrize("question", cases("off_topic"))
 def test_what_the_base_does_not_speak_of_gets_no_answer_but_the_nearest_headings(question: str) -> None:
-    found = search_sections(question)
-    assert found.hits == ()
-    assert found.nearest
+    answer = search_sections(question)
+    assert answer.hits == ()
+    assert answer.nearest
 
 
 @pytest.mark.one_in(2)
@@ -150,10 +150,10 @@ def test_spelling_makes_no_difference(row: dict[str, Any], change: str) -> None:
 @examples(80)
 @given(st.text(max_size=300))
 def test_any_text_is_answered_or_refused_within_bounds_and_always_alike(text: str) -> None:
-    found = search_sections(text, 3)
-    assert found == search_sections(text, 3)
-    assert len(found.hits) <= 3
-    assert bool(found.hits) != bool(found.nearest)
+    answer = search_sections(text, 3)
+    assert answer == search_sections(text, 3)
+    assert len(answer.hits) <= 3
+    assert bool(answer.hits) != bool(answer.nearest)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The knowledge base is whole, of its form, and within its budgets."""
+"""The knowledge base is complete, in its format, and within its budgets."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardwright.tools.rules.registry import all_rules
 
 SECTIONS = knowledge().sections
 RULINGS = {f"R{number}" for number in range(1, 18)}
-# An example document or a generated table is one section; every other is an answer that is read at a glance.
+# Limits of a section that answers at a glance, and of one that holds an example document or a generated table.
 MAX_SECTION_TOKENS, MAX_WHOLE_TOKENS = 600, 2_700
 MAX_LINE = 160
 

@@ -1,4 +1,4 @@
-"""What a proposer gets is deterministic, begins with one prefix for all, fits its budget and says why."""
+"""The selection of texts is deterministic, begins with a prefix common to all, fits its budget and gives reasons."""
 
 from __future__ import annotations
 
@@ -44,34 +44,34 @@ def test_nothing_is_left_out_for_a_dense_request() -> None:
 
 
 def test_how_documents_are_written_is_read_on_demand_alone() -> None:
-    every = select(Situation(**dict.fromkeys((name.replace("-", "_") for name in CONDITIONS), True)), 10**6)
-    assert not [one.section.id for one in every.chosen if one.section.id.startswith("dag.")]
+    selection = select(Situation(**dict.fromkeys((name.replace("-", "_") for name in CONDITIONS), True)), 10**6)
+    assert not [selected.section.id for selected in selection.chosen if selected.section.id.startswith("dag.")]
 
 
 @examples(20)
 @given(SITUATIONS, BROKEN, st.integers(7_000, 30_000))
 def test_every_selection_begins_with_the_same_core_keeps_its_budget_and_loses_nothing(
-    found: Situation, broken: list[str], budget_tokens: int
+    drawn: Situation, broken: list[str], budget_tokens: int
 ) -> None:
-    selection = select(found, budget_tokens, broken)
+    selection = select(drawn, budget_tokens, broken)
     assert selection.text.startswith(core_text())
     assert selection.core_text == core_text()
     assert selection.tokens == estimate_tokens(selection.text) <= budget_tokens
-    assert selection == select(found, budget_tokens, broken)
-    whole = select(found, 10**6, broken)
-    assert not whole.left_out
-    ids = [one.section.id for one in whole.chosen]
+    assert selection == select(drawn, budget_tokens, broken)
+    complete = select(drawn, 10**6, broken)
+    assert not complete.left_out
+    ids = [selected.section.id for selected in complete.chosen]
     assert len(ids) == len(set(ids))
-    assert sorted(ids) == sorted(one.section.id for one in (*selection.chosen, *selection.left_out))
-    assert all(one.reason for one in whole.chosen)
+    assert sorted(ids) == sorted(selected.section.id for selected in (*selection.chosen, *selection.left_out))
+    assert all(selected.reason for selected in complete.chosen)
 
 
 @examples(15)
 @given(SITUATIONS, st.sampled_from(CONDITIONS))
-def test_one_more_condition_only_adds_sections(found: Situation, condition: str) -> None:
-    held = {name.replace("-", "_"): True for name in (*found.holding(), condition)}
-    before = {one.section.id for one in select(found, 10**6).chosen}
-    after = {one.section.id for one in select(Situation(**held), 10**6).chosen}
+def test_one_more_condition_only_adds_sections(drawn: Situation, condition: str) -> None:
+    conditions = {name.replace("-", "_"): True for name in (*drawn.holding(), condition)}
+    before = {selected.section.id for selected in select(drawn, 10**6).chosen}
+    after = {selected.section.id for selected in select(Situation(**conditions), 10**6).chosen}
     assert before <= after
 
 
@@ -79,19 +79,19 @@ def test_one_more_condition_only_adds_sections(found: Situation, condition: str)
 @pytest.mark.parametrize("rule", RULES)
 def test_a_broken_rule_pulls_in_a_section_that_is_about_it(rule: str) -> None:
     selection = select(Situation(), rules=[rule])
-    reasons = [one.reason for one in selection.chosen if rule in one.section.rules]
+    reasons = [selected.reason for selected in selection.chosen if rule in selected.section.rules]
     assert any(f"rule {rule} was broken" in reason for reason in reasons)
 
 
 def test_broken_rules_go_before_conditions_where_the_budget_does_not_do() -> None:
     budget_tokens = select(Situation()).core_tokens + 700
     selection = select(Situation(moe=True, multi_node=True), budget_tokens, ["EP005"])
-    assert any("EP005" in one.reason for one in selection.chosen)
+    assert any("EP005" in selected.reason for selected in selection.chosen)
     assert selection.left_out
 
 
 def test_reasons_name_the_conditions() -> None:
-    reasons = {one.reason for one in select(Situation(moe=True, multi_node=True), 10**6).chosen}
+    reasons = {selected.reason for selected in select(Situation(moe=True, multi_node=True), 10**6).chosen}
     assert {"core", "because moe holds", "because multi-node holds", "because moe and multi-node hold"} <= reasons
 
 
@@ -112,7 +112,7 @@ def test_another_process_selects_the_same() -> None:
         "from shardwright.knowledge.situation import Situation; "
         "print(hashlib.sha256(select(Situation(moe=True, limits=True), rules=['EP003']).text.encode()).hexdigest())"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code],
         capture_output=True,
         text=True,
@@ -120,11 +120,11 @@ def test_another_process_selects_the_same() -> None:
         env={**os.environ, "PYTHONHASHSEED": "7"},
         timeout=300,
     )
-    here = select(Situation(moe=True, limits=True), rules=["EP003"]).text
-    assert done.stdout.strip() == hashlib.sha256(here.encode()).hexdigest()
+    text = select(Situation(moe=True, limits=True), rules=["EP003"]).text
+    assert process.stdout.strip() == hashlib.sha256(text.encode()).hexdigest()
 
 
 def test_every_section_can_be_chosen_or_is_for_reference() -> None:
     everything = Situation(**{name.replace("-", "_"): True for name in CONDITIONS})
-    chosen = {one.section.id for one in select(everything, 10**6).chosen}
+    chosen = {selected.section.id for selected in select(everything, 10**6).chosen}
     assert {section.id for section in knowledge().sections if section.when != ("reference",)} == chosen

@@ -1,4 +1,4 @@
-"""What a request is about is read off its facts."""
+"""The situation of a request follows from its facts."""
 
 from __future__ import annotations
 
