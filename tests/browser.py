@@ -1,4 +1,4 @@
-"""A real browser for pages. Nothing here can be used where Playwright or one (Chromium or Chrome) is not installed."""
+"""A real browser for tests of pages; needs Playwright, and Chromium or Chrome."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "
 
 @contextmanager
 def launched() -> Iterator[Any]:
-    """A browser; the test is skipped where there is none."""
+    """A browser; the test is skipped if none is installed."""
     sync_api = pytest.importorskip("playwright.sync_api")
     if BROWSER is None:
         pytest.skip("no Chromium or Chrome is installed")
     with sync_api.sync_playwright() as playwright:
-        # Chromium refuses a sandbox to root, as which containers run.
+        # Chromium refuses a sandbox to root, the user of containers.
         flags = ["--no-sandbox"] if os.geteuid() == 0 else []
         browser = playwright.chromium.launch(executable_path=BROWSER, args=flags)
         yield browser

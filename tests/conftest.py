@@ -1,13 +1,13 @@
-"""Property tests look for faults, not for seconds: no example fails for being slow on a busy machine.
+"""Settings of all tests. No example of a property test fails for being slow on a busy machine.
 
 Tests that try every place of a plan try the first and the last of each kind (`examples.py`); a night tries all.
 
 `HYPOTHESIS_PROFILE=nightly` draws twenty times as many examples as a run without it.
 
-Of a test marked `one_in(n)` a plain run tries one case in n. A plain run of the whole suite tries one case of each, and
-all of those marked `one_in(1)`. Which ones follows from their names, and the rest are `thorough`.
+A plain run tries one in n cases of a test marked `one_in(n)`. A plain run of the whole suite tries one case of each
+test, and all of those marked `one_in(1)`. The checksums of names decide which; the others are `thorough`.
 
-No test finds a model in the cache of the machine that it runs on, or asks a network for one.
+No test finds a model in the cache of its machine, or asks a network for one.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from zlib import crc32
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A plain run draws a twentieth of the examples, the thorough step a quarter, in CI the same each time; a night draws
-# all, and others than the night before.
+# A plain run draws a twentieth of the examples, the thorough step a quarter, in CI the same each time; a nightly run
+# draws all, different ones each night.
 settings.register_profile("push", max_examples=5, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("push"), max_examples=25)
 settings.register_profile("nightly", settings.get_profile("push"), max_examples=100, derandomize=False)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "push"))
 os.environ["HF_HUB_CACHE"] = os.devnull
 os.environ.pop("SHARDWRIGHT_ONLINE", None)
-# A shell has what it starts in the background ignore interrupts, `nohup` hang-ups, and so would all processes that
-# tests interrupt.
+# Background jobs of a shell ignore interrupts, those of `nohup` hang-ups, and so would all processes that tests
+# interrupt.
 for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHUP, signal.SIG_DFL)):
     if signal.getsignal(number) is signal.SIG_IGN:
         signal.signal(number, usual)
@@ -39,25 +39,25 @@ for number, usual in ((signal.SIGINT, signal.default_int_handler), (signal.SIGHU
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collect without looking for garbage, and never look through what was collected again: it lives to the end."""
+    """Collect tests without garbage collection, and exempt them from it: they live to the end."""
     gc.disable()
     try:
         return (yield)
     finally:
         gc.freeze()
-        # Plans are many small objects and no garbage: looking at every 700th costs 2% of the time of all tests.
+        # Plans are many small objects and no garbage: a look at every 700th costs 2% of the time of all tests.
         gc.set_threshold(20_000)
         gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the cases that a plain run leaves out: of each test, those whose names come last by their checksums."""
+    """Mark the cases that a plain run skips: those of each test whose names have the largest checksums."""
     tests: dict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
         if not item.get_closest_marker("thorough"):
             tests[item.nodeid.partition("[")[0]].append(item)
-    # Who names a file, a folder or a word works on it.
+    # With a named file, folder or word more cases are tried.
     is_whole = config.args == config.getini("testpaths") and not config.option.keyword
     for cases in tests.values():
         mark = cases[0].get_closest_marker("one_in")
@@ -69,6 +69,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
-    """Say why nothing ran, where all that was named is thorough."""
+    """Print why nothing ran, if all named tests are thorough."""
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         terminalreporter.write_line("no test ran: what is named is thorough, or left out by -k; -m '' tries all")

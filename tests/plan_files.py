@@ -1,4 +1,4 @@
-"""Plan documents as files of a folder, for what is run over files."""
+"""Plan documents as files of a folder, for tests of commands over files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import shardwright
 
 
 def good_and_broken(folder: Path, broken: str, hardware: str) -> Path:
-    """`folder` with good.json, a plan that keeps every rule, and `broken`, one that breaks one."""
+    """`folder` with good.json, a valid plan, and `broken`, which breaks a rule."""
     result = shardwright.plan(model="Llama-3.1-8B", hardware=hardware, input_tokens=1024, output_tokens=128)
     assert result.plan is not None
     document = result.plan.model_dump(mode="json")

@@ -1,4 +1,4 @@
-"""Strategies of a search space one by one: all of them, or one that is drawn without listing millions."""
+"""The strategies of a search space: all of them, or a random one without listing millions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from shardwright.tools.plan.placement import even_cut
 from shardwright.tools.search.devices import Footprint, end_of_replicas
 from shardwright.tools.search.space import Replica, SpaceRequest, colocated_replicas, phase_kinds, split_strategy
 
-# The degrees of a replica of one phase, and the devices that it takes.
+# The degrees and the devices of a single-phase replica.
 PhaseReplica = tuple[PhaseStrategy, Footprint]
 
 
 def strategies(request: SpaceRequest) -> Iterator[Strategy]:
-    """The whole space: replicas that serve both phases, and replicas of one phase each, unless one of them is asked."""
+    """The whole space: replicas for both phases and single-phase replicas, unless `request` asks for only one."""
     if not request.disaggregated:
         yield from colocated(request)
     if request.disaggregated is not False:
@@ -26,7 +26,7 @@ def strategies(request: SpaceRequest) -> Iterator[Strategy]:
 
 
 def colocated(request: SpaceRequest) -> Iterator[Strategy]:
-    """Strategies in which each replica serves both phases, with every number of replicas that there is room for."""
+    """Strategies in which each replica serves both phases, with every count of replicas that fits."""
     for replica in colocated_replicas(request):
         for dp in range(1, replica.room.most + 1):
             if request.allows(None, dp):
@@ -34,27 +34,27 @@ def colocated(request: SpaceRequest) -> Iterator[Strategy]:
 
 
 def disaggregated(request: SpaceRequest) -> Iterator[Strategy]:
-    """Strategies with prefill-only and decode-only replicas: every x:y that the devices allow."""
+    """Strategies with prefill-only and decode-only replicas, in every ratio that the devices allow."""
     decodes = list(_phase_replicas(request, "decode"))
     for prefill in _phase_replicas(request, "prefill"):
         for decode in decodes:
             for count in range(1, request.room(prefill[1]) + 1):
-                for rest in range(1, request.room(decode[1]) + 1):
-                    if not _fits(request, prefill, count, decode, rest):
+                for decode_count in range(1, request.room(decode[1]) + 1):
+                    if not _fits(request, prefill, count, decode, decode_count):
                         break
-                    if request.allows(count, rest):
-                        yield split_strategy(prefill[0], decode[0], count, rest)
+                    if request.allows(count, decode_count):
+                        yield split_strategy(prefill[0], decode[0], count, decode_count)
 
 
 def each_replica(request: SpaceRequest) -> Iterator[Strategy]:
-    """Every replica once: as many as there is room for that serve both phases, or as many beside the least other."""
+    """Every replica once: as many as fit for both phases, or as many single-phase ones beside one of the other."""
     for replica in colocated_replicas(request):
         yield replica.strategy(replica.room.most)
     prefills, decodes = list(_phase_replicas(request, "prefill")), list(_phase_replicas(request, "decode"))
     for prefill, decode in chain(product(prefills, decodes[:1]), product(prefills[:1], decodes)):
         counts = [(request.room(prefill[1]), 1), (1, request.room(decode[1])), (1, 1)]
-        found = (one for one in counts if _fits(request, prefill, one[0], decode, one[1]))
-        if (numbers := next(found, None)) is not None:
+        fitting_counts = (pair for pair in counts if _fits(request, prefill, pair[0], decode, pair[1]))
+        if (numbers := next(fitting_counts, None)) is not None:
             yield split_strategy(prefill[0], decode[0], *numbers)
 
 
@@ -83,7 +83,7 @@ def _draw_apart(draw: st.DrawFn, request: SpaceRequest) -> Strategy:
     ]
     assume(prefills)
     prefill = draw(st.sampled_from(prefills))
-    decode = draw(st.sampled_from([one for one in decodes if _fits(request, prefill, 1, one, 1)]))
+    decode = draw(st.sampled_from([replica for replica in decodes if _fits(request, prefill, 1, replica, 1)]))
     counts = [
         (x, y)
         for x in range(1, request.room(prefill[1]) + 1)

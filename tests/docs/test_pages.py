@@ -1,4 +1,4 @@
-"""Every command that a page shows is run, or at least exists; and a page that says what is not so is found."""
+"""Every command that a page shows is run, or at least exists; false statements of a page are reported."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ def test_what_cannot_be_shown_is_an_error_that_names_it(page: Path, text: str, w
 )
 def test_what_is_not_run_and_cannot_be_right_is_found(page: Path, text: str, fault: str) -> None:
     page.write_text(text, encoding="utf-8")
-    (found,) = faults(page)
-    assert found.startswith("page.md, line ")
-    assert fault in found
+    (reported,) = faults(page)
+    assert reported.startswith("page.md, line ")
+    assert fault in reported
 
 
 def test_calls_are_read_out_of_a_shell_text() -> None:

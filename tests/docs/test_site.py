@@ -1,4 +1,4 @@
-"""The pages build as a site, strictly and without a network, and whoever reads it asks nothing of anybody else."""
+"""The pages build as a site, strictly and without a network, and the site fetches nothing from elsewhere."""
 
 from __future__ import annotations
 
@@ -22,63 +22,65 @@ from shardwright.docs.make.site import on_page_markdown
 pytestmark = pytest.mark.thorough
 
 ROOT = Path(__file__).resolve().parents[2]
-# What a browser fetches by itself; a link that a reader follows is none of it.
+# Attributes whose URL a browser fetches by itself, unlike links that a reader follows.
 FETCHED = {
     ("audio", "src"), ("embed", "src"), ("iframe", "src"), ("img", "src"), ("img", "srcset"), ("link", "href"),
     ("object", "data"), ("script", "src"), ("source", "src"), ("source", "srcset"), ("video", "src"),
 }  # fmt: skip
-# Relations of `link` that are told and not fetched.
-TOLD = {"canonical", "prev", "next"}
+# Relations of `link` whose URL is not fetched.
+UNFETCHED = {"canonical", "prev", "next"}
 
 
 class Assets(HTMLParser):
-    """What one page makes a browser fetch."""
+    """The URLs that a page makes a browser fetch."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.found: list[str] = []
+        self.urls: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag == "link" and dict(attrs).get("rel") in TOLD:
+        if tag == "link" and dict(attrs).get("rel") in UNFETCHED:
             return
-        self.found += [value for name, value in attrs if value and (tag, name) in FETCHED]
+        self.urls += [value for name, value in attrs if value and (tag, name) in FETCHED]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built where a proxy that is not there stands for the network."""
+    """The site, built with a dead proxy in place of the network."""
     folder = tmp_path_factory.mktemp("site")
     nowhere = "http://127.0.0.1:9"
-    own = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    environment = {**own, "http_proxy": nowhere, "https_proxy": nowhere, "NO_MKDOCS_2_WARNING": "1"}
+    inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment = {**inherited, "http_proxy": nowhere, "https_proxy": nowhere, "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+    assert (process.returncode, process.stderr) == (0, "")
     return folder
 
 
 def test_no_page_fetches_anything_from_elsewhere(site: Path) -> None:
     pages = [*site.rglob("*.html")]
-    found = {
+    foreign_assets = {
         f"{page.relative_to(site)}: {asset}"
         for page in pages
-        for asset in Assets(page.read_text(encoding="utf-8")).found
+        for asset in Assets(page.read_text(encoding="utf-8")).urls
         if re.match(r"(?:[a-z]+:)?//", asset)
     }
     assert len(pages) > 60
-    assert found == set()
+    assert foreign_assets == set()
 
 
 def test_no_style_of_the_site_fetches_anything_from_elsewhere(site: Path) -> None:
     fetched = re.compile(r"(?:url\(|@import\s+)['\"]?(?:https?:)?//[^)'\"]*")
-    found = [match[0] for path in site.rglob("*.css") for match in fetched.finditer(path.read_text(encoding="utf-8"))]
-    assert found == []
+    matches = [match[0] for path in site.rglob("*.css") for match in fetched.finditer(path.read_text(encoding="utf-8"))]
+    assert matches == []
 
 
 def test_the_reader_of_assets_sees_one_from_elsewhere() -> None:
     text = '<link rel="stylesheet" href="//a/b.css"><link rel="canonical" href="https://c"><img src="d.png">'
-    assert Assets(text).found == ["//a/b.css", "d.png"]
+    assert Assets(text).urls == ["//a/b.css", "d.png"]
 
 
 def test_every_public_name_and_every_command_has_its_place(site: Path) -> None:

@@ -1,4 +1,4 @@
-"""The promises of a plan's picture: what repeats is told once, a fault shows, and nothing makes it fail or grow."""
+"""A plan's picture shows repetitions once and faults clearly, and no plan makes it fail or grow."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ from shardwright.tools.rules.registry import all_rules
 from ..examples import examples
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "pictures.json").read_text(encoding="utf-8"))
-# Rules whose bad example changes the graph in a way that can be seen.
+# Rules whose bad example changes the graph visibly.
 SEEN = ("ST003", "ST004", "PP002", "PP003", "TP003", "EP002", "EP006", "SP002", "DP002", "DE003")
 _SVG = "{http://www.w3.org/2000/svg}"
 
 
 def texts(picture: str) -> str:
-    """All text that is drawn, one text a line."""
-    return "\n".join("".join(one.itertext()) for one in ET.fromstring(picture).iter(f"{_SVG}text"))
+    """All drawn texts, one per line."""
+    return "\n".join("".join(element.itertext()) for element in ET.fromstring(picture).iter(f"{_SVG}text"))
 
 
 def large_plan(model: str, nodes: int, **degrees: int) -> dict[str, Any]:
@@ -58,9 +58,9 @@ def large_plan(model: str, nodes: int, **degrees: int) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["base"])
 def test_a_picture_says_degrees_communication_and_devices(case: dict[str, Any]) -> None:
-    said = texts(svg(base_plan(case["base"])))
-    assert [words for words in case["shows"] if words not in said] == []
-    assert [words for words in case["lacks"] if words in said] == []
+    drawn_text = texts(svg(base_plan(case["base"])))
+    assert [words for words in case["shows"] if words not in drawn_text] == []
+    assert [words for words in case["lacks"] if words in drawn_text] == []
 
 
 @pytest.mark.parametrize("name", base_names())
@@ -89,9 +89,9 @@ def test_a_picture_is_told_to_who_cannot_see_it() -> None:
 @pytest.mark.parametrize("name", ["dense-pp2-tp2", "disaggregated-tp2"])
 def test_one_phase_alone_has_nothing_of_the_other(name: str, phase: Any) -> None:
     lines = texts(svg(base_plan(name), phase=phase)).splitlines()
-    assert {one for one in lines if one in ("Prefill", "Decode")} == {phase.capitalize()}
-    assert sum(one.startswith("Replica") for one in lines) == 1
-    assert not any("KV cache transfer" in one or "KV cache stays" in one for one in lines)
+    assert {line for line in lines if line in ("Prefill", "Decode")} == {phase.capitalize()}
+    assert sum(line.startswith("Replica") for line in lines) == 1
+    assert not any("KV cache transfer" in line or "KV cache stays" in line for line in lines)
 
 
 @pytest.mark.parametrize(
@@ -106,18 +106,20 @@ def test_a_large_plan_is_small_and_whole(model: str, nodes: int, degrees: dict[s
     plan = large_plan(model, nodes, **degrees)
     picture = svg(plan)
     assert len(picture.encode()) <= MOST_BYTES
-    said = texts(svg(plan, phase="decode"))
-    named = [re.search(r"layers (\d+)(?:–(\d+))?", line) for line in said.splitlines() if line.startswith("Stage")]
-    shown = {layer for one in named if one for layer in range(int(one[1]), int(one[2] or one[1]) + 1)}
+    drawn_text = texts(svg(plan, phase="decode"))
+    named = [
+        re.search(r"layers (\d+)(?:–(\d+))?", line) for line in drawn_text.splitlines() if line.startswith("Stage")
+    ]
+    shown = {layer for match in named if match for layer in range(int(match[1]), int(match[2] or match[1]) + 1)}
     assert shown == set(range(layers))
-    assert "more" not in said
+    assert "more" not in drawn_text
 
 
 def _boxes_without_others(picture: str) -> list[tuple[float, float, float, float]]:
-    """Left, top, right and bottom of each box that is not drawn around others, and of each label on a line."""
-    rects = [one.attrib for one in ET.fromstring(picture).iter(f"{_SVG}rect")]
-    inner = [one for one in rects if one["class"] != "paper" and not one["class"].endswith(" in")]
-    spots = [[float(one[name]) for name in ("x", "y", "width", "height")] for one in inner]
+    """Left, top, right and bottom of each box without boxes inside, and of each label on a line."""
+    rects = [rect.attrib for rect in ET.fromstring(picture).iter(f"{_SVG}rect")]
+    inner = [rect for rect in rects if rect["class"] != "paper" and not rect["class"].endswith(" in")]
+    spots = [[float(rect[name]) for name in ("x", "y", "width", "height")] for rect in inner]
     return [(x, y, x + width, y + height) for x, y, width, height in spots]
 
 
@@ -129,14 +131,16 @@ def test_nothing_overlaps_and_the_width_is_that_of_a_page(plan: dict[str, Any]) 
     spots = _boxes_without_others(picture)
     for place, (left, top, right, bottom) in enumerate(spots):
         assert not [
-            one for one in spots[place + 1 :] if left < one[2] and one[0] < right and top < one[3] and one[1] < bottom
+            other
+            for other in spots[place + 1 :]
+            if left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
         ]
     assert float(ET.fromstring(picture).get("width", 0)) <= 1150
 
 
 @pytest.mark.parametrize("rule", SEEN)
 def test_a_fault_of_the_graph_shows(rule: str) -> None:
-    bad = next(one for one in all_rules() if one.id == rule).bad
+    bad = next(known_rule for known_rule in all_rules() if known_rule.id == rule).bad
     assert svg(apply(bad)) != svg(base_plan(bad.base))
 
 
@@ -158,7 +162,7 @@ def test_text_of_a_document_stays_text() -> None:
     plan["model"]["name"] = "<script>alert(1)</script>&\x00\ud800\u202e"
     plan["nodes"].append({"id": "<image href='http://x'/>", "type": "<a>", "parent": None})
     picture = svg(plan)
-    assert {one.tag.removeprefix(_SVG) for one in ET.fromstring(picture).iter()} <= {
+    assert {element.tag.removeprefix(_SVG) for element in ET.fromstring(picture).iter()} <= {
         "svg", "title", "desc", "style", "rect", "text", "tspan", "path",
     }  # fmt: skip
     assert not any(sign in picture for sign in "\x00\ud800\u202e")
@@ -171,7 +175,7 @@ _TYPES = st.sampled_from(["RequestNode", "PhaseNode", "PipelineStageNode", "Laye
 
 @st.composite
 def broken_plans(draw: st.DrawFn) -> dict[str, Any]:
-    """A base plan, damaged in its tree, its fields and its edges."""
+    """A base plan with damage to its tree, fields and edges."""
     plan = base_plan(draw(st.sampled_from(["dense-pp2-tp2", "moe-dp2-ep2", "disaggregated-tp2", "dense-sp2-tp2"])))
     nodes, edges = plan["nodes"], plan["edges"]
     a_node, an_edge = st.integers(0, len(nodes) - 1), st.integers(0, len(edges) - 1)

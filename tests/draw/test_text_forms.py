@@ -1,4 +1,4 @@
-"""Mermaid, DOT and the outline tell of the same boxes as the picture, whatever a plan holds."""
+"""Mermaid, DOT and the outline show the same boxes as the picture, for any plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardwright.tools.rules.registry import all_rules
 
 Form = Callable[[object], str]
 FORMS: tuple[Form, ...] = (mermaid, dot, outline)
-# All that can stand in a label of Mermaid without a meaning, and the number of any other sign.
+# The characters without special meaning in a Mermaid label, and the code of any other.
 LABEL = re.compile(r"(?:\w|[ .,·×–()/:+-]|#\d+;|<br/>)*")
 HOSTILE = 'a"b`]\n%%{init}%% end <script> #quot; \\" $(x) ```'
 
@@ -33,8 +33,8 @@ def hostile() -> dict[str, Any]:
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", base_names())
 def test_degrees_phases_and_operators_are_told(form: Form, name: str) -> None:
-    said = form(base_plan(name))
-    assert {"Prefill", "Decode", "Embedding", "LM head", "Attention"} <= set(re.findall(r"LM head|\w+", said))
+    drawn_text = form(base_plan(name))
+    assert {"Prefill", "Decode", "Embedding", "LM head", "Attention"} <= set(re.findall(r"LM head|\w+", drawn_text))
 
 
 @pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.id)

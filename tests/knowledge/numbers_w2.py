@@ -218,17 +218,17 @@ def copies_to_even(model: str, ep: str) -> str:
 @number("vocab-gb")
 def vocab_gb(model: str, tables: str, element_bytes: str) -> str:
     """`tables` vocabulary tables (embedding, LM head), in GB."""
-    architecture = _architecture(model)
-    return f"{int(tables) * architecture.vocab_size * architecture.hidden_size * float(element_bytes) / 1e9:.2f}"
+    shape = _architecture(model)
+    return f"{int(tables) * shape.vocab_size * shape.hidden_size * float(element_bytes) / 1e9:.2f}"
 
 
 @number("head-layers")
 def head_layers(model: str) -> str:
     """Weights of the LM head over those of the last layer."""
-    architecture = _architecture(model)
-    last = architecture.layers[-1]
+    shape = _architecture(model)
+    last = shape.layers[-1]
     parts = [spec.tensors for spec in (last.attention, last.ffn) if spec is not None]
-    return f"{architecture.vocab_size * architecture.hidden_size / sum(t.elements for tensors in parts for t in tensors):.1f}"
+    return f"{shape.vocab_size * shape.hidden_size / sum(t.elements for tensors in parts for t in tensors):.1f}"
 
 
 @number("padded-vocabulary")

@@ -1,4 +1,4 @@
-"""Files of the package import each other in one direction: no import leads back, for types or inside a function."""
+"""Files of the package import each other without cycles, also for types and inside functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FOLDERS = ("tools", "knowledge", "prompts", "agent")
 
 
 def imported(path: Path) -> Iterator[Path]:
-    """The files that `path` imports, anywhere in it, and for whatever reason."""
+    """The files that `path` imports, anywhere in it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.ImportFrom) and node.level:
             base = path.parents[node.level - 1].joinpath(*(node.module or "").split("."))
@@ -24,7 +24,7 @@ def imported(path: Path) -> Iterator[Path]:
 
 
 def circle(folder: Path) -> list[str]:
-    """A circle of imports among the files below `folder`, nothing where there is none."""
+    """A cycle of imports among the files below `folder`; empty if there is none."""
     graph = {path: {*imported(path)} - {path} for part in FOLDERS for path in (folder / part).rglob("*.py")}
     try:
         TopologicalSorter(graph).prepare()

@@ -1,4 +1,4 @@
-"""`./check new-rule` writes what a newcomer has to fill in, and nothing over what is there."""
+"""`./check new-rule` writes the stubs that a newcomer fills in, and overwrites nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PARTS = ("tools", "agent", "knowledge", "docs/make", "tests/cases/rules", "schem
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """The parts of the project that a new rule touches, in a folder of their own."""
+    """A copy of the parts of the project that a new rule touches."""
     root = tmp_path / "shardwright"
     for part in PARTS:
         source, target = ROOT / part, root / part
@@ -46,11 +46,11 @@ def _run(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("of", [(), ("--degrees",)])
 def test_a_new_rule_is_found_has_a_table_and_a_section(copy: Path, of: tuple[str, ...]) -> None:
-    done = _run(copy, "check", "new-rule", "TP", "wide_group", *of)
-    assert done.returncode == 0, done.stderr
-    rule_id = done.stdout[:5]
+    process = _run(copy, "check", "new-rule", "TP", "wide_group", *of)
+    assert process.returncode == 0, process.stderr
+    rule_id = process.stdout[:5]
     for place in ("tensor_parallelism.md", "broken_rules.json", "demos.py", "knowledge/11"):
-        assert place in done.stdout
+        assert place in process.stdout
     script = (
         "from shardwright.tools.rules.registry import find_rule\n"
         "from shardwright.tools.plan.view import PlanView\n"
@@ -87,8 +87,8 @@ def test_a_name_that_cannot_be_taken_is_refused_and_nothing_is_written(
         }
 
     before = files()
-    done = _run(copy, "check", "new-rule", family, name)
-    assert done.returncode == 1 and why in done.stderr and not done.stdout
+    process = _run(copy, "check", "new-rule", family, name)
+    assert process.returncode == 1 and why in process.stderr and not process.stdout
     assert files() == before
 
 
@@ -107,6 +107,6 @@ def test_what_cannot_be_generated_is_one_line_and_a_failure(copy: Path, printed:
         "files.clear(); files[readme] = text\n"
         "raise SystemExit(0 if run['write']() or run['check_generated']() else 3)"
     )
-    done = _run(copy, "-c", script)
-    assert done.returncode == 3 and "Traceback" not in done.stderr
-    assert f"README.md cannot be made: {why}" in done.stderr
+    process = _run(copy, "-c", script)
+    assert process.returncode == 3 and "Traceback" not in process.stderr
+    assert f"README.md cannot be made: {why}" in process.stderr

@@ -1,4 +1,4 @@
-"""What is installed is one import package, whole, silent and light; and the tree knows no machine."""
+"""The wheel is a complete, silent and light import package, and no file of the tree names a path of a machine."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ SOURCES = ("agent", "knowledge", "prompts", "tools")
 
 
 def ignored(folder: str, names: list[str]) -> set[str]:
-    """What a copy of the tree leaves out: everything that is generated."""
+    """Names of the generated files, which a copy of the tree leaves out."""
     return {name for name in names if name in GENERATED or name.startswith(".venv") or name.endswith(".egg-info")}
 
 
 def tree_files() -> Iterator[Path]:
-    """Every file of the project that no tool generated."""
+    """Every file of the project that is not generated."""
     for folder, folders, names in os.walk(ROOT):
         folders[:] = sorted(set(folders) - ignored(folder, folders))
         yield from (Path(folder, name) for name in sorted(set(names) - ignored(folder, names)))
@@ -47,7 +47,7 @@ def built_wheel(folder: Path) -> Path:
     shutil.copytree(ROOT, folder / "tree", ignore=ignored)
     (folder / "out").mkdir()
     code = "import sys; from setuptools.build_meta import build_wheel; build_wheel(sys.argv[1])"
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, str(folder / "out")],
         cwd=folder / "tree",
         capture_output=True,
@@ -55,7 +55,7 @@ def built_wheel(folder: Path) -> Path:
         check=False,
         timeout=300,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
+    assert process.returncode == 0, process.stderr[-2000:]
     (wheel,) = (folder / "out").glob("*.whl")
     return wheel
 
@@ -68,13 +68,13 @@ def wheel_names(tmp_path_factory: pytest.TempPathFactory) -> set[str]:
 
 def test_the_list_of_packages_is_whole() -> None:
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
-    found = {"shardwright"} | {
+    present = {"shardwright"} | {
         ".".join(("shardwright", *path.parent.relative_to(ROOT).parts))
         for source in SOURCES
         for path in (ROOT / source).rglob("*.py")
         if "__pycache__" not in path.parts
     }
-    assert listed == found
+    assert listed == present
 
 
 def test_every_package_has_an_init_file() -> None:
@@ -99,12 +99,12 @@ def test_a_wheel_holds_no_test_and_no_script_of_the_repository(wheel_names: set[
 
 
 def python(code: str, cwd: Path) -> str:
-    """What a fresh interpreter prints, both streams; it must end well."""
-    done = subprocess.run(
+    """Standard output and error of `code` in a fresh interpreter, which must succeed."""
+    process = subprocess.run(
         [sys.executable, "-c", code], cwd=cwd, capture_output=True, text=True, check=False, timeout=300
     )
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+    assert process.returncode == 0, process.stderr
+    return process.stdout + process.stderr
 
 
 def test_the_command_runs_as_a_module_too() -> None:
@@ -138,13 +138,13 @@ def test_folders_of_the_user_s_own_do_no_harm(tmp_path: Path) -> None:
     used = "import shardwright; print(shardwright.Plan.__name__, shardwright.InputError.__name__)"
     assert python(used, tmp_path) == "Plan InputError\n"
     program = Path(sys.executable).parent / "shardwright"
-    done = subprocess.run(
+    process = subprocess.run(
         [str(program), "schema"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300
     )
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
-# Written in parts, so that this file does not accuse itself.
+# Written in parts, so that this file does not match itself.
 MACHINE_PATHS = re.compile(
     "|".join(rf"(?<![\w.]){re.escape(start)}/" for start in ("/" + "work", "/" + "farm", "/" + "home", "/" + "root"))
     + "|/tmp/" + "(?:venv|tasks|bash_jobs)"
@@ -153,14 +153,14 @@ MACHINE_PATHS = re.compile(
 
 
 def test_no_file_of_the_tree_names_a_place_on_a_machine() -> None:
-    found: list[str] = []
+    matches: list[str] = []
     for path in tree_files():
         try:
             text = path.read_text(encoding="utf-8")
         except UnicodeDecodeError:
             continue  # an image or an archive
-        found += [f"{path.relative_to(ROOT)}: {match[0]}" for match in MACHINE_PATHS.finditer(text)]
-    assert found == []
+        matches += [f"{path.relative_to(ROOT)}: {match[0]}" for match in MACHINE_PATHS.finditer(text)]
+    assert matches == []
 
 
 def test_the_guard_against_machine_paths_sees_one() -> None:

@@ -1,4 +1,4 @@
-"""What stands round the package (container, action, hooks, workflow, metadata) names what there is, and does it."""
+"""The files around the package (container, action, hooks, workflow, metadata) name what exists, and work."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ VERSION = re.compile(r"Programming Language :: Python :: (3\.\d+)")
 
 @pytest.fixture(scope="module")
 def plans(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a plan that keeps every rule, and one that breaks one; its name has a blank."""
+    """A folder with a valid plan and a broken one, whose name has a blank."""
     return good_and_broken(tmp_path_factory.mktemp("plans"), "broken one.json", "1x1:l40s")
 
 
 def test_the_workflow_runs_what_anybody_runs_on_every_python_that_is_named() -> None:
     job = WORKFLOW["jobs"]["test"]
-    named = [match[1] for one in PROJECT["classifiers"] if (match := VERSION.fullmatch(one))]
+    named = [match[1] for classifier in PROJECT["classifiers"] if (match := VERSION.fullmatch(classifier))]
     assert job["strategy"]["matrix"]["python"] == named
     assert PROJECT["requires-python"] == f">={named[0]}"
     assert [step["run"] for step in job["steps"] if "run" in step] == ["PYTHON=python${{ matrix.python }} .ci/run"]
@@ -48,7 +48,7 @@ def test_no_extra_is_promised_that_there_is_not() -> None:
     for page in (ROOT / "README.md", *(ROOT / "docs").rglob("*.md")):
         text = page.read_text(encoding="utf-8")
         named = re.findall(r"extras? `\[(\w+)\]`|shardwright\[(\w+)\]", text)
-        assert {one for pair in named for one in pair if one} <= set(PROJECT["optional-dependencies"]), page
+        assert {extra for pair in named for extra in pair if extra} <= set(PROJECT["optional-dependencies"]), page
 
 
 def test_the_tools_of_the_pages_come_with_those_of_development() -> None:
@@ -68,9 +68,9 @@ def test_the_container_serves_nobody_without_a_token() -> None:
     default = json.loads(DOCKERFILE.rsplit("CMD ", maxsplit=1)[1])
     environment = {name: value for name, value in os.environ.items() if not name.startswith("SHARDWRIGHT_")}
     command = [sys.executable, "-m", "shardwright", *default, "--port", "0"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 2
-    assert "name a token" in done.stderr
+    process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert process.returncode == 2
+    assert "name a token" in process.stderr
 
 
 def test_the_commands_in_the_container_s_head_exist() -> None:
@@ -94,7 +94,7 @@ def test_the_action_s_inputs_reach_its_script_as_variables_alone() -> None:
 )
 def test_the_action_s_check_is_a_gate(patterns: str, status: int, says: str, plans: Path, tmp_path: Path) -> None:
     (check,) = [step for step in ACTION["runs"]["steps"] if step.get("id") == "validate"]
-    # Where the action installs to; here this environment stands for that one.
+    # The action installs to this folder; here this environment stands in for it.
     (tmp_path / "shardwright").symlink_to(Path(sysconfig.get_path("scripts")).parent)
     (tmp_path / "output").touch()
     environment = {
@@ -107,9 +107,11 @@ def test_the_action_s_check_is_a_gate(patterns: str, status: int, says: str, pla
         "SARIF": str(tmp_path / "out.sarif"),
     }
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", check["run"]]
-    done = subprocess.run(command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    assert (done.returncode, done.stderr) == (status, "")
-    assert says in done.stdout
+    process = subprocess.run(
+        command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (process.returncode, process.stderr) == (status, "")
+    assert says in process.stdout
     is_written = "no plan" not in says
     assert (tmp_path / "out.sarif").exists() == is_written
     assert ((tmp_path / "output").read_text() == f"sarif={tmp_path / 'out.sarif'}\n") == is_written
@@ -126,9 +128,11 @@ def test_the_hook_for_other_repositories_checks_every_file_that_it_is_given(
         "PYTHONPATH": str(Path(shardwright.__file__).parents[1]),
     }
     command = [*shlex.split(hook["entry"]), *names]
-    done = subprocess.run(command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == status, done.stderr
-    assert "Valid: good.json" in done.stdout
+    process = subprocess.run(
+        command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert process.returncode == status, process.stderr
+    assert "Valid: good.json" in process.stdout
     wanted = re.compile(hook["files"])
     assert [bool(wanted.search(name)) for name in ("plans/a.json", "x/chat.plan.json", "plan.json", "other.json")] == [
         True, True, True, False,

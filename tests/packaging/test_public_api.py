@@ -1,4 +1,4 @@
-"""What the package gives a program: its names, their signatures, their types and their words."""
+"""The package's interface for programs: names, signatures, types and docstrings."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ ROOT = Path(__file__).resolve().parents[2]
 WRITTEN_DOWN = ROOT / "tests" / "cases" / "public_api.txt"
 VALUES: dict[str, Any] = {name: getattr(shardwright, name) for name in shardwright.__all__}
 FUNCTIONS: dict[str, Callable[..., Any]] = {name: value for name, value in VALUES.items() if inspect.isfunction(value)}
-# Parts of `shardwright.Chat` and `Agent` that only the command makes or is given.
+# Types in signatures of `shardwright.Chat` and `Agent` that only the command line uses.
 INNER = {"Finished", "Intent", "ModelPlanner", "ModelReader", "Page", "Question", "Said", "Session", "Turn"}
 
 
 def methods() -> Iterator[tuple[str, Callable[..., Any]]]:
-    """The methods of what a program calls: the agent and the chat."""
+    """The methods that a program calls: of the agent and the chat."""
     for owner in (shardwright.Agent, shardwright.Chat):
         for name, member in vars(owner).items():
             if inspect.isfunction(member) and not name.startswith("_"):
@@ -48,10 +48,10 @@ def test_names_are_sorted_and_are_all_that_a_program_is_shown() -> None:
 
 def test_type_checkers_are_told_of_the_same_names_in_the_same_places() -> None:
     tree = ast.parse((ROOT / "__init__.py").read_text(encoding="utf-8"))
-    (told,) = (node for node in tree.body if isinstance(node, ast.If))
-    imports = [node for node in told.body if isinstance(node, ast.ImportFrom)]
-    found = {alias.name: f".{node.module}" for node in imports for alias in node.names}
-    assert found == shardwright._HOMES
+    (type_checking,) = (node for node in tree.body if isinstance(node, ast.If))
+    imports = [node for node in type_checking.body if isinstance(node, ast.ImportFrom)]
+    homes = {alias.name: f".{node.module}" for node in imports for alias in node.names}
+    assert homes == shardwright._HOMES
 
 
 def _classes_of_ours(hint: Any) -> Iterator[str]:
@@ -63,17 +63,17 @@ def _classes_of_ours(hint: Any) -> Iterator[str]:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_all_types_of_a_signature_can_be_named_by_a_program(name: str) -> None:
-    found = {kind for hint in get_type_hints(FUNCTIONS[name]).values() for kind in _classes_of_ours(hint)}
-    assert found - INNER <= set(shardwright.__all__)
+    named_classes = {kind for hint in get_type_hints(FUNCTIONS[name]).values() for kind in _classes_of_ours(hint)}
+    assert named_classes - INNER <= set(shardwright.__all__)
 
 
 @pytest.mark.parametrize("name", CALLED)
 def test_no_argument_is_of_any_type(name: str) -> None:
     written = inspect.signature(CALLED[name])
     assert not re.search(r"\bAny\b", str(written))
-    for one in written.parameters.values():
-        assert one.kind is not one.VAR_KEYWORD or str(one.annotation).startswith("Unpack[")
-        assert one.kind is not one.VAR_POSITIONAL
+    for parameter in written.parameters.values():
+        assert parameter.kind is not parameter.VAR_KEYWORD or str(parameter.annotation).startswith("Unpack[")
+        assert parameter.kind is not parameter.VAR_POSITIONAL
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -83,7 +83,8 @@ def test_help_tells_of_every_argument_every_error_and_shows_an_example(name: str
     if words.startswith("As `"):
         return
     assert all(
-        re.search(rf"^    \**{one}: ", words, re.MULTILINE) for one in inspect.signature(FUNCTIONS[name]).parameters
+        re.search(rf"^    \**{argument}: ", words, re.MULTILINE)
+        for argument in inspect.signature(FUNCTIONS[name]).parameters
     )
     assert ">>> " in words
 

@@ -1,4 +1,4 @@
-"""What README tells a reader to run does run, and it stays short."""
+"""The commands and scripts of README run, and it stays short."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def test_the_example_in_python_runs_as_it_stands(tmp_path: Path) -> None:
     # The plan.json that the tour's first command leaves behind.
     request = ["plan", "Serve Llama-3.1-70B on 8 H100", "-o", "plan.json"]
     subprocess.run([str(program), *request], cwd=tmp_path, capture_output=True, check=True)
-    done = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+    process = subprocess.run([sys.executable, "-c", example], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.parametrize(("is_up", "status"), [(True, "accepted"), (False, "endpoint_failed")])
@@ -73,8 +73,8 @@ def test_the_client_of_one_s_own_plans_as_it_stands(is_up: bool, status: str, tm
         return '{"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}'
 
     (tmp_path / "own_client.py").write_text(example)
-    made = runpy.run_path(str(tmp_path / "own_client.py"), {"shardwright": shardwright, "my_model": my_model})
-    result: shardwright.PlanResult = made["result"]
+    variables = runpy.run_path(str(tmp_path / "own_client.py"), {"shardwright": shardwright, "my_model": my_model})
+    result: shardwright.PlanResult = variables["result"]
     assert result.valid and result.report is not None and result.report.model_use is not None
     assert (result.report.model_use.model, result.report.model_use.status) == ("my-model", status)
     assert "Llama-3.1-8B" in asked[0]

@@ -1,4 +1,4 @@
-"""The skill for coding agents: every command of it runs with the status that it states, and every field is there."""
+"""Every command in the skill for coding agents ends with the stated status, and every field that it names exists."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_every_command_ends_with_the_status_that_it_states(tmp_path: Path) -> No
     assert len(lines) > 10
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     for line in lines:
-        found = LINE.fullmatch(line)
-        assert found is not None
-        done = subprocess.run(
-            found["command"], shell=True, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True,
+        match = LINE.fullmatch(line)
+        assert match is not None
+        process = subprocess.run(
+            match["command"], shell=True, cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True,
             text=True, check=False, timeout=120,
         )  # fmt: skip
-        assert done.returncode == int(found["status"] or 0), (line, done.stderr)
-        assert "Traceback" not in done.stderr
+        assert process.returncode == int(match["status"] or 0), (line, process.stderr)
+        assert "Traceback" not in process.stderr
 
 
 def test_the_fields_that_it_names_are_fields_of_answers() -> None:

@@ -1,4 +1,4 @@
-"""A program of a user passes strict type checkers against the package as it is installed, and its mistakes do not."""
+"""A user's program passes strict type checkers against the installed package, and its mistakes do not."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ REFUSED = {number for number, line in enumerate(SCRIPT.splitlines(), 1) if line.
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The program beside an environment that has the package installed, and this one's other packages."""
+    """A folder with the program and an environment with the installed package and this environment's other packages."""
     folder = tmp_path_factory.mktemp("user")
     venv.create(folder / "venv", with_pip=False)
     site = folder / "venv" / "lib" / f"python{sys.version_info.major}.{sys.version_info.minor}" / "site-packages"
@@ -35,24 +35,26 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def run(folder: Path, *command: str) -> str:
-    """What a checker says of the program."""
+    """The output of a type checker for the program."""
     name, *arguments = command
     tool = shutil.which(name, path=sysconfig.get_path("scripts"))
     assert tool is not None, f"{name} comes with the extra [dev]"
-    done = subprocess.run([tool, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=600)
-    return done.stdout + done.stderr
+    process = subprocess.run([tool, *arguments], cwd=folder, capture_output=True, text=True, check=False, timeout=600)
+    return process.stdout + process.stderr
 
 
 def test_mypy_strict_accepts_the_program_and_refuses_its_mistakes(program: Path) -> None:
     python = program / "venv" / "bin" / "python"
-    said = run(program, "mypy", "--strict", "--no-error-summary", "--python-executable", str(python), "program.py")
-    lines = re.findall(r"^program\.py:(\d+): error: .*$", said, re.MULTILINE)
-    assert {int(line) for line in lines} == REFUSED, said
+    output = run(program, "mypy", "--strict", "--no-error-summary", "--python-executable", str(python), "program.py")
+    lines = re.findall(r"^program\.py:(\d+): error: .*$", output, re.MULTILINE)
+    assert {int(line) for line in lines} == REFUSED, output
 
 
 def test_pyright_strict_accepts_the_program_and_refuses_its_mistakes(program: Path) -> None:
     settings = {"typeCheckingMode": "strict", "venvPath": ".", "venv": "venv", "include": ["program.py"]}
     (program / "pyrightconfig.json").write_text(json.dumps(settings))
-    said = run(program, "pyright", "--outputjson")
-    found = json.loads(said)["generalDiagnostics"]
-    assert {one["range"]["start"]["line"] + 1 for one in found if one["severity"] == "error"} == REFUSED, said
+    output = run(program, "pyright", "--outputjson")
+    diagnostics = json.loads(output)["generalDiagnostics"]
+    assert {
+        diagnostic["range"]["start"]["line"] + 1 for diagnostic in diagnostics if diagnostic["severity"] == "error"
+    } == REFUSED, output

@@ -1,4 +1,4 @@
-"""Any value at any place of a plan: `validate` answers, and nothing else raises but an error that a person can mend."""
+"""With any value at any place of a plan `validate` answers, and all else answers or raises a clear error."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def nested(value: Any, depth: int) -> Any:
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """Every place of a document, and in each object one that is new."""
+    """Every path of a document, and a new key in each object."""
     if isinstance(value, dict):
-        inner = [one for key, held in value.items() for one in places(held, (*at, key))]
+        inner = [path for key, member in value.items() for path in places(member, (*at, key))]
         return [*([at] if at else []), *inner, (*at, "own")]
     if isinstance(value, list):
-        return [at, *(one for place, held in enumerate(value[:4]) for one in places(held, (*at, place)))]
+        return [at, *(path for place, member in enumerate(value[:4]) for path in places(member, (*at, place)))]
     return [at]
 
 
@@ -65,8 +65,8 @@ def test_any_value_anywhere_is_answered(place: tuple[Any, ...], value: Any, dept
     if not is_sound(document) and cleaned(document)[1]:
         assert not report.valid
     uses: tuple[Callable[[Any], Any], ...] = (
-        autofix, estimate, lambda given: compare(PLAN, given),
-        lambda given: verify({"format": FORMAT, "version": "1", "read": given}),
+        autofix, estimate, lambda document_given: compare(PLAN, document_given),
+        lambda document_given: verify({"format": FORMAT, "version": "1", "read": document_given}),
     )  # fmt: skip
     for use in uses:
         try:
@@ -91,8 +91,8 @@ def test_a_plan_whose_open_places_hold_what_json_cannot_carry_is_no_valid_one(va
     plan = Plan.model_validate(document)
     plan.model.config["own"] = value
     report = validate(plan)
-    (found,) = [one for one in report.violations if one.rule == "ST001"]
-    assert found.path.startswith("/model/config/own")
+    (violation,) = [candidate for candidate in report.violations if candidate.rule == "ST001"]
+    assert violation.path.startswith("/model/config/own")
     fixed = autofix(plan)
     assert any("/model/config/own" in note for note in fixed.notes)
     assert is_sound(fixed.document)

@@ -16,8 +16,8 @@ from shardwright.tools.validate import validate
 
 from .tiny import MLA, MODELS, MOE, tiny_plan
 
-# Every subset of {TP, SP, PP, EP}, the empty one (R5) included. A MoE operator puts one expert group on every device
-# of its stage (R4), so that EP is there exactly where a MoE stage has more than one device.
+# Every subset of {TP, SP, PP, EP}, also the empty one (R5). A MoE operator puts an expert group on every device of its
+# stage (R4): there is EP exactly where a MoE stage has several devices.
 SUBSETS = [frozenset(s) for n in range(5) for s in itertools.combinations(("tp", "sp", "pp", "ep"), n)]
 
 
@@ -128,7 +128,7 @@ def test_each_attention_group_cuts_the_vocabulary_over_its_own_devices(groups: i
     assert validate(plan).errors == 0
     heads = [node.id for node in plan.nodes if node.type == "LMHeadNode"]
     assert sum(node.type == "ShardNode" and node.parent == heads[0] for node in plan.nodes) == shards
-    gathers = [one.devices for one in expand_plan(plan, "decode").nodes if ".head.close" in one.id]
+    gathers = [node.devices for node in expand_plan(plan, "decode").nodes if ".head.close" in node.id]
     assert {len(devices or ()) for devices in gathers} == ({tp} if tp > 1 else set())
 
 

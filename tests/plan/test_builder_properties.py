@@ -46,7 +46,7 @@ SIZES = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 4), (2, 8), (3, 2)]
 
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
-    """A plan of a legal strategy on hardware that holds it."""
+    """A plan of a legal strategy on hardware with enough devices."""
     kind = draw(st.sampled_from(sorted(CONFIGS)))
     nodes, gpus = draw(st.sampled_from(SIZES))
     relaxed = draw(st.booleans())
@@ -71,7 +71,7 @@ def plans(draw: st.DrawFn) -> Plan:
 def test_every_plan_of_the_builder_is_valid(plan: Plan) -> None:
     report = validate(plan)
     assert report.errors == 0, report.violations
-    # Idle devices, groups across nodes and what engines do not like are warned of; nothing else is.
+    # The only warnings are of idle devices, groups across nodes and layouts that engines lack.
     warned = {violation.rule for violation in report.violations}
     assert all(rule in ("GP005", "TP007", "PP008") or rule.startswith("EN") for rule in warned), warned
 

@@ -14,7 +14,7 @@ from shardwright.tools.plan.document import PhaseStrategy
 
 from .tiny import MLA, tiny_plan
 
-# Of the plan below, before a workload had a limit on the whole answer.
+# Hash of the plan below, from before a workload could limit the whole answer.
 HASH = "201803a6ed8b1c129805b0fa8bb6838838fcc07e950723d40e22c8c6be2073eb"
 PLAN = tiny_plan(MLA, PhaseStrategy(pp=2, tp=2, ep=2, tp_ffn=2)).model_dump(mode="json")
 JSON = st.recursive(
@@ -96,9 +96,9 @@ def test_swapping_two_edges_targets_between_replicas_changes_the_hash() -> None:
 
 @given(JSON)
 def test_any_json_value_has_a_hash_that_does_not_depend_on_key_order(value: Any) -> None:
-    def turned(item: Any) -> Any:
-        if isinstance(item, dict):
-            return {key: turned(item[key]) for key in reversed(item)}
-        return [turned(part) for part in item] if isinstance(item, list) else item
+    def turned(inner: Any) -> Any:
+        if isinstance(inner, dict):
+            return {key: turned(inner[key]) for key in reversed(inner)}
+        return [turned(part) for part in inner] if isinstance(inner, list) else inner
 
     assert content_hash(turned(value)) == content_hash(value)

@@ -1,4 +1,4 @@
-"""Work is stopped at a checkpoint by whoever began it, by nobody else, and leaves nothing half-done behind."""
+"""Only the one who began work can stop it, at a checkpoint, and nothing stays half-done."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ REQUEST = "Serve Qwen3-30B-A3B on 8 H100, 1k in / 100 out, best throughput"
 
 
 def after(count: int) -> Callable[[], bool]:
-    """Over at the checkpoint of that number, and for good."""
-    left = iter(range(count))
-    return lambda: next(left, None) is None
+    """A condition that becomes true at checkpoint number `count`, and stays true."""
+    remaining = iter(range(count))
+    return lambda: next(remaining, None) is None
 
 
 def worked() -> str:
-    """A digest of what searching, building, validating, estimating, repairing and comparing by content give."""
-    found = shardwright.plan(REQUEST)
-    assert found.plan is not None
-    document = found.plan.model_dump(mode="json")
+    """A digest of the results of searching, building, validating, estimating, repairing and comparing by content."""
+    planned = shardwright.plan(REQUEST)
+    assert planned.plan is not None
+    document = planned.plan.model_dump(mode="json")
     document["nodes"][3]["devices"] = ["n9.g9"]
     document["nodes"].append({"id": "x{i}", "type": "ShardNode", "parent": "r0", "repeat": 40})
     fixed = shardwright.autofix(document)
-    words = (found.model_dump_json(), fixed.model_dump_json(), shardwright.validate(document).model_dump_json())
+    words = (planned.model_dump_json(), fixed.model_dump_json(), shardwright.validate(document).model_dump_json())
     return hashlib.sha256("\n".join(words).encode()).hexdigest()
 
 
@@ -50,10 +50,10 @@ def test_work_that_was_stopped_anywhere_leaves_nothing_half_done() -> None:
         return False
 
     with stoppable(count):
-        whole = worked()
+        digest = worked()
     assert passed[0] > 400, "the stops above lie within the work"
     other = subprocess.run([sys.executable, "-c", fresh], capture_output=True, text=True, check=False)
-    assert whole == other.stdout.strip(), other.stderr
+    assert digest == other.stdout.strip(), other.stderr
 
 
 def test_a_stop_is_no_fault_that_a_handler_of_faults_takes() -> None:

@@ -1,4 +1,4 @@
-"""The compact form means what its full form says, and its arithmetic is as small as stated."""
+"""The compact form means the same as the full form, and its arithmetic is as limited as stated."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The degrees of a phase are read once: rules, estimator and repair go by the same."""
+"""The degrees of a phase are read once: rules, estimator and repair use the same."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from shardwright.tools.rules.examples import base_names, base_plan, edited
 
 
 def usual(document: dict[str, Any], name: str) -> list[int | None]:
-    """A degree of every phase branch as rules read it."""
+    """The degree `name` of every phase branch, as rules read it."""
     view = PlanView(document)
     return [phase_degrees(view, phase).usual(name) for phase in view.phases]
 
 
 def timed(document: dict[str, Any], name: str) -> list[int]:
-    """The same degree as it is timed."""
+    """The degree `name` of every phase branch, as the estimator reads it."""
     layout = read_layout(PlanView(document), read_architecture(document["model"]["config"]))
     return [getattr(phase.degrees, name) or 1 for replica in layout.replicas for phase in replica.phases]
 

@@ -1,4 +1,4 @@
-"""What says the same is read once, and a document is taken for a plan exactly where the models take it for one."""
+"""Equal elements are read once, and a document counts as a plan exactly if the models accept it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..examples import examples
 from .tiny import MOE, tiny_plan
 
 PLAN = tiny_plan(MOE, PhaseStrategy(tp=2, ep=2), dp=2).model_dump(mode="json")
-# Values that look like what belongs there: equal to it for Python, of another type, or of another form.
+# Values that resemble valid ones: equal in Python, of another type, or of another form.
 _LOOKALIKES: tuple[Any, ...] = (
     None, True, False, 0, 1, 1.0, -1, "0", "", "n0.g0", "n0.g0\n", "n00.g0", "data", "kv_cache", b"n0.g0",
     [], ["n0.g0"], ["n0.g0", "n0.g1"], ["n0.g0", 1], ["N0.g0"], [[]], ("n0.g0",), {}, {"tp": 0}, {"tp": True},
@@ -33,7 +33,7 @@ def _is_plan(document: dict[str, Any]) -> bool:
         Plan.model_validate(document)
     except ValidationError:
         return False
-    # The models take bytes for text; JSON has none.
+    # The models accept bytes as text; JSON has none.
     return not cleaned(document)[1]
 
 
@@ -56,9 +56,9 @@ def test_what_is_equal_but_of_another_type_is_not_the_same(field: str) -> None:
     node = next(node for node in document["nodes"] if node.get(field))
     for wrong in (True, 1.0):
         twin = copy.deepcopy(node) | {"id": "twin", field: {"tp": wrong} if field == "rank" else wrong}
-        whole = {**document, "nodes": [*document["nodes"], twin]}
-        assert read_document(whole).faults
-        view = PlanView(whole)
+        with_twin = {**document, "nodes": [*document["nodes"], twin]}
+        assert read_document(with_twin).faults
+        view = PlanView(with_twin)
         assert view.by_id["twin"].content is not view.by_id[node["id"]].content
 
 

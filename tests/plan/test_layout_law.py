@@ -1,4 +1,4 @@
-"""A layout that was written as a document is read back as it was placed: over the whole space, and all base plans."""
+"""A layout that is written as a document is read back as it was placed: over the whole space and all base plans."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ from ..spaces import draw_strategy
 from .test_builder_properties import CONFIGS
 from .tiny import MOE
 
-# Stages of dense layers alone between stages with experts, which are wider than attention.
+# Purely dense stages between stages with experts, which are wider than attention.
 _EVERY_OTHER: dict[str, Any] = {**MOE, "decoder_sparse_step": 2}
 _HYBRID: dict[str, Any] = base_plan("hybrid-tp2-ep2-pp2")["model"]["config"]
 MODELS = {**CONFIGS, "every other layer": _EVERY_OTHER, "hybrid": _HYBRID}
-# Nodes and GPUs in each; names of more than ten GPUs are not in the order of the alphabet.
+# Counts of nodes and of GPUs per node; names of more than ten GPUs are not in alphabetical order.
 SIZES = [(1, 1), (1, 2), (1, 4), (1, 8), (2, 4), (3, 2), (2, 8), (2, 12), (12, 1)]
 RELAXATIONS = ("attention_dp", "kv_sequence_decode", "tp_in_expert", "vocab_parallel", "redundant_experts")
 
@@ -55,8 +55,8 @@ def read(document: dict[str, Any]) -> Layout:
     return read_layout(PlanView(document), read_architecture(document["model"]["config"]))
 
 
-def with_own_cut(draw: st.DrawFn, degrees: PhaseStrategy, layers: int) -> PhaseStrategy:
-    """The same degrees with any cut of the layers, and any exchange of sequence shards."""
+def with_any_cut(draw: st.DrawFn, degrees: PhaseStrategy, layers: int) -> PhaseStrategy:
+    """`degrees` with any cut of the layers and any exchange of sequence shards."""
     ends = sorted(draw(st.permutations(range(1, layers)))[: degrees.pp - 1]) if degrees.pp > 1 else []
     sizes = tuple(end - start for start, end in zip([0, *ends], [*ends, layers], strict=True))
     cut = draw(st.sampled_from([None, sizes, even_cut(layers, degrees.pp)]))
@@ -64,13 +64,13 @@ def with_own_cut(draw: st.DrawFn, degrees: PhaseStrategy, layers: int) -> PhaseS
     return degrees.model_copy(update={"stage_layers": cut, "sp_kind": kind})
 
 
-# What is legal, and not proposed unasked, is in the space too.
+# Accepting every rule puts legal strategies that are not proposed unasked into the space too.
 EVERY_RULE = frozenset(rule.id for rule in all_rules())
 
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    """A plan of any strategy of the space, replicas for both phases or for one each."""
+    """A plan of any strategy of the space, with replicas for both phases or for one each."""
     config, (nodes, gpus) = MODELS[draw(st.sampled_from(sorted(MODELS)))], draw(st.sampled_from(SIZES))
     architecture, allowed = read_architecture(config), draw(st.sets(st.sampled_from(RELAXATIONS)))
     apart = draw(st.booleans()) and nodes * gpus > 1
@@ -78,7 +78,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
         draw, SpaceRequest(architecture, nodes, gpus, 16384, frozenset(allowed), apart, accepted=EVERY_RULE)
     )
     layers = architecture.num_layers
-    cut = {name: with_own_cut(draw, getattr(strategy, name), layers) for name in ("prefill", "decode")}
+    cut = {name: with_any_cut(draw, getattr(strategy, name), layers) for name in ("prefill", "decode")}
     request = BuildRequest(
         model=ModelBlock(name="tiny", config=config),
         hardware=HardwareBlock(accelerator="h100-sxm", nodes=nodes, gpus_per_node=gpus),
@@ -94,7 +94,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 @examples(300)
 @given(documents())
 def test_what_is_read_of_what_was_written_is_what_was_placed(document: dict[str, Any]) -> None:
-    # Layouts are large: their difference is not printed, what was declared is.
+    # Layouts are large: a failure prints the declared strategy instead of their difference.
     is_same = read(document) == placed(document)
     assert is_same, document["strategy"]
 
@@ -109,9 +109,9 @@ def test_base_plans_are_read_as_they_were_placed(name: str) -> None:
 @pytest.mark.parametrize("name", base_names())
 def test_a_layout_says_the_strategy_that_it_was_made_of(name: str) -> None:
     document = base_plan(name)
-    said = read(document).strategy
+    read_strategy = read(document).strategy
     stated = Strategy.model_validate(document["strategy"])
-    assert (said.dp, said.gpu_count) == (stated.dp, stated.gpu_count)
-    for own, other in ((said.prefill, stated.prefill), (said.decode, stated.decode)):
-        assert own == other.model_copy(update={"sp_kind": own.sp_kind})
-        assert own.sp_kind in (other.sp_kind, "all_gather" if own.sp > 1 else None)
+    assert (read_strategy.dp, read_strategy.gpu_count) == (stated.dp, stated.gpu_count)
+    for drawn, declared in ((read_strategy.prefill, stated.prefill), (read_strategy.decode, stated.decode)):
+        assert drawn == declared.model_copy(update={"sp_kind": drawn.sp_kind})
+        assert drawn.sp_kind in (declared.sp_kind, "all_gather" if drawn.sp > 1 else None)

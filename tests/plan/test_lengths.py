@@ -1,4 +1,4 @@
-"""Lengths and arrivals as data: what they mean, what is refused, and that documents without them are as they were."""
+"""Lengths and arrivals as data: their meaning, what is refused, and unchanged documents without them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_log_normal_fit_has_its_median_mean_and_percentiles(median: int, sigma
     side = LogNormal.model_validate({"log_normal": {"median_tokens": median, "sigma": sigma}}).quantiles()
     assert side.at(0.5) == pytest.approx(median, abs=1)
     assert side.at(0.95) == pytest.approx(median * math.exp(1.6449 * sigma), rel=0.01, abs=1)
-    # A thousandth at the end is as long as the longest before it.
+    # The last thousandth counts as long as the longest before it.
     assert side.mean == pytest.approx(median * math.exp(sigma**2 / 2), rel=0.06)
 
 

@@ -1,4 +1,4 @@
-"""The line of a place in a JSON text is that of the value, whatever way the text is laid out."""
+"""The line of a place in a JSON text is that of its value, whatever the layout of the text."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def places(value: Any, pointer: str = "") -> Iterator[tuple[str, Any]]:
 def test_a_value_begins_in_its_line(value: Any) -> None:
     text = json.dumps(value, indent=1)
     for pointer, inner in places(value):
-        rest = "\n".join(text.split("\n")[line_of(text, pointer) - 1 :])
+        tail = "\n".join(text.split("\n")[line_of(text, pointer) - 1 :])
         first = json.dumps(inner, indent=1).split("\n")[0]
-        assert first in rest.split("\n")[0], pointer
+        assert first in tail.split("\n")[0], pointer
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What prompts share, as data: what it means for lengths, what is refused, and how much a cache can find at most."""
+"""Shared prefixes as data: what they mean for lengths, what is refused, and the most that a cache can find."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_turns_grow_by_what_was_said_and_their_mean_prompt_is_the_stated_one() -
     spread = spread_of(load)
     assert spread == Joint(((2200, 300), (3100, 300), (4000, 300), (4900, 300), (5800, 300)))
     assert longest_stated(load) == (5800, 300)
-    # Found at most: the system prompt, then each prompt with its answer but for the answer's last token.
+    # A cache finds at most the system prompt, then each prompt with its answer except the answer's last token.
     assert repeated_share(load) == (1600 + 2499 + 3399 + 4299 + 5199) / 20_000
 
 

@@ -1,4 +1,4 @@
-"""The shape of a peak and a mean has both, whatever they are."""
+"""A curve shaped to any peak and mean has both."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ def test_a_shape_has_its_peak_and_its_mean(peak: float, times: float) -> None:
     curve = shaped(peak, peak / times, "said")
     assert curve.peak_per_s == pytest.approx(peak)
     assert curve.mean_per_s == pytest.approx(peak / times, rel=1e-6)
-    assert min(one.requests_per_s for one in curve.steps) >= 0.0
+    assert min(step.requests_per_s for step in curve.steps) >= 0.0
     assert curve.assumed is not None

@@ -1,4 +1,4 @@
-"""The reader takes hostile input calmly: one clear answer for each."""
+"""The reader gives a clear answer for any hostile input."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shorthand of strategies: what `describe` writes is read back as the same strategy, and nothing else is read."""
+"""The shorthand that `describe` writes is read back as the same strategy, and no other text is read."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ QUESTIONS = list(islice(drawn_questions(seed=29, most_gpus=16), 24))
 
 
 def read_back(text: str, asked: Question) -> Strategy | None:
-    """The strategy that `text` names for the question, what it leaves out filled in."""
+    """The strategy that `text` names, completed for the question; `None` if it names none."""
     short = read_shorthand(text)
-    # Where people name no DP the replicas fill the hardware; `describe` leaves out one replica.
+    # Without a named DP replicas would fill the hardware; `describe` omits DP for a single replica.
     return None if short is None else read_block({"dp": 1, **short}, asked.search.architecture, asked.search.hardware)
 
 
 def cut_otherwise(draw: st.DrawFn, strategy: Strategy, layers: int) -> Strategy:
-    """`strategy` with one layer more on the first stage of each phase that has several, or as it is."""
+    """`strategy`, or a copy with another layer on the first stage of each phase with several stages."""
     if not draw(st.booleans()):
         return strategy
     phases: dict[str, Any] = {}
@@ -71,9 +71,9 @@ def test_a_whole_ffn_is_told_from_a_split_one(model: str, shown: str) -> None:
 
 
 def test_a_strategy_that_splits_no_experts_has_an_ffn() -> None:
-    whole = PhaseStrategy(tp=4)
-    assert describe(Strategy(dp=1, gpu_count=4, prefill=whole, decode=whole)) == "TP4 × FFN-TP1"
-    split = whole.model_copy(update={"tp_ffn": 4})
+    replicated = PhaseStrategy(tp=4)
+    assert describe(Strategy(dp=1, gpu_count=4, prefill=replicated, decode=replicated)) == "TP4 × FFN-TP1"
+    split = replicated.model_copy(update={"tp_ffn": 4})
     assert describe(Strategy(dp=1, gpu_count=4, prefill=split, decode=split)) == "TP4"
 
 

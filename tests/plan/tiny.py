@@ -31,7 +31,7 @@ def tiny_plan(
     relaxations: tuple[str, ...] = (),
     nodes: int = 8,
 ) -> Plan:
-    """A plan of a tiny model on `nodes` x 8 H100; a decode strategy that is not given is the prefill's without SP."""
+    """A plan of a tiny model on `nodes` x 8 H100; `decode` defaults to `prefill` without SP."""
     if decode is None:
         width = prefill.sp * prefill.tp
         tp = width if config["num_attention_heads"] % width == 0 else prefill.tp

@@ -1,4 +1,4 @@
-"""Results with figures of our own choosing, so that a report can be checked line by line."""
+"""Results with chosen figures, so that a report can be checked line by line."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ GB = 10**9
 
 
 def device(name: str, weights_gb: float, usable_gb: float = 76) -> DeviceMemory:
-    """A device with 2 GB of KV cache, 1 GB of activations and 0.5 GB of buffers beside its weights."""
+    """A device with 2 GB of KV cache, 1 GB of activations and 0.5 GB of buffers besides its weights."""
     return DeviceMemory(
         device=name,
         weights_bytes=int(weights_gb * GB),
@@ -44,7 +44,7 @@ def device(name: str, weights_gb: float, usable_gb: float = 76) -> DeviceMemory:
 
 
 def estimate(*devices: DeviceMemory) -> PerformanceEstimate:
-    """An estimate whose every figure is different."""
+    """An estimate in which all figures differ."""
     return PerformanceEstimate(
         latency=LatencyEstimate(
             ttft_ms=231.4,
@@ -109,7 +109,7 @@ def violation(message: str = "an edge skips stage 1", **fields: object) -> Viola
 
 
 def result() -> PlanResult:
-    """A feasible result with everything that a report may hold."""
+    """A feasible result with everything that a report may show."""
     return PlanResult(
         plan=plan(),
         valid=True,
@@ -138,7 +138,7 @@ def result() -> PlanResult:
 
 
 def infeasible() -> PlanResult:
-    """The answer no."""
+    """An infeasible result."""
     return PlanResult(
         plan=None,
         valid=False,

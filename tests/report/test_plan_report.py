@@ -1,4 +1,4 @@
-"""The report of a plan holds what a person decides by, and says it in the order in which it matters."""
+"""The report of a plan has what a decision needs, in the order of importance."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from . import samples
 
 
 def order(text: str, *phrases: str) -> bool:
-    """Whether all phrases stand in `text`, each after the one before."""
+    """Whether all phrases occur in `text`, in this order."""
     places = [text.find(phrase) for phrase in phrases]
     return -1 not in places and places == sorted(places)
 
@@ -39,15 +39,15 @@ def test_the_report_holds_every_section_in_reading_order() -> None:
 
 
 def test_the_short_report_keeps_what_decides_and_says_how_to_see_the_rest() -> None:
-    whole, short = (render_plan(samples.result(), width=140, is_whole=one) for one in (True, False))
+    full, short = (render_plan(samples.result(), width=140, is_whole=is_whole) for is_whole in (True, False))
     assert order(
         short, "Your strategy: TP 3", "Valid plan: tiny", "Limits: all hold", "Layout", "Where the time goes",
         "Where each GPU's memory goes", "Why this one", "Runner-ups", "latency was asked for", "How sure this is",
         "Next", "--full adds the largest costs",
     )  # fmt: skip
-    assert set(short.splitlines()[:14]) <= set(whole.splitlines())
+    assert set(short.splitlines()[:14]) <= set(full.splitlines())
     left_out = ["largest steps", "One request alone", "Usable per GPU"]
-    assert [(one in whole, one in short) for one in left_out] == [(True, False)] * len(left_out)
+    assert [(phrase in full, phrase in short) for phrase in left_out] == [(True, False)] * len(left_out)
 
 
 def test_what_parts_and_costs_are_of_is_said_where_there_are_stages() -> None:
@@ -57,10 +57,10 @@ def test_what_parts_and_costs_are_of_is_said_where_there_are_stages() -> None:
     prefill = estimate.latency.prefill.model_copy(update={"bubble_ms": 40.0})
     latency = estimate.latency.model_copy(update={"prefill": prefill})
     piped = result.model_copy(update={"estimate": estimate.model_copy(update={"latency": latency})})
-    whole, short = (" ".join(render_plan(piped, width=140, is_whole=one).split()) for one in (True, False))
+    full, short = (" ".join(render_plan(piped, width=140, is_whole=is_whole).split()) for is_whole in (True, False))
     parts = "the parts are those of one stage on average, and the bubble is its wait for the others"
-    assert parts in whole and parts in short
-    assert "the largest costs are added up over all stages" in whole and "largest costs are added up" not in short
+    assert parts in full and parts in short
+    assert "the largest costs are added up over all stages" in full and "largest costs are added up" not in short
 
 
 @pytest.mark.parametrize(

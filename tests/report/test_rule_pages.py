@@ -1,4 +1,4 @@
-"""A rule explained: its examples drawn small, and the page of all rules as it stands in the tree."""
+"""The explanation of a rule draws its examples small, and the page of all rules is up to date."""
 
 from __future__ import annotations
 

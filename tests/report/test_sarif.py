@@ -1,4 +1,4 @@
-"""SARIF: every finding of a report, whole, in the standard's form, with marks that outlast a reordered document."""
+"""SARIF has every finding of a report in full, in the standard's form, with fingerprints that ignore order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CHECK = Draft202012Validator(ESSENTIALS)
 
 
 def as_read(report: ValidationReport, uri: str | None = "plan.json") -> dict[str, Any]:
-    """The log as another program reads it."""
+    """The SARIF log as another program reads it."""
     return json.loads(sarif_log([Checked(report, uri)], version="1.2.3").to_json())
 
 
@@ -49,17 +49,17 @@ def test_every_finding_goes_over_and_back(rule: Any) -> None:
     report = validate(apply(rule.bad))
     log = as_read(report)
     CHECK.validate(log)
-    (only,) = log["runs"]
-    rules = only["tool"]["driver"]["rules"]
-    assert len(only["results"]) == len(report.violations)
-    for result, violation in zip(only["results"], report.violations, strict=True):
+    (sarif_run,) = log["runs"]
+    rules = sarif_run["tool"]["driver"]["rules"]
+    assert len(sarif_run["results"]) == len(report.violations)
+    for result, violation in zip(sarif_run["results"], report.violations, strict=True):
         assert result["ruleId"] == violation.rule == rules[result["ruleIndex"]]["id"]
         assert result["level"] == violation.severity
         assert result["message"]["text"] == violation.message
         assert result["locations"][0]["logicalLocations"][0]["fullyQualifiedName"] == violation.path
-        whole = json.loads(violation.model_dump_json())
+        fields = json.loads(violation.model_dump_json())
         for name in ("message_id", "nodes", "edges", "value", "expected", "remedy", "fix", "source"):
-            assert result["properties"].get(name, whole[name]) == whole[name]
+            assert result["properties"].get(name, fields[name]) == fields[name]
         assert result["properties"]["message_id"] == violation.message_id
         assert result["properties"]["remedy"] == violation.remedy
 

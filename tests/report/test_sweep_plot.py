@@ -1,4 +1,4 @@
-"""The picture of a sweep: every field is drawn, the same bytes each time, and nothing too large."""
+"""The picture of a sweep has every field and the same bytes each time, and refuses what is too large."""
 
 from __future__ import annotations
 

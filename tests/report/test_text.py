@@ -1,4 +1,4 @@
-"""Figures read well, bars tell the truth, and no line is wider than it may be."""
+"""Figures are readable, bars are proportional, and no line is wider than allowed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Violations are grouped by rule, errors first, and none is dropped without being counted."""
+"""Violations are grouped by rule, errors first, and omitted ones are counted."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from . import samples
 
 
 def report(*violations: Violation) -> str:
-    """The text of a report that holds `violations`."""
+    """The text of a report of `violations`."""
     errors = sum(1 for violation in violations if violation.severity == "error")
-    found = ValidationReport(valid=errors == 0, errors=errors, warnings=len(violations) - errors, violations=violations)
-    return render_validation(found, title="plan.json", width=100)
+    validation = ValidationReport(
+        valid=errors == 0, errors=errors, warnings=len(violations) - errors, violations=violations
+    )
+    return render_validation(validation, title="plan.json", width=100)
 
 
 def test_a_valid_plan_is_one_line() -> None:

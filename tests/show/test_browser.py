@@ -1,4 +1,4 @@
-"""The page in a real browser: it opens, folds, searches and zooms by mouse and keys, loads nothing, says nothing.
+"""The page in a real browser opens, folds, searches and zooms by mouse and keys, loads nothing and logs nothing.
 
 Skipped where Playwright or a browser (Chromium or Chrome) is not installed.
 """
@@ -31,7 +31,7 @@ def chromium() -> Iterator[Any]:
 
 
 class Opened:
-    """A page of a plan in the browser, with whatever it asked for or complained of."""
+    """A page of a plan in the browser, with everything that it requested or logged."""
 
     def __init__(
         self, chromium: Any, folder: Path, plan: dict[str, Any], labels: Mapping[str, str] | None = None, **options: Any
@@ -44,13 +44,13 @@ class Opened:
         self.tab.on("dialog", lambda dialog: self.noise.append(dialog.message))
         self.tab.on("request", lambda request: self.noise.append(request.url))
         self.tab.goto((folder / "plan.html").as_uri())
-        self.noise = [said for said in self.noise if not said.endswith("/plan.html")]
+        self.noise = [message for message in self.noise if not message.endswith("/plan.html")]
 
     def boxes(self) -> int:
         return self.tab.locator("#tree .box").count()
 
     def overlaps(self) -> list[str]:
-        """Pairs of sibling boxes that cover one another, and boxes that stick out of the one around them."""
+        """Labels of boxes that overlap a sibling or stick out of their parent."""
         return self.tab.evaluate(
             """() => [...document.querySelectorAll('#tree .box.open > .inside')].flatMap((inside) => {
               const boxes = [...inside.querySelectorAll(':scope > .part > .column > .box')];
@@ -104,12 +104,14 @@ def test_search_finds_a_gpu_a_layer_and_a_name_and_shows_it(chromium: Any, tmp_p
 def test_a_click_tells_of_rules_cost_memory_and_gpus(chromium: Any, tmp_path: Path) -> None:
     opened = Opened(chromium, tmp_path, base_plan("moe-ep4"), viewport={"width": 1400, "height": 900})
     opened.tab.click("#tree .kind-attention > .head >> nth=0")
-    told = opened.tab.inner_text("#details")
-    assert all(word in told for word in ("AttentionNode", "GPUs", "memory", "critical path", "computes", "Rules that"))
+    details = opened.tab.inner_text("#details")
+    assert all(
+        word in details for word in ("AttentionNode", "GPUs", "memory", "critical path", "computes", "Rules that")
+    )
 
 
 def test_a_finding_leads_to_its_box(chromium: Any, tmp_path: Path) -> None:
-    rule = next(one for one in all_rules() if one.id == "TP003")
+    rule = next(known_rule for known_rule in all_rules() if known_rule.id == "TP003")
     opened = Opened(chromium, tmp_path, apply(rule.bad), viewport={"width": 1400, "height": 900})
     opened.tab.click("text=TP003 error")
     assert "faulty" in opened.tab.locator("#tree .chosen").get_attribute("class")

@@ -1,4 +1,4 @@
-"""The page of a plan needs nothing else, shows what the plan says and never runs it."""
+"""The page of a plan needs no other file, shows the plan's content and never runs it."""
 
 from __future__ import annotations
 
@@ -65,16 +65,22 @@ def hostile() -> dict[str, Any]:
 def test_nothing_is_loaded_and_nothing_of_a_plan_is_markup(plan: dict[str, Any]) -> None:
     text = page(read_document(plan))
     parsed = Parsed(text)
-    assert not [one for one in parsed.elements if LOADS & one[1].keys() or one[0] in ("link", "iframe", "img", "base")]
+    assert not [
+        element
+        for element in parsed.elements
+        if LOADS & element[1].keys() or element[0] in ("link", "iframe", "img", "base")
+    ]
     assert all(
         not link.get("href", "#") or str(link["href"]).startswith("#") for tag, link in parsed.elements if tag == "a"
     )
     assert len(parsed.scripts) == 2 and not re.search(
         r"url\(|@import|https?://(?!www\.w3\.org)", text.replace("\\/", "/")
     )
-    policy = next(one["content"] for tag, one in parsed.elements if tag == "meta" and "http-equiv" in one)
+    policy = next(
+        attributes["content"] for tag, attributes in parsed.elements if tag == "meta" and "http-equiv" in attributes
+    )
     assert policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
-    assert all(one in policy for one in page_hashes())
+    assert all(page_hash in policy for page_hash in page_hashes())
     shown = json.loads(parsed.scripts[0])
     assert shown == json.loads(page_data(read_document(plan)).model_dump_json())
 
@@ -100,10 +106,10 @@ def _inside(box: BoxData) -> list[int]:
 
 @pytest.mark.parametrize("name", base_names())
 def test_the_critical_path_is_lit_in_the_boxes_as_long_as_on_the_timeline(name: str) -> None:
-    found = data(name)
-    ends = {one.phase: one.ms for one in found.timelines}
+    shown = data(name)
+    ends = {timeline.phase: timeline.ms for timeline in shown.timelines}
     lit: dict[str, float] = {}
-    for box in found.boxes:
+    for box in shown.boxes:
         if box.kind == "phase":
             lit[box.title.lower()] = lit.get(box.title.lower(), 0.0) + box.critical_ms
     assert lit == pytest.approx(ends)
@@ -111,27 +117,32 @@ def test_the_critical_path_is_lit_in_the_boxes_as_long_as_on_the_timeline(name: 
 
 @pytest.mark.parametrize("name", base_names())
 def test_the_cluster_has_every_gpu_once_with_what_it_holds_and_its_memory(name: str) -> None:
-    found = data(name)
-    gpus = [gpu for rack in found.racks for node in rack.nodes for gpu in node.gpus]
-    assert [gpu.device for gpu in gpus] == list(range(len(found.devices)))
+    shown = data(name)
+    gpus = [gpu for rack in shown.racks for node in rack.nodes for gpu in node.gpus]
+    assert [gpu.device for gpu in gpus] == list(range(len(shown.devices)))
     assert all(gpu.memory_bytes and gpu.usable_bytes and gpu.holds for gpu in gpus)
 
 
 def test_a_gpu_says_its_layers_heads_and_experts() -> None:
-    held = [gpu.holds for gpu in data("moe-shared-tp2-ep4").racks[0].nodes[0].gpus]
-    assert held[1] != held[0] and "layers" in held[1][0] and "experts 4–7" in held[1][0] and "head" in held[1][0]
+    contents = [gpu.holds for gpu in data("moe-shared-tp2-ep4").racks[0].nodes[0].gpus]
+    assert (
+        contents[1] != contents[0]
+        and "layers" in contents[1][0]
+        and "experts 4–7" in contents[1][0]
+        and "head" in contents[1][0]
+    )
 
 
 @pytest.mark.thorough
 def test_broken_examples_have_a_page_with_its_finding_at_a_box() -> None:
-    # Every third, for each is estimated and unrolled.
+    # Only every third: each is estimated and unrolled.
     for rule in all_rules()[::3]:
-        found = page_data(read_document(apply(rule.bad)))
-        named = [one for one in found.findings if one.rule == rule.id]
-        assert named, rule.id
-        drawn = {place for box in found.boxes for place in box.findings}
-        assert {place for place, one in enumerate(found.findings) if one.boxes} == drawn, rule.id
-        assert found.boxes[0].findings_inside + len(found.boxes[0].findings) >= bool(drawn), rule.id
+        shown = page_data(read_document(apply(rule.bad)))
+        of_rule = [finding for finding in shown.findings if finding.rule == rule.id]
+        assert of_rule, rule.id
+        drawn = {place for box in shown.boxes for place in box.findings}
+        assert {place for place, finding in enumerate(shown.findings) if finding.boxes} == drawn, rule.id
+        assert shown.boxes[0].findings_inside + len(shown.boxes[0].findings) >= bool(drawn), rule.id
 
 
 def test_a_node_with_a_finding_is_not_folded_into_those_without() -> None:
@@ -140,38 +151,38 @@ def test_a_node_with_a_finding_is_not_folded_into_those_without() -> None:
         node for node in plan["nodes"] if node["type"] == "ShardNode" and node["id"].startswith("r0.prefill.s2")
     )
     shard["devices"] = ["n0.g0"]
-    found = page_data(read_document(plan))
-    titles = [found.boxes[place].title for one in found.findings for place in one.boxes]
+    shown = page_data(read_document(plan))
+    titles = [shown.boxes[place].title for finding in shown.findings for place in finding.boxes]
     assert titles and not any("1–2" in title for title in titles)
 
 
 def test_a_finding_of_an_edge_marks_the_line() -> None:
-    rule = next(one for one in all_rules() if one.id == "ST006")
+    rule = next(known_rule for known_rule in all_rules() if known_rule.id == "ST006")
     assert any(link.is_faulty for box in page_data(read_document(apply(rule.bad))).boxes for link in box.links)
 
 
 def test_what_is_no_plan_has_a_page_without_figures_that_says_why() -> None:
-    found = page_data(read_document({"nodes": [{"id": "a", "type": "MoENode"}], "edges": 3}))
-    assert found.figures is None and "not a plan document" in found.no_figures and len(found.boxes) == 2
+    shown = page_data(read_document({"nodes": [{"id": "a", "type": "MoENode"}], "edges": 3}))
+    assert shown.figures is None and "not a plan document" in shown.no_figures and len(shown.boxes) == 2
 
 
 def test_one_phase_alone_has_nothing_of_the_other() -> None:
-    found = page_data(read_document(base_plan("dense-tp2")), "decode")
-    assert [one.phase for one in found.timelines] == ["decode"]
-    assert [box.title for box in found.boxes if box.kind == "phase"] == ["Decode"]
+    shown = page_data(read_document(base_plan("dense-tp2")), "decode")
+    assert [timeline.phase for timeline in shown.timelines] == ["decode"]
+    assert [box.title for box in shown.boxes if box.kind == "phase"] == ["Decode"]
 
 
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("name", base_names())
 def test_each_label_of_a_picture_has_its_chinese(name: str) -> None:
-    """But names of devices and degrees, which are the same in all languages."""
-    labels, same = picture_labels("zh"), re.compile(r"(?:n\d[\d–]*\.g\d|(?:DP|EP|SP|TP|KV-SP) \d|$)")
+    """Except names of devices and degrees, which are the same in all languages."""
+    labels, untranslated = picture_labels("zh"), re.compile(r"(?:n\d[\d–]*\.g\d|(?:DP|EP|SP|TP|KV-SP) \d|$)")
     for box in page_data(read_document(base_plan(name))).boxes:
-        for part in (one for text in (box.title, *box.lines) for one in re.split(" [·×] ", text)):
-            assert same.match(part) or {part, re.sub(r"\d+(?:[–.,]\d+)*", "{}", part)} & labels.keys(), part
+        for part in (piece for text in (box.title, *box.lines) for piece in re.split(" [·×] ", text)):
+            assert untranslated.match(part) or {part, re.sub(r"\d+(?:[–.,]\d+)*", "{}", part)} & labels.keys(), part
     assert labels.keys() >= {f"Attention ({kind.kind})" for kind in KINDS if kind.kind != "full"}
 
 
 def test_a_label_in_another_language_has_a_place_for_each_number() -> None:
-    assert all(said.count("{}") == label.count("{}") for label, said in picture_labels("zh").items())
+    assert all(translation.count("{}") == label.count("{}") for label, translation in picture_labels("zh").items())
     assert picture_labels("en") == {}

@@ -1,4 +1,4 @@
-"""A timeline ends when the estimate says, nothing on a lane overlaps, and Perfetto can read the trace."""
+"""A timeline ends at the estimated time, nothing on a lane overlaps, and Perfetto can read the trace."""
 
 from __future__ import annotations
 
@@ -41,21 +41,21 @@ def test_it_ends_with_the_critical_path_of_the_estimate(name: str, phase: Phase)
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("name", PLANS)
 def test_the_lit_path_is_whole(name: str, phase: Phase) -> None:
-    found = of(name, phase)
-    assert sum(end - start for start, end in (found.spans_ms[place] for place in found.critical)) == pytest.approx(
-        found.ms
-    )
+    timeline = of(name, phase)
+    assert sum(
+        end - start for start, end in (timeline.spans_ms[place] for place in timeline.critical)
+    ) == pytest.approx(timeline.ms)
 
 
 @pytest.mark.parametrize("phase", PHASES)
 @pytest.mark.parametrize("name", PLANS)
 def test_every_operator_is_on_a_lane_of_each_of_its_devices(name: str, phase: Phase) -> None:
-    found = of(name, phase)
-    shown = {(lane.device, place) for lane in found.lanes for place in lane.places}
+    timeline = of(name, phase)
+    shown = {(lane.device, place) for lane in timeline.lanes for place in lane.places}
     wanted = {
         (device, place)
-        for place, node in enumerate(found.dag.nodes)
-        if found.spans_ms[place][1] > found.spans_ms[place][0]
+        for place, node in enumerate(timeline.dag.nodes)
+        if timeline.spans_ms[place][1] > timeline.spans_ms[place][0]
         for device in devices_of(node)
     }
     assert shown == wanted
@@ -77,16 +77,16 @@ def test_slices_of_a_thread_follow_one_another(name: str) -> None:
 
 @pytest.mark.parametrize("name", PLANS)
 def test_ranks_and_lanes_have_names(name: str) -> None:
-    named = {(one["pid"], one["tid"]) for one in events(name) if one["name"] == "thread_name"}
-    processes = {one["pid"]: one["args"]["name"] for one in events(name) if one["name"] == "process_name"}
-    assert {(one["pid"], one["tid"]) for one in events(name) if one["ph"] == "X"} <= named
+    named = {(event["pid"], event["tid"]) for event in events(name) if event["name"] == "thread_name"}
+    processes = {event["pid"]: event["args"]["name"] for event in events(name) if event["name"] == "process_name"}
+    assert {(event["pid"], event["tid"]) for event in events(name) if event["ph"] == "X"} <= named
     assert [processes[rank] for rank in sorted(processes)] == sorted(PlanView(base_plan(name)).devices)
 
 
 def test_an_arrow_leads_from_each_transfer_between_stages_to_a_later_slice_of_another_rank() -> None:
     arrows = [event for event in events("dense-pp4") if event["ph"] in ("s", "f")]
-    starts = {one["id"]: one for one in arrows if one["ph"] == "s"}
-    ends = {one["id"]: one for one in arrows if one["ph"] == "f"}
+    starts = {arrow["id"]: arrow for arrow in arrows if arrow["ph"] == "s"}
+    ends = {arrow["id"]: arrow for arrow in arrows if arrow["ph"] == "f"}
     transfers = [node for phase in PHASES for node in of("dense-pp4", phase).dag.nodes if node.op == "SendRecv"]
     assert len(starts) == len(ends) == len(arrows) / 2 == len(transfers) > 0
     for number, start in starts.items():
@@ -94,4 +94,4 @@ def test_an_arrow_leads_from_each_transfer_between_stages_to_a_later_slice_of_an
 
 
 def test_a_sound_plan_of_one_gpu_sends_nothing() -> None:
-    assert not [one for one in events("dense-1") if one["ph"] in ("s", "f") or one.get("cat") == "links"]
+    assert not [event for event in events("dense-1") if event["ph"] in ("s", "f") or event.get("cat") == "links"]

@@ -1,4 +1,4 @@
-"""A small sweep with every kind of row, and rows to keep."""
+"""A small sweep with every kind of row, and rows for journals and tables."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from shardwright.agent.sweep.document import Sweep, read_sweep
 
 from ..plan.tiny import DENSE, MOE
 
-# 2 models x 3 clusters x 2 workloads: plans, too little memory, a limit that is missed, a link that is not known.
+# 2 models x 3 clusters x 2 workloads: plans, too little memory, a missed limit, an unknown link.
 SMALL: dict[str, Any] = {
     "models": [{**DENSE, "name": "tiny-dense"}, "llama-3.1-8b"],
     "hardware": [
@@ -32,12 +32,12 @@ TINY: dict[str, Any] = {
 
 
 def sweep_of(content: dict[str, Any]) -> Sweep:
-    """The sweep that a file with this content asks for."""
+    """The sweep of a file with this content."""
     return read_sweep(json.dumps(content), "the sweep")
 
 
 def row(number: int) -> Row:
-    """A row that is told apart by its number."""
+    """A row that `number` identifies."""
     return Row(
         model=f"model-{number}",
         hardware="1x1:h100-sxm",

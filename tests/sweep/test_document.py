@@ -1,4 +1,4 @@
-"""The file of a sweep: what it asks for, in which order, and which files are refused."""
+"""The file of a sweep: its cases, their order, and the files that are refused."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_yaml_and_json_say_the_same() -> None:
         "workloads:\n  - {name: a, input_tokens: 1024, output_tokens: 16, input_tokens_range: [512, 2048]}\n"
         "precision: [bf16, {weights: fp8, kv_cache: fp8}]\nrelaxations: [attention_dp]\nengine: vllm\n"
     )
-    same = {
+    as_json = {
         "models": ["llama-3.1-8b"],
         "hardware": [
             "2x8:h100",
@@ -49,17 +49,22 @@ def test_yaml_and_json_say_the_same() -> None:
         "engine": "vllm",
     }
     sweep = read_sweep(written, "a.yaml")
-    assert sweep == sweep_of(same)
-    said = sweep.cases[1].said
-    assert (said.weights, said.kv_cache, said.engine, said.relaxations) == ("fp8", "fp8", "vllm", ("attention_dp",))
-    assert said.input_tokens_range == (512, 2048)
-    assert said.concurrency is None  # left to the objective, as in a plan
+    assert sweep == sweep_of(as_json)
+    request = sweep.cases[1].said
+    assert (request.weights, request.kv_cache, request.engine, request.relaxations) == (
+        "fp8",
+        "fp8",
+        "vllm",
+        ("attention_dp",),
+    )
+    assert request.input_tokens_range == (512, 2048)
+    assert request.concurrency is None  # left to the objective, as in a plan
 
 
 def test_lengths_are_written_as_on_the_command_line() -> None:
     workload = {"name": "a", "input_tokens": "2k", "output_tokens": "1,000"}
-    said = sweep_of({**TINY, "workloads": [workload]}).cases[0].said
-    assert (said.input_tokens, said.output_tokens) == (2048, 1000)
+    request = sweep_of({**TINY, "workloads": [workload]}).cases[0].said
+    assert (request.input_tokens, request.output_tokens) == (2048, 1000)
 
 
 def test_the_hash_changes_with_what_is_asked_and_with_nothing_else() -> None:
@@ -100,14 +105,14 @@ def test_too_large_a_file_and_too_many_cases_are_refused(tmp_path: Path) -> None
     path.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(InputError, match="larger than"):
         read_sweep_file(path)
-    many = {
+    too_many = {
         "models": ["llama-3.1-8b", "llama-3.1-70b"],
         "hardware": [f"{nodes}x1:h100-sxm" for nodes in range(1, 501)],
         "workloads": [{**WORKLOAD, "name": f"w{number}"} for number in range(500)],
     }
     assert MAX_CASES < 2 * 500 * 500
     with pytest.raises(InputError, match="at most 200,000"):
-        sweep_of(many)
+        sweep_of(too_many)
 
 
 @examples(60)

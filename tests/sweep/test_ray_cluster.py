@@ -1,4 +1,4 @@
-"""Ray: the outcomes of a cluster, one line where there is none, and a worker that dies costs its own case alone."""
+"""Ray gives the outcomes of a cluster, or one line without Ray; a worker that dies loses only its case."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from shardwright.tools.errors import ServiceError
 
 from .samples import row
 
-# A case is whatever the work takes: here a call that gives an outcome, or ends the process that makes it.
+# A case here is a function that returns an outcome, or ends its process.
 WORK: Any = operator.call
 HAS_RAY = importlib.util.find_spec("ray") is not None
 
@@ -45,7 +45,7 @@ def test_no_cluster_at_an_address_is_one_line(address: str) -> None:
 @pytest.mark.skipif(not HAS_RAY, reason="Ray is not installed here")
 def test_a_ray_cluster_answers_every_case_and_survives_a_death() -> None:
     tasks = [Task(number, deadly(number) if number == 1 else answering(number)) for number in range(5)]
-    found = {task.place: outcome for task, outcome in on_ray(WORK, tasks, "local")}
-    assert set(found) == set(range(5))
-    assert not found[1].is_answer
-    assert [found[number] for number in (0, 2, 3, 4)] == [Outcome(row(number)) for number in (0, 2, 3, 4)]
+    outcomes = {task.place: outcome for task, outcome in on_ray(WORK, tasks, "local")}
+    assert set(outcomes) == set(range(5))
+    assert not outcomes[1].is_answer
+    assert [outcomes[number] for number in (0, 2, 3, 4)] == [Outcome(row(number)) for number in (0, 2, 3, 4)]

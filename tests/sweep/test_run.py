@@ -1,4 +1,4 @@
-"""A sweep as a whole: its rows are those of plans, in the order of the file, however it was run and how often."""
+"""The rows of a sweep are those of plans, in the order of the file, however and how often it is run."""
 
 from __future__ import annotations
 
@@ -71,12 +71,12 @@ def test_a_run_goes_on_where_an_earlier_one_ended(small: SweepResult, tmp_path: 
     with sweep_journal(sweep, path) as journal:
         for key, row in list(zip(sweep.keys, small.rows, strict=True))[::2]:
             journal.keep(key, row)
-    told: list[int] = []
+    progress: list[int] = []
     with sweep_journal(sweep, path) as journal:
-        found = run_sweep(sweep, Running(jobs=1), journal=journal, progress=told.append)
-    assert found.rows == small.rows
-    assert found.kept == CASES // 2
-    assert told == list(range(CASES // 2, CASES + 1))
+        resumed = run_sweep(sweep, Running(jobs=1), journal=journal, progress=progress.append)
+    assert resumed.rows == small.rows
+    assert resumed.kept == CASES // 2
+    assert progress == list(range(CASES // 2, CASES + 1))
     with sweep_journal(sweep, path) as journal:
         assert run_sweep(sweep, journal=journal).kept == CASES
 
@@ -88,9 +88,9 @@ def test_a_larger_sweep_keeps_what_it_shares(tmp_path: Path) -> None:
         run_sweep(first, Running(jobs=1), journal=journal)
     with sweep_journal(second, path) as journal:
         assert journal.changed
-        found = run_sweep(second, Running(jobs=1), journal=journal)
-    assert found.kept == len(first.cases)
-    assert found.rows == run_sweep(second, Running(jobs=1)).rows
+        enlarged = run_sweep(second, Running(jobs=1), journal=journal)
+    assert enlarged.kept == len(first.cases)
+    assert enlarged.rows == run_sweep(second, Running(jobs=1)).rows
 
 
 def test_a_length_beyond_the_model_is_an_error_of_its_case_alone() -> None:

@@ -1,4 +1,4 @@
-"""The table as a file: whole, exact, the same bytes each time."""
+"""The file of a table is complete and exact, with the same bytes each time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ ROWS = (
 def test_a_csv_reads_back_as_it_was() -> None:
     data = table_bytes(ROWS, ".csv")
     assert data == table_bytes(ROWS, ".csv")
-    read = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
-    assert tuple(read[0]) == COLUMNS
-    for one, cells in zip(ROWS, read, strict=True):
+    records = list(csv.DictReader(io.StringIO(data.decode(), newline="")))
+    assert tuple(records[0]) == COLUMNS
+    for expected, cells in zip(ROWS, records, strict=True):
         typed = {name: cell for name, cell in cells.items() if cell != ""}
-        assert Row.model_validate(typed) == one
+        assert Row.model_validate(typed) == expected
 
 
 def test_a_parquet_reads_back_as_it_was() -> None:
@@ -37,7 +37,7 @@ def test_a_parquet_reads_back_as_it_was() -> None:
     data = table_bytes(ROWS, ".parquet")
     table = parquet.read_table(io.BytesIO(data))
     assert tuple(table.column_names) == COLUMNS
-    assert [Row.model_validate(found) for found in table.to_pylist()] == list(ROWS)
+    assert [Row.model_validate(record) for record in table.to_pylist()] == list(ROWS)
     assert str(table.schema.field("feasible").type) == "bool"
     assert str(table.schema.field("ttft_ms").type) == "double"
     assert str(table.schema.field("gpus").type) == "int64"
