@@ -129,15 +129,13 @@ def _fixed(text: str, probe: Probe) -> FixResult:
         # Nothing was read: there is nothing to certify.
         return result
     proved = probe.must("certificate", lambda: certificate(text, result), "there is a result")
-    verification = probe.must(
-        "verify", lambda: verify(json.loads(json.dumps(proved))), "the certificate is as it was made"
-    )
-    if not verification.confirmed:
-        wrong = [check.what for check in verification.checks if not check.holds]
+    proof = probe.must("verify", lambda: verify(json.loads(json.dumps(proved))), "the certificate is as it was made")
+    if not proof.confirmed:
+        wrong = [check.what for check in proof.checks if not check.holds]
         probe.wrong("verify", "does not confirm a certificate as it was made", wrong)
-    if verification.valid != result.valid:
+    if proof.valid != result.valid:
         messages = [violation.message for violation in result.remaining]
-        probe.wrong("verify", f"says valid is {verification.valid}, autofix said {result.valid}", messages)
+        probe.wrong("verify", f"says valid is {proof.valid}, autofix said {result.valid}", messages)
     return result
 
 
@@ -205,13 +203,11 @@ def _uncovered(raw: dict[str, Any]) -> Iterator[str]:
     for node in raw["nodes"]:
         if node["type"] not in ("PhaseNode", "PipelineStageNode"):
             continue
-        child_type = "PipelineStageNode" if node["type"] == "PhaseNode" else "LayerBlockNode"
-        ranges = sorted(child["layers"] for child in by_parent.get(node["id"], ()) if child["type"] == child_type)
+        kind = "PipelineStageNode" if node["type"] == "PhaseNode" else "LayerBlockNode"
+        ranges = sorted(child["layers"] for child in by_parent.get(node["id"], ()) if child["type"] == kind)
         layers_held = [layer for first, last in ranges for layer in range(first, min(last, 10**5) + 1)]
         expected = (
-            range(int(layers or 0))
-            if child_type == "PipelineStageNode"
-            else range(node["layers"][0], node["layers"][1] + 1)
+            range(int(layers or 0)) if kind == "PipelineStageNode" else range(node["layers"][0], node["layers"][1] + 1)
         )
         if layers_held != list(expected):
             yield f"a {node['type']} does not hold each layer once"

@@ -275,10 +275,8 @@ def judge(name: str, entrance: Entrance, ended: Ended, probe: Probe, *, as_json:
 
 def _innermost_project_frame(lines: list[str]) -> str:
     frames = [line.split('"')[1] + ":" + line.split(",")[1].split()[1] for line in lines if line.startswith('  File "')]
-    project_frames = [
-        frame.removeprefix(f"{ROOT}/") for frame in frames if frame.startswith(f"{ROOT}/") and ".venv" not in frame
-    ]
-    return project_frames[-1] if project_frames else "outside of the project"
+    ours = [frame.removeprefix(f"{ROOT}/") for frame in frames if frame.startswith(f"{ROOT}/") and ".venv" not in frame]
+    return ours[-1] if ours else "outside of the project"
 
 
 def _is_json(data: bytes) -> bool:

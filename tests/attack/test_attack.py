@@ -128,10 +128,8 @@ def test_who_hangs_waits_dies_or_fills_the_memory_is_found_and_the_next_attack_i
     def check(case: Case, probe: Probe) -> None:
         probe.call(case.text, does[case.text])
 
-    faults_by_name = {
-        end.case.text: end.faults for end in attacked(check, [Case("", name) for name in does], Bounds(0.3))
-    }
-    sorts = {name: [fault.sort for fault in faults] for name, faults in faults_by_name.items()}
+    ends = {end.case.text: end.faults for end in attacked(check, [Case("", name) for name in does], Bounds(0.3))}
+    sorts = {name: [fault.sort for fault in faults] for name, faults in ends.items()}
     assert sorts.pop("ends") == []
     assert sorts == {
         "spins": ["slow"], "waits": ["slow"], "dies": ["traceback"], "fills": ["large"], "fails": ["traceback"]

@@ -22,10 +22,8 @@ def test_replicas_of_one_pair_are_as_far_as_the_strategies_that_they_make(
     is_apart = is_disaggregated(other)
     pair = tuple(phase.model_copy(update={"replicas": None}) for phase in (other.prefill, other.decode))
     degrees = sum(
-        phase_distance(author_phase, degrees, phase, has_ffn=has_ffn)
-        for author_phase, degrees, phase in zip(
-            (author.prefill, author.decode), pair, ("prefill", "decode"), strict=True
-        )
+        phase_distance(side, degrees, phase, has_ffn=has_ffn)
+        for side, degrees, phase in zip((author.prefill, author.decode), pair, ("prefill", "decode"), strict=True)
     )
     counts = (other.prefill.replicas or 0, other.decode.replicas or 0) if is_apart else (other.dp, other.dp)
     quick_preference = pair_preference(author, pair[0], pair[1], degrees, is_apart=is_apart)(*counts)

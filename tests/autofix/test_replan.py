@@ -248,13 +248,9 @@ def test_device_order_and_ids_stay_where_only_the_ffn_changes() -> None:
 def test_fewer_devices_than_decided_give_the_nearest_that_fits() -> None:
     document = base_plan("dense-dp2-tp2")
     document["hardware"]["gpus_per_node"] = 2
-    outcome = replanned(document)
-    assert isinstance(outcome, Replanned)
-    assert (outcome.replanning.after.dp, outcome.replanning.after.prefill.tp, outcome.replanning.after.gpu_count) == (
-        1,
-        2,
-        2,
-    )
+    legal = replanned(document)
+    assert isinstance(legal, Replanned)
+    assert (legal.replanning.after.dp, legal.replanning.after.prefill.tp, legal.replanning.after.gpu_count) == (1, 2, 2)
 
 
 def test_stage_cuts_stay_where_another_degree_must_change() -> None:

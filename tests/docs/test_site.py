@@ -53,10 +53,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     inherited = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     environment = {**inherited, "http_proxy": nowhere, "https_proxy": nowhere, "NO_MKDOCS_2_WARNING": "1"}
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)]
-    process = subprocess.run(
-        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600
-    )
-    assert (process.returncode, process.stderr) == (0, "")
+    build = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600)
+    assert (build.returncode, build.stderr) == (0, "")
     return folder
 
 

@@ -106,13 +106,11 @@ def test_a_large_plan_is_small_and_whole(model: str, nodes: int, degrees: dict[s
     plan = large_plan(model, nodes, **degrees)
     picture = svg(plan)
     assert len(picture.encode()) <= MOST_BYTES
-    drawn_text = texts(svg(plan, phase="decode"))
-    named = [
-        re.search(r"layers (\d+)(?:–(\d+))?", line) for line in drawn_text.splitlines() if line.startswith("Stage")
-    ]
+    drawn = texts(svg(plan, phase="decode"))
+    named = [re.search(r"layers (\d+)(?:–(\d+))?", line) for line in drawn.splitlines() if line.startswith("Stage")]
     shown = {layer for match in named if match for layer in range(int(match[1]), int(match[2] or match[1]) + 1)}
     assert shown == set(range(layers))
-    assert "more" not in drawn_text
+    assert "more" not in drawn
 
 
 def _boxes_without_others(picture: str) -> list[tuple[float, float, float, float]]:
@@ -131,9 +129,7 @@ def test_nothing_overlaps_and_the_width_is_that_of_a_page(plan: dict[str, Any]) 
     spots = _boxes_without_others(picture)
     for place, (left, top, right, bottom) in enumerate(spots):
         assert not [
-            other
-            for other in spots[place + 1 :]
-            if left < other[2] and other[0] < right and top < other[3] and other[1] < bottom
+            box for box in spots[place + 1 :] if left < box[2] and box[0] < right and top < box[3] and box[1] < bottom
         ]
     assert float(ET.fromstring(picture).get("width", 0)) <= 1150
 

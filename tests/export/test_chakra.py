@@ -53,18 +53,16 @@ def faults(run: Run) -> list[str]:
     calls: Counter[tuple[str, int]] = Counter()
     for rank, nodes in run.traces.items():
         for place, node in enumerate(nodes):
-            attributes = node.attributes
+            fields = node.attributes
             if node.id != place or any(need >= node.id for need in node.needs):
                 faults_found.append(f"{rank}: {node.name} waits for what does not stand before it")
             if node.type in sides:
-                sides[node.type][
-                    attributes["comm_src"], attributes["comm_dst"], attributes["comm_tag"], attributes["comm_size"]
-                ] += 1
-                if attributes["comm_src" if node.type == SEND else "comm_dst"] != rank:
+                sides[node.type][fields["comm_src"], fields["comm_dst"], fields["comm_tag"], fields["comm_size"]] += 1
+                if fields["comm_src" if node.type == SEND else "comm_dst"] != rank:
                     faults_found.append(f"{rank}: {node.name} is another rank's")
             if node.type == COLL:
-                calls[attributes["pg_name"], rank] += 1
-                if rank not in run.groups[attributes["pg_name"]]:
+                calls[fields["pg_name"], rank] += 1
+                if rank not in run.groups[fields["pg_name"]]:
                     faults_found.append(f"{rank}: {node.name} is in no group of this rank")
     if sides[SEND] != sides[RECV] or max(sides[SEND].values(), default=1) > 1:
         faults_found.append("sends and receives do not match")

@@ -83,11 +83,7 @@ def test_the_pods_run_the_commands_of_the_script(name: str, engine: str, tmp_pat
 @pytest.mark.parametrize(("name", "engine"), WITHOUT_MPIRUN)
 def test_each_service_reaches_the_pods_that_answer(name: str, engine: str) -> None:
     result = formed(name, engine, "kubernetes")
-    services = {
-        manifest["metadata"]["name"]: manifest["spec"]
-        for manifest in objects_of(result)
-        if manifest["kind"] == "Service"
-    }
+    services = {entry["metadata"]["name"]: entry["spec"] for entry in objects_of(result) if entry["kind"] == "Service"}
     for kind, workload in _workloads(result):
         # A LeaderWorkerSet makes a Service of its own name, through which its pods find their leader.
         service = services.pop(f"{workload['name']}-http")

@@ -101,11 +101,9 @@ def test_a_service_that_does_not_deal_as_the_figures_do_is_told(
     planned = plan(f"llama-3.1-8b on {gpus} H100, DP{gpus}", **asked)
     assert planned.plan is not None and planned.plan.strategy.dp == gpus
     result = export(planned.plan, target)
-    remarks = [remark for remark in result.remarks if remark.startswith("a Service deals")]
-    assert len(remarks) == (dealt is not None)
-    assert all(
-        dealt is not None and dealt in remark and f"# Mind: {remark}" in (result.text or "") for remark in remarks
-    )
+    notes = [note for note in result.remarks if note.startswith("a Service deals")]
+    assert len(notes) == (dealt is not None)
+    assert all(dealt is not None and dealt in note and f"# Mind: {note}" in (result.text or "") for note in notes)
 
 
 def test_figures_of_a_plan_at_a_rate_that_its_tool_does_not_print_are_told_apart() -> None:

@@ -16,9 +16,7 @@ EXPERTS = "vllm serve Qwen/Qwen3-30B-A3B --data-parallel-size 4 --enable-expert-
 
 
 def reason_of(imported: Imported) -> str:
-    return next(
-        (assumption.reason for assumption in imported.assumptions if assumption.field == "concurrency"), "stated"
-    )
+    return next((entry.reason for entry in imported.assumptions if entry.field == "concurrency"), "stated")
 
 
 @pytest.mark.one_in(3)
@@ -134,12 +132,9 @@ def test_a_chunk_that_groups_share_takes_its_part_of_memory_alone() -> None:
     # SGLang gives each of the four attention groups a quarter of the chunk, whether stated or the default.
     command = "python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4 --dp 4 --enable-dp-attention"
     chunks = (f"{command} --chunked-prefill-size {tokens}" for tokens in (4096, 8192, 16384))
-    imports = [
-        import_plan(chunk_command, hardware="1x4:h100-sxm", input_tokens=8000, concurrency=4)
-        for chunk_command in chunks
-    ]
+    results = [import_plan(text, hardware="1x4:h100-sxm", input_tokens=8000, concurrency=4) for text in chunks]
     activations = [
-        imported.estimate.memory.per_device[0].activation_bytes for imported in imports if imported.estimate is not None
+        result.estimate.memory.per_device[0].activation_bytes for result in results if result.estimate is not None
     ]
     assert activations[1] == pytest.approx(2 * activations[0], rel=0.01)
     assert activations[2] == pytest.approx(2 * activations[1], rel=0.01)

@@ -42,11 +42,7 @@ def _bodies() -> Iterator[tuple[str, str]]:
 
 
 def worked_numbers() -> list[WorkedNumber]:
-    """Every marked figure.
-
-    Raises:
-        ValueError: a marker is malformed.
-    """
+    """Every marked figure; raises `ValueError` if a marker is malformed."""
     numbers: list[WorkedNumber] = []
     for place, body in _bodies():
         matches = list(_NUMBER.finditer(body))
@@ -59,11 +55,7 @@ def worked_numbers() -> list[WorkedNumber]:
 
 
 def example_documents() -> list[ExampleDocument]:
-    """Every example document.
-
-    Raises:
-        ValueError: a marker is malformed or not followed by a JSON block.
-    """
+    """Every example document; raises `ValueError` if a marker is malformed or no JSON block follows."""
     documents: list[ExampleDocument] = []
     for place, body in _bodies():
         matches = list(_EXAMPLE.finditer(body))

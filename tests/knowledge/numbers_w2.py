@@ -143,11 +143,7 @@ def collectives_per_pass(op: str, phase: str, *deployment: str) -> str:
     count = 0
     for stage in range(len(timer.stages)):
         for piece in timer.stage_pass(stage, load).pieces:
-            wanted = [
-                operation
-                for operation in piece.operations
-                if operation.op == op or (op == "ALL" and operation.op in COLLECTIVES)
-            ]
+            wanted = [step for step in piece.operations if step.op == op or (op == "ALL" and step.op in COLLECTIVES)]
             count += len(wanted) * (piece.layers or piece.count)
     return f"{count:,}"
 

@@ -42,18 +42,16 @@ def _read(options: tuple[str, ...]) -> dict[str, str]:
     return dict(option.split("=", 1) for option in options)
 
 
-def _phase(settings: dict[str, str], prefix: str = "") -> PhaseStrategy:
+def _phase(asked: dict[str, str], prefix: str = "") -> PhaseStrategy:
     """Degrees of a phase: those with its prefix (`p.tp=4`), else those without one. A dense FFN follows attention."""
-    degrees = {name: int(settings[name]) for name in _DEGREES if name in settings}
-    degrees |= {name: int(settings[prefix + name]) for name in _DEGREES if prefix and prefix + name in settings}
+    degrees = {name: int(asked[name]) for name in _DEGREES if name in asked}
+    degrees |= {name: int(asked[prefix + name]) for name in _DEGREES if prefix and prefix + name in asked}
     degrees.setdefault("tp_ffn", degrees.get("tp", 1))
     return PhaseStrategy(**degrees)
 
 
-def _strategy(settings: dict[str, str]) -> Strategy:
-    draft = Strategy(
-        dp=int(settings.get("dp", 1)), gpu_count=1, prefill=_phase(settings, "p."), decode=_phase(settings, "d.")
-    )
+def _strategy(asked: dict[str, str]) -> Strategy:
+    draft = Strategy(dp=int(asked.get("dp", 1)), gpu_count=1, prefill=_phase(asked, "p."), decode=_phase(asked, "d."))
     return draft.model_copy(update={"gpu_count": gpu_count(draft)})
 
 
@@ -64,27 +62,27 @@ def _hardware(on: str) -> HardwareBlock:
 
 
 def _request(model: str, options: tuple[str, ...]) -> BuildRequest:
-    settings = _read(options)
-    weights = settings.get("weights", "bf16")
-    relaxations: Any = tuple(filter(None, settings.get("relax", "").split(",")))
+    asked = _read(options)
+    weights = asked.get("weights", "bf16")
+    relaxations: Any = tuple(filter(None, asked.get("relax", "").split(",")))
     load: dict[str, Any] = {
-        "input_tokens": int(settings.get("in", 2048)),
-        "output_tokens": int(settings.get("out", 256)),
-        "concurrency": int(settings.get("users", 1)),
+        "input_tokens": int(asked.get("in", 2048)),
+        "output_tokens": int(asked.get("out", 256)),
+        "concurrency": int(asked.get("users", 1)),
     }
     precision: dict[str, Any] = {
         "weights": weights,
-        "kv_cache": settings.get("kv", "bf16"),
-        "activations": settings.get("activations", "bf16"),
+        "kv_cache": asked.get("kv", "bf16"),
+        "activations": asked.get("activations", "bf16"),
     }
     return BuildRequest(
         model=ModelBlock(name=model, config=find_model(model).config),
-        hardware=_hardware(settings.get("on", "1x8:h100-sxm")),
+        hardware=_hardware(asked.get("on", "1x8:h100-sxm")),
         workload=WorkloadBlock(**load),
         precision=PrecisionBlock(**precision),
-        strategy=_strategy(settings),
-        policy=PolicyBlock(relaxations=relaxations, memory_utilization=float(settings.get("utilization", 0.9))),
-        serving=ServingBlock(prefill_chunk_tokens=int(settings["chunk"])) if "chunk" in settings else None,
+        strategy=_strategy(asked),
+        policy=PolicyBlock(relaxations=relaxations, memory_utilization=float(asked.get("utilization", 0.9))),
+        serving=ServingBlock(prefill_chunk_tokens=int(asked["chunk"])) if "chunk" in asked else None,
     )
 
 
@@ -122,15 +120,13 @@ def usable_memory_gb(accelerator: str, utilization: str = "0.9") -> str:
 @number("device-gb")
 def device_gb(term: str, model: str, *options: str) -> str:
     """A term of the memory budget of the fullest device (`weights`, `kv_cache`, `activation`, `total`, …), in GB."""
-    return _gb(max(getattr(device, f"{term}_bytes") for device in device_memory(_layout(model, options)).per_device))
+    return _gb(max(getattr(gpu, f"{term}_bytes") for gpu in device_memory(_layout(model, options)).per_device))
 
 
 @number("shortfall-gb")
 def shortfall_gb(model: str, *options: str) -> str:
     """GB that the fullest device lacks."""
-    return _gb(
-        max(device.total_bytes - device.usable_bytes for device in device_memory(_layout(model, options)).per_device)
-    )
+    return _gb(max(gpu.total_bytes - gpu.usable_bytes for gpu in device_memory(_layout(model, options)).per_device))
 
 
 @number("model-gb")

@@ -19,10 +19,8 @@ def test_an_example_document_breaks_exactly_the_rules_named_beside_it(example: E
     document = read_text(example.json)
     assert document.raw is not None, example.place
     report = validate_read(document)
-    broken_rules = {violation.rule for violation in report.violations}
-    assert broken_rules == set(example.breaks), [
-        f"{violation.rule}: {violation.message}" for violation in report.violations
-    ]
+    broken = {finding.rule for finding in report.violations}
+    assert broken == set(example.breaks), [f"{finding.rule}: {finding.message}" for finding in report.violations]
 
 
 def test_there_are_valid_examples_and_broken_ones() -> None:

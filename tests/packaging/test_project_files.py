@@ -107,11 +107,9 @@ def test_the_action_s_check_is_a_gate(patterns: str, status: int, says: str, pla
         "SARIF": str(tmp_path / "out.sarif"),
     }
     command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", check["run"]]
-    process = subprocess.run(
-        command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert (process.returncode, process.stderr) == (status, "")
-    assert says in process.stdout
+    gate = subprocess.run(command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert (gate.returncode, gate.stderr) == (status, "")
+    assert says in gate.stdout
     is_written = "no plan" not in says
     assert (tmp_path / "out.sarif").exists() == is_written
     assert ((tmp_path / "output").read_text() == f"sarif={tmp_path / 'out.sarif'}\n") == is_written
@@ -128,11 +126,9 @@ def test_the_hook_for_other_repositories_checks_every_file_that_it_is_given(
         "PYTHONPATH": str(Path(shardwright.__file__).parents[1]),
     }
     command = [*shlex.split(hook["entry"]), *names]
-    process = subprocess.run(
-        command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    assert process.returncode == status, process.stderr
-    assert "Valid: good.json" in process.stdout
+    gate = subprocess.run(command, cwd=plans, env=environment, capture_output=True, text=True, check=False, timeout=300)
+    assert gate.returncode == status, gate.stderr
+    assert "Valid: good.json" in gate.stdout
     wanted = re.compile(hook["files"])
     assert [bool(wanted.search(name)) for name in ("plans/a.json", "x/chat.plan.json", "plan.json", "other.json")] == [
         True, True, True, False,

@@ -54,7 +54,5 @@ def test_pyright_strict_accepts_the_program_and_refuses_its_mistakes(program: Pa
     settings = {"typeCheckingMode": "strict", "venvPath": ".", "venv": "venv", "include": ["program.py"]}
     (program / "pyrightconfig.json").write_text(json.dumps(settings))
     output = run(program, "pyright", "--outputjson")
-    diagnostics = json.loads(output)["generalDiagnostics"]
-    assert {
-        diagnostic["range"]["start"]["line"] + 1 for diagnostic in diagnostics if diagnostic["severity"] == "error"
-    } == REFUSED, output
+    issues = json.loads(output)["generalDiagnostics"]
+    assert {issue["range"]["start"]["line"] + 1 for issue in issues if issue["severity"] == "error"} == REFUSED, output

@@ -12,10 +12,10 @@ from . import samples
 def report(*violations: Violation) -> str:
     """The text of a report of `violations`."""
     errors = sum(1 for violation in violations if violation.severity == "error")
-    validation = ValidationReport(
+    result = ValidationReport(
         valid=errors == 0, errors=errors, warnings=len(violations) - errors, violations=violations
     )
-    return render_validation(validation, title="plan.json", width=100)
+    return render_validation(result, title="plan.json", width=100)
 
 
 def test_a_valid_plan_is_one_line() -> None:

@@ -61,9 +61,7 @@ def read(rule: str, name: str) -> JudgedRow:
     row = next(row for row in ROWS if (row.rule, row.name) == (rule, name))
     document = apply(row.example)
     usual = usual_warnings(row.example.base)
-    return JudgedRow(
-        row, document, tuple(violation for violation in validate(document).violations if violation.rule not in usual)
-    )
+    return JudgedRow(row, document, tuple(fault for fault in validate(document).violations if fault.rule not in usual))
 
 
 def of_rule(rule: Rule) -> list[JudgedRow]:

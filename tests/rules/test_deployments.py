@@ -64,9 +64,7 @@ def built(name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_layout_in_service_is_valid_under_the_relaxations_that_it_names(name: str) -> None:
     report = validate(built(name))
-    assert [
-        f"{violation.rule} {violation.message}" for violation in report.violations if violation.severity == "error"
-    ] == []
+    assert [f"{finding.rule} {finding.message}" for finding in report.violations if finding.severity == "error"] == []
     row = next(row for row in ROWS if row["name"] == name)
     assert set(report.relaxations) == set(row["relaxations"])
 
@@ -77,7 +75,7 @@ def test_without_a_relaxation_the_rule_that_it_relaxes_fires_alone(name: str, re
     plan = built(name)
     others = [other for other in plan["policy"]["relaxations"] if other != relaxation]
     strict = {**plan, "policy": {**plan["policy"], "relaxations": others}}
-    errors = {violation.rule for violation in validate(strict).violations if violation.severity == "error"}
+    errors = {finding.rule for finding in validate(strict).violations if finding.severity == "error"}
     assert errors == {rule}
 
 

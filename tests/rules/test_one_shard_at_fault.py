@@ -105,13 +105,11 @@ def without(document: Document, gone: str) -> Document:
 )
 def test_a_shard_that_is_missing_is_named_by_its_rank(name: str) -> None:
     plan = plan_of(name)
-    groups, before = tensor_groups(plan), {violation.rule for violation in validate(plan).violations}
+    groups, before = tensor_groups(plan), {finding.rule for finding in validate(plan).violations}
     assert groups
     for operator, shards in groups.items():
         for shard in (shards[0], shards[len(shards) // 2], shards[-1]):
-            (violation,) = [
-                other for other in validate(without(plan, shard["id"])).violations if other.rule not in before
-            ]
+            (violation,) = [new for new in validate(without(plan, shard["id"])).violations if new.rule not in before]
             assert violation.rule == "TP002" and operator in violation.nodes, violation.message
             assert f"no shard has the rank {shard['rank']}" in violation.message
             assert violation.expected == [*range(len(shards))]

@@ -260,7 +260,5 @@ def test_an_error_that_explains_it_stands_alone() -> None:
         Edit("set_top", field="/precision/weights", value="fp3"),
     )
     report = validate(apply(Example("dense-tp2", edits)))
-    assert [violation.path for violation in report.violations if violation.severity == "error"] == [
-        "/precision/weights"
-    ]
+    assert [error.path for error in report.violations if error.severity == "error"] == ["/precision/weights"]
     assert find_rule("PE010").severity == "error"

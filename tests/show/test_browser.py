@@ -104,10 +104,8 @@ def test_search_finds_a_gpu_a_layer_and_a_name_and_shows_it(chromium: Any, tmp_p
 def test_a_click_tells_of_rules_cost_memory_and_gpus(chromium: Any, tmp_path: Path) -> None:
     opened = Opened(chromium, tmp_path, base_plan("moe-ep4"), viewport={"width": 1400, "height": 900})
     opened.tab.click("#tree .kind-attention > .head >> nth=0")
-    details = opened.tab.inner_text("#details")
-    assert all(
-        word in details for word in ("AttentionNode", "GPUs", "memory", "critical path", "computes", "Rules that")
-    )
+    shown = opened.tab.inner_text("#details")
+    assert all(word in shown for word in ("AttentionNode", "GPUs", "memory", "critical path", "computes", "Rules that"))
 
 
 def test_a_finding_leads_to_its_box(chromium: Any, tmp_path: Path) -> None:

@@ -76,9 +76,7 @@ def test_nothing_is_loaded_and_nothing_of_a_plan_is_markup(plan: dict[str, Any])
     assert len(parsed.scripts) == 2 and not re.search(
         r"url\(|@import|https?://(?!www\.w3\.org)", text.replace("\\/", "/")
     )
-    policy = next(
-        attributes["content"] for tag, attributes in parsed.elements if tag == "meta" and "http-equiv" in attributes
-    )
+    policy = next(meta["content"] for tag, meta in parsed.elements if tag == "meta" and "http-equiv" in meta)
     assert policy is not None and policy.startswith("default-src 'none';") and "unsafe" not in policy
     assert all(page_hash in policy for page_hash in page_hashes())
     shown = json.loads(parsed.scripts[0])
@@ -124,13 +122,8 @@ def test_the_cluster_has_every_gpu_once_with_what_it_holds_and_its_memory(name: 
 
 
 def test_a_gpu_says_its_layers_heads_and_experts() -> None:
-    contents = [gpu.holds for gpu in data("moe-shared-tp2-ep4").racks[0].nodes[0].gpus]
-    assert (
-        contents[1] != contents[0]
-        and "layers" in contents[1][0]
-        and "experts 4–7" in contents[1][0]
-        and "head" in contents[1][0]
-    )
+    holds = [gpu.holds for gpu in data("moe-shared-tp2-ep4").racks[0].nodes[0].gpus]
+    assert holds[1] != holds[0] and "layers" in holds[1][0] and "experts 4–7" in holds[1][0] and "head" in holds[1][0]
 
 
 @pytest.mark.thorough

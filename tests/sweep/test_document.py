@@ -50,21 +50,16 @@ def test_yaml_and_json_say_the_same() -> None:
     }
     sweep = read_sweep(written, "a.yaml")
     assert sweep == sweep_of(as_json)
-    request = sweep.cases[1].said
-    assert (request.weights, request.kv_cache, request.engine, request.relaxations) == (
-        "fp8",
-        "fp8",
-        "vllm",
-        ("attention_dp",),
-    )
-    assert request.input_tokens_range == (512, 2048)
-    assert request.concurrency is None  # left to the objective, as in a plan
+    said = sweep.cases[1].said
+    assert (said.weights, said.kv_cache, said.engine, said.relaxations) == ("fp8", "fp8", "vllm", ("attention_dp",))
+    assert said.input_tokens_range == (512, 2048)
+    assert said.concurrency is None  # left to the objective, as in a plan
 
 
 def test_lengths_are_written_as_on_the_command_line() -> None:
     workload = {"name": "a", "input_tokens": "2k", "output_tokens": "1,000"}
-    request = sweep_of({**TINY, "workloads": [workload]}).cases[0].said
-    assert (request.input_tokens, request.output_tokens) == (2048, 1000)
+    said = sweep_of({**TINY, "workloads": [workload]}).cases[0].said
+    assert (said.input_tokens, said.output_tokens) == (2048, 1000)
 
 
 def test_the_hash_changes_with_what_is_asked_and_with_nothing_else() -> None:
