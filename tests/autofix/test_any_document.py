@@ -1,4 +1,4 @@
-"""Promises that hold for any document at all: repair never raises, never lies, and changes nothing twice."""
+"""For any document repair never raises, its verdict is true, and a second repair changes nothing."""
 
 from __future__ import annotations
 

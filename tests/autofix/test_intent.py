@@ -1,4 +1,4 @@
-"""The intent of a proposal is read from what is there: whole, incomplete, damaged, or anything at all."""
+"""The intent of a proposal is read from its content: a whole plan, an incomplete or damaged one, or any JSON."""
 
 from __future__ import annotations
 

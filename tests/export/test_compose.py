@@ -1,4 +1,4 @@
-"""`export --to docker-compose`: services of the known form, that see the GPUs of the plan and run its commands."""
+"""`export --to docker-compose` writes services, valid by schema, that see the plan's GPUs and run its commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`export --to dynamo`: one graph of the known form, whose workers have the engine's flags and the plan's GPUs."""
+"""`export --to dynamo` writes a graph, valid by schema, whose workers have the engine's flags and the plan's GPUs."""
 
 from __future__ import annotations
 

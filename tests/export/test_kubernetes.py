@@ -1,4 +1,4 @@
-"""`export --to kubernetes` and `--to llm-d`: objects of the known form, whose pods run the commands of the script."""
+"""`export --to kubernetes` and `--to llm-d` write objects, valid by schema, whose pods run the script's commands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`export --to ray`: an application of the known form, whose replicas have the flags of the plan's commands."""
+"""`export --to ray` writes an application, valid by schema, whose replicas have the flags of the plan's commands."""
 
 from __future__ import annotations
 

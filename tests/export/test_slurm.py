@@ -1,4 +1,4 @@
-"""`export --to slurm`: a batch script whose steps run the plan's commands on its nodes and GPUs, and end together."""
+"""`export --to slurm` writes a batch script whose steps run the plan's commands on its GPUs, and end together."""
 
 from __future__ import annotations
 

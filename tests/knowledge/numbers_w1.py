@@ -225,7 +225,7 @@ def _streamed_weights(layout: LoadedLayout) -> float:
 
 @number("decode-bytes")
 def decode_bytes(figure: str, model: str, hardware: str, *settings: str) -> str:
-    """Of a dense model's decode step on one device: GB of `weights`, GB of `cache` read, or `ms` of reading both.
+    """GB of `weights` or `cache` that a dense model's decode step reads on a device, or `ms` of reading both.
 
     The cache is taken at the input length.
     """

@@ -40,7 +40,7 @@ class Proposal(Struct, frozen=True):
 
 
 def table(name: str) -> Any:
-    """One of the tables beside the proposals."""
+    """The table of that file name in the folder of proposals."""
     return json.loads((FOLDER / name).read_text(encoding="utf-8"))
 
 

@@ -1,4 +1,4 @@
-"""Whatever goes in, the reader answers in bounded time, changes nothing of it, and leaves plans of our own alone."""
+"""The reader of proposals answers any input in bounded time without changing it, and passes over plan documents."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Proposals that know nothing of the format are read for what they say: model, hardware, degrees, devices, load."""
+"""Proposals in other formats are read for their model, hardware, degrees, devices and load."""
 
 from __future__ import annotations
 

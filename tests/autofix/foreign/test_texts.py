@@ -1,4 +1,4 @@
-"""Broken JSON is read as it was meant, a cut text as far as it is whole, figures where they can mean one thing only."""
+"""Broken JSON is read as it was meant, a cut text up to its last complete part, figures only if unambiguous."""
 
 from __future__ import annotations
 
