@@ -25,7 +25,7 @@ def test_the_statement_that_counts_is_read(row: dict[str, Any]) -> None:
     stated = json.loads(said.model_dump_json(exclude_defaults=True))
     assert {name: stated.get(name) for name in row["said"]} == row["said"]
     assert not stated.keys() & set(row.get("absent", ()))
-    read = [[one["kind"], one["value"]] for one in stated.get("constraints", ())]
+    read = [[constraint["kind"], constraint["value"]] for constraint in stated.get("constraints", ())]
     assert read == row["constraints"]
     if "tp" in row:
         assert said.strategy is not None and said.strategy.decode.tp == row["tp"]
@@ -43,7 +43,9 @@ def test_a_kind_of_statement_is_read_whatever_its_nouns(row: dict[str, Any]) -> 
     expected = row.get("said", {})
     assert {name: stated.get(name) for name in expected} == expected
     assert not stated.keys() & set(row.get("absent", ()))
-    assert [[one["kind"], one["value"]] for one in stated.get("constraints", ())] == row.get("constraints", [])
+    assert [[constraint["kind"], constraint["value"]] for constraint in stated.get("constraints", ())] == row.get(
+        "constraints", []
+    )
     assert row.get("unread", "") in " ".join(said.unread)
     assert row.get("reading", "") in " ".join((*said.readings, *said.assumed.values()))
     assert len(said.unread) <= row.get("unread_count", len(said.unread)), said.unread
@@ -57,10 +59,10 @@ def test_a_kind_of_brief_is_read_whatever_its_nouns(row: dict[str, Any]) -> None
     assert {name: stated.get(name) for name in row["said"]} == row["said"]
     assert not stated.keys() & set(row.get("absent", ()))
     bounds = stated.get("constraints", ())
-    values = [(one["kind"], one["value"]) for one in bounds]
+    values = [(bound["kind"], bound["value"]) for bound in bounds]
     read = [[value["name"], value["relation"]] if isinstance(value, dict) else [kind, value] for kind, value in values]
     assert read == row.get("constraints", [])
-    assert {one.get("phase") for one in bounds} <= {row.get("phase")}
+    assert {bound.get("phase") for bound in bounds} <= {row.get("phase")}
     assert row.get("readings", "") in " ".join(said.readings)
     assert said.strategy is None or said.strategy.decode.tp == row.get("tp")
 
@@ -82,7 +84,11 @@ def test_the_best_of_the_named_kinds_is_planned_and_the_others_are_said() -> Non
     result = plan("Qwen3-8B on 2 H100 or 2 L4, lowest latency, 1k in, 128 out, 4 users")
     assert result.plan is not None and result.report is not None
     assert result.plan.hardware.accelerator == "h100-sxm"
-    assert any("l4" in one.reason for one in result.report.assumptions if one.field == "hardware.accelerator")
+    assert any(
+        "l4" in assumption.reason
+        for assumption in result.report.assumptions
+        if assumption.field == "hardware.accelerator"
+    )
 
 
 @pytest.mark.thorough

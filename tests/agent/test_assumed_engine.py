@@ -43,7 +43,9 @@ def refused_by_the_assumed(text: str) -> tuple[SearchRequest, set[str]]:
             policy=found.request.policy,
             serving=ServingBlock(engine="vllm"),
         )
-        rules |= {one.rule for one in validate(build_plan(build)).violations if one.severity == "error"}
+        rules |= {
+            violation.rule for violation in validate(build_plan(build)).violations if violation.severity == "error"
+        }
     return found.request, {rule for rule in rules if rule.startswith("EN")}
 
 
@@ -74,7 +76,7 @@ def test_a_plan_on_paper_is_free_of_what_engines_start() -> None:
 
 def test_the_assumption_is_listed_and_brings_no_relaxation() -> None:
     intent = intent_of(ASKED[0])
-    (assumed,) = (one for one in intent.assumptions if one.field == "engine")
+    (assumed,) = (assumption for assumption in intent.assumptions if assumption.field == "engine")
     assert (assumed.value, assumed.reason) == (
         "vllm",
         "no engine was named: timed as vLLM, and only what vLLM starts is proposed",
@@ -89,7 +91,7 @@ def test_the_assumption_is_listed_and_brings_no_relaxation() -> None:
 def test_a_plan_on_paper_is_asked_for_in_words(words: str) -> None:
     intent = intent_of(f"Llama-3.1-70B on 4 H100, {words}, 2k in, 256 out")
     assert intent.assumed_engine is None and intent.serving is None and intent.relaxations == ()
-    assert not [one for one in intent.assumptions if one.field == "engine"]
+    assert not [assumption for assumption in intent.assumptions if assumption.field == "engine"]
     assert intent.words["engine"] in words
 
 

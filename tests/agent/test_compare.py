@@ -89,7 +89,9 @@ def test_words_are_laid_out_under_the_plan_s_own_model_hardware_and_load() -> No
 )
 def test_where_words_leave_the_experts_open_it_is_told_how_they_were_taken(words: str, is_told: bool) -> None:
     found = shardwright.compare(moe(), words)
-    assert any("do not say how experts lie" in one and 'add "no EP"' in one for one in found.b.caveats) == is_told
+    assert (
+        any("do not say how experts lie" in caveat and 'add "no EP"' in caveat for caveat in found.b.caveats) == is_told
+    )
     assert found.a.caveats == () and shardwright.compare(dense(), "DP1 of TP2").b.caveats == ()
 
 

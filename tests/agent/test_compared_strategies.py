@@ -32,11 +32,11 @@ def test_each_strategy_has_its_own_figures_and_the_faster_one_is_named() -> None
 
 def test_the_figures_are_those_that_planning_for_the_strategy_alone_shows() -> None:
     _, found = asked(f"Llama-3.1-8B on 2 H100, {LOAD}. TP2 or PP2?")
-    for one, words in zip(found.strategies, ("TP2", "PP2"), strict=True):
+    for strategy, words in zip(found.strategies, ("TP2", "PP2"), strict=True):
         alone = shardwright.plan(f"Llama-3.1-8B on 2 H100, {LOAD}. {words}")
         assert alone.estimate is not None
-        assert one.tpot_ms == pytest.approx(alone.estimate.latency.tpot_ms)
-        assert one.ttft_ms == pytest.approx(alone.estimate.latency.ttft_ms)
+        assert strategy.tpot_ms == pytest.approx(alone.estimate.latency.tpot_ms)
+        assert strategy.ttft_ms == pytest.approx(alone.estimate.latency.ttft_ms)
 
 
 @pytest.mark.parametrize(

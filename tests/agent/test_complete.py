@@ -128,4 +128,4 @@ def test_an_engine_keeps_its_version_until_another_engine_is_named() -> None:
 def test_a_length_that_cannot_hold_the_system_prompt_is_what_each_request_adds(stated: str, planned: int) -> None:
     intent = complete(read_request(f"Llama-3.1-8B on 2 H100, {stated} in, 128 out, a 6k system prompt shared by all"))
     assert intent.workload.input_tokens == planned
-    assert any(one.field == "input_tokens" for one in intent.assumptions) == (stated == "1k")
+    assert any(assumption.field == "input_tokens" for assumption in intent.assumptions) == (stated == "1k")

@@ -30,7 +30,7 @@ LEAST_RIGHT = 0.75
 
 
 def told(text: str) -> set[tuple[Any, ...]]:
-    return {_label(one) for one in read_words(text).constraints}
+    return {_label(constraint) for constraint in read_words(text).constraints}
 
 
 def _label(one: Constraint) -> tuple[Any, ...]:
@@ -45,16 +45,16 @@ def _label(one: Constraint) -> tuple[Any, ...]:
 
 def wanted(row: dict[str, Any]) -> set[tuple[Any, ...]]:
     found: set[tuple[Any, ...]] = set()
-    for one in row["constraints"]:
-        match one["kind"]:
+    for constraint in row["constraints"]:
+        match constraint["kind"]:
             case "degree":
-                found.add(("degree", one["name"], one["relation"], one.get("degree")))
+                found.add(("degree", constraint["name"], constraint["relation"], constraint.get("degree")))
             case "within_node":
-                found.add((one["kind"], one["name"]))
+                found.add((constraint["kind"], constraint["name"]))
             case "free_bytes_per_gpu":
-                found.add((one["kind"], round(float(one["gb"]), 1)))
+                found.add((constraint["kind"], round(float(constraint["gb"]), 1)))
             case _:
-                found.add((one["kind"], one["n"]))
+                found.add((constraint["kind"], constraint["n"]))
     return found
 
 
@@ -67,7 +67,7 @@ def test_what_is_demanded_is_read_or_said_back(row: dict[str, Any]) -> None:
         said = read_words(row["text"])
     except RequestError:
         return
-    read = {_label(one) for one in said.constraints}
+    read = {_label(constraint) for constraint in said.constraints}
     assert read <= wanted(row)
     assert read == wanted(row) or said.unread
 
@@ -105,8 +105,8 @@ def test_a_plan_keeps_every_constraint_and_names_it(words: str) -> None:
     document = result.plan.model_dump(mode="json")
     assert document["policy"]["constraints"]
     assert validate(document).violations == ()
-    assert {one.kind for one in result.plan.policy.constraints or ()} == {
-        one.kind for one in read_words(SMALL + words).constraints
+    assert {constraint.kind for constraint in result.plan.policy.constraints or ()} == {
+        constraint.kind for constraint in read_words(SMALL + words).constraints
     }
 
 
@@ -139,7 +139,7 @@ def test_a_plan_that_breaks_a_constraint_is_mended_to_one_that_keeps_it() -> Non
     document = result.plan.model_dump(mode="json")
     bound = {"kind": "degree", "value": {"name": "tp", "relation": "<=", "degree": 2}, "words": "TP at most 2"}
     document["policy"]["constraints"] = [bound]
-    assert {one.rule for one in validate(document).violations} == {"CO008"}
+    assert {violation.rule for violation in validate(document).violations} == {"CO008"}
     fixed = autofix(document)
     assert fixed.valid and fixed.plan is not None and validate(fixed.plan).violations == ()
     assert fixed.plan.strategy.decode.tp <= 2

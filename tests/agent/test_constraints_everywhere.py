@@ -87,4 +87,4 @@ def proposed(words: str) -> dict[str, Any]:
 def test_a_demand_holds_on_every_way_to_a_plan(words: str, way: Callable[[str], dict[str, Any]]) -> None:
     document = way(words)
     assert document["policy"]["constraints"]
-    assert [one for one in shardwright.validate(document).violations if one.severity == "error"] == []
+    assert [violation for violation in shardwright.validate(document).violations if violation.severity == "error"] == []

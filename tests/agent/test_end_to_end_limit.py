@@ -57,7 +57,7 @@ def test_options_fields_arguments_and_a_block_ask_for_the_same(tmp_path: Path) -
     assert run(["plan", *options, f"--end-to-end-ms={LIMIT_MS}", "--output", str(path)]) == 0
     load = {name: ASKED[name] for name in ("input_tokens", "output_tokens", "concurrency", "objective")}
     where = {"model": ASKED["model"], "hardware": ASKED["hardware"]}
-    (operation,) = [one for one in OPERATIONS if one.name == "plan"]
+    (operation,) = [operation for operation in OPERATIONS if operation.name == "plan"]
     stated = {**load, "end_to_end_ms_max": LIMIT_MS}
     plans = [
         json.loads(path.read_text(encoding="utf-8")),
@@ -127,7 +127,7 @@ def test_kinds_of_a_mixture_are_each_held_to_theirs() -> None:
     loose = shardwright.plan_mix(workloads=[{**kind, "end_to_end_ms_max": 20_000.0}], **where)
     tight = shardwright.plan_mix(workloads=[{**kind, "end_to_end_ms_max": 500.0}], **where)
     assert loose.feasible and not tight.feasible
-    assert any("chat: PE010: end to end" in why for one in tight.candidates for why in one.why_not)
+    assert any("chat: PE010: end to end" in why for candidate in tight.candidates for why in candidate.why_not)
 
 
 FOLLOW_UPS = (
@@ -159,7 +159,7 @@ def test_a_follow_up_changes_it_and_nothing_else(say: str, limit_ms: float | Non
 def _read(field: str, value: float | str, quote: str) -> dict[str, Any]:
     fact = StatedFact.model_validate({"field": field, "value": value, "quote": quote})
     found = verified(ReadingAnswer(facts=(fact,)), f"Llama-3.1-8B on 2 H100. {quote}.")
-    return {name: one.value for name, one in found.fields.items()}
+    return {name: field.value for name, field in found.fields.items()}
 
 
 def test_a_model_reads_it_and_what_its_quote_does_not_bear_out_is_dropped() -> None:
@@ -172,6 +172,6 @@ def test_a_model_reads_it_and_what_its_quote_does_not_bear_out_is_dropped() -> N
 def test_a_proposer_may_ask_what_another_limit_would_bring_and_a_search_what_it_flips() -> None:
     request = search_request("Llama-3.1-8B", (1, 2, "l40s"), input_tokens=512, output_tokens=64, end_to_end_ms_max=1e4)
     assert allowed(request, ["end_to_end_ms = 12000"]).workload.end_to_end_ms_max == 12_000.0
-    words = {one.words: one.workload for one in changes(request)}
+    words = {change.words: change.workload for change in changes(request)}
     looser = words["end to end limit 20% looser (12,000 ms)"]
     assert looser is not None and looser.end_to_end_ms_max == pytest.approx(12_000.0)

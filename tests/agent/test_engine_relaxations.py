@@ -36,14 +36,16 @@ def test_a_named_engine_brings_the_relaxations_that_stand_for_it(
     assert plain.relaxations == ()
     named = intent_of(f"{model} on 16 H200 with {engine}")
     assert named.relaxations == brought
-    assumed = {one.value: one.reason for one in named.assumptions if one.field == "relaxations"}
+    assumed = {
+        assumption.value: assumption.reason for assumption in named.assumptions if assumption.field == "relaxations"
+    }
     assert set(assumed) == set(brought) and all("engine" in reason for reason in assumed.values())
 
 
 def test_what_was_asked_for_is_not_assumed_as_well() -> None:
     intent = intent_of("Llama-3.1-70B on 8 H100 with vLLM, allow vocab parallel")
     assert intent.relaxations == ("vocab_parallel",)
-    assert not [one for one in intent.assumptions if one.field == "relaxations"]
+    assert not [assumption for assumption in intent.assumptions if assumption.field == "relaxations"]
 
 
 @pytest.mark.parametrize("engine", [*(one.title for one in JUDGED.values()), FRONT])
@@ -69,7 +71,7 @@ def test_experts_of_a_document_may_be_cut_where_its_engine_cuts_them() -> None:
     document["policy"]["relaxations"] = []
     assert not validate(document).valid
     document["serving"] = {"engine": "vllm"}
-    assert "TP006" not in {one.rule for one in validate(document).violations}
+    assert "TP006" not in {violation.rule for violation in validate(document).violations}
     # vLLM cuts each expert over all ranks, or none: what fix makes of it states what the engine brings.
     mended = autofix(document).plan
     assert mended is not None and validate(mended).valid
@@ -100,7 +102,7 @@ def test_the_engine_of_an_argument_brings_the_same(stated: dict[str, object]) ->
 def test_the_rules_of_an_engine_bring_all_that_it_can_do(asked: str, brought: set[str]) -> None:
     intent = intent_of(asked, flags=Said(rules="engine"))
     assert set(intent.relaxations) == brought
-    assert {one.value for one in intent.assumptions if one.field == "relaxations"} == brought
+    assert {assumption.value for assumption in intent.assumptions if assumption.field == "relaxations"} == brought
     assert set(intent_of(asked, flags=Said(rules="strict")).relaxations) < brought
 
 

@@ -119,7 +119,7 @@ def test_what_comes_at_a_rate_stands_beside_what_a_run_makes(model: str, rate: i
     result = shardwright.plan(f"{model} on 4 H100, {rate} requests per second, 1k in / {out} out")
     assert result.report is not None and result.estimate is not None and result.estimate.cost is not None
     made = result.estimate.throughput.dp_scaled_tokens_per_s
-    (line,) = (one for one in result.report.limits if "requests/s and serves" in one)
+    (line,) = (limit for limit in result.report.limits if "requests/s and serves" in limit)
     assert f"keeps up with {rate} requests/s and serves their {rate * out:,} output tokens/s" in line
     assert (made < rate * out) is (f"{made:,.0f} tokens/s of the simulated run" in line)
     billed = result.estimate.cost.billed_gpus or 0

@@ -77,7 +77,7 @@ def test_a_later_statement_replaces_a_choice_and_a_choice_an_earlier_statement()
 
 def test_what_is_looked_at_is_a_stated_assumption() -> None:
     intent: Intent = complete(Said(model="llama-3.1-8b", accelerator="h100-sxm", gpus=2, precisions=ANY))
-    told = [one for one in intent.assumptions if one.field.startswith("precision")]
+    told = [assumption for assumption in intent.assumptions if assumption.field.startswith("precision")]
     assert [one.value for one in told] == ["bf16, fp8"]
     assert "quality is yours to judge" in told[0].reason
 
@@ -118,7 +118,7 @@ def test_the_plan_is_valid_and_the_better_of_the_searches_of_one_format(objectiv
     assert best is not None and planned.plan.precision.weights == winner
     assert (answer.best.strategy, answer.best.output_tokens_per_s) == (best.strategy, best.output_tokens_per_s)
     assert planned.plan.strategy == best.strategy
-    reasons = [one for one in planned.report.assumptions if one.field.startswith("precision")]
+    reasons = [assumption for assumption in planned.report.assumptions if assumption.field.startswith("precision")]
     assert len(reasons) == 1 and reasons[0].value == winner and "the best in" in reasons[0].reason
     assert f" in {winner} " in planned.report.explanation
 
@@ -136,7 +136,7 @@ def test_the_fewest_cards_are_those_of_the_smaller_format_where_one_may_be_chose
     wide, free = search(**asked, precision="bf16"), search(**asked, precision="any")
     assert wide.best is not None and free.best is not None
     assert free.best.gpus < wide.best.gpus and free.request.precision.weights == "fp8"
-    told = [one.reason for one in free.assumptions if one.field == "precision"]
+    told = [assumption.reason for assumption in free.assumptions if assumption.field == "precision"]
     assert len(told) == 1 and "chosen with the hardware" in told[0]
 
 
@@ -176,7 +176,7 @@ def test_what_flips_the_answer_is_asked_in_the_chosen_format() -> None:
     assert free.request.precision == single.request.precision
     assert free.sensitivity is not None and single.sensitivity is not None
     assert free.sensitivity.unchanged == single.sensitivity.unchanged
-    assert [one.change for one in free.sensitivity.flips] == [one.change for one in single.sensitivity.flips]
+    assert [flip.change for flip in free.sensitivity.flips] == [flip.change for flip in single.sensitivity.flips]
 
 
 @pytest.mark.one_in(2)
@@ -216,7 +216,7 @@ def test_the_whole_formats_of_a_list_are_each_searched_as_they_are() -> None:
     listed = [{"weights": "bf16"}, {"weights": "fp8", "kv_cache": "fp8", "activations": "bf16"}]
     answer = search(model="llama-3.1-8b", hardware="1x2:h100-sxm", workload=LOAD, precision=listed)
     assert answer.request.precisions is not None
-    shown = [(one.weights, one.kv_cache, one.activations) for one in answer.request.precisions]
+    shown = [(precision.weights, precision.kv_cache, precision.activations) for precision in answer.request.precisions]
     assert shown == [("bf16", "bf16", "bf16"), ("fp8", "fp8", "bf16")]
 
 
@@ -233,7 +233,7 @@ def test_bf16_is_never_assumed_where_there_are_no_units_for_it(own: DType, accel
     found = complete_precision(Said(), own, accelerator)
     assert "bf16" not in dict(found.precision).values()
     if own == "bf16":
-        assert any("has no bf16 units" in one.reason for one in found.assumptions)
+        assert any("has no bf16 units" in assumption.reason for assumption in found.assumptions)
     for block in formats_on(ANY, own, accelerator):
         assert "bf16" not in dict(block).values()
 

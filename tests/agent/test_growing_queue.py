@@ -30,7 +30,7 @@ def test_the_nearest_plan_of_an_answer_that_nothing_does_shows_none() -> None:
 @pytest.mark.thorough
 def test_the_table_of_a_search_shows_none() -> None:
     answer = shardwright.search(TOO_MUCH)
-    assert all(one.queue_grows for one in answer.candidates)
+    assert all(candidate.queue_grows for candidate in answer.candidates)
     rows = [
         line.split()
         for line in render_search(answer, top=5, width=120).splitlines()

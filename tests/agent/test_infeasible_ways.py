@@ -16,8 +16,8 @@ def test_formats_and_cards_that_would_do_are_named_with_their_plan() -> None:
     answer = plan(TOO_LARGE.format("8 H100"))
     assert answer.infeasible is not None
     ways = answer.infeasible.other_ways
-    assert any(one.startswith("in fp8: ") and "quality" in one for one in ways)
-    assert any(one.startswith("on 8 × h200-sxm: ") for one in ways)
+    assert any(way.startswith("in fp8: ") and "quality" in way for way in ways)
+    assert any(way.startswith("on 8 × h200-sxm: ") for way in ways)
 
 
 @pytest.mark.one_in(2)

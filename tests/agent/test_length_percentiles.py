@@ -38,7 +38,7 @@ def test_each_figure_is_read_with_its_percentile(words: str, lengths: dict[str, 
     found = {side: list(getattr(said.lengths, side).percentiles) for side in lengths}
     assert found == lengths and said.lengths.pairs is None
     assert said.input_tokens is None and said.input_tokens_range is None
-    assert any("percentiles of the input" in one for one in said.readings)
+    assert any("percentiles of the input" in reading for reading in said.readings)
 
 
 @pytest.mark.parametrize(

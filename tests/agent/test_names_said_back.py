@@ -41,14 +41,18 @@ def test_a_name_that_was_mended_or_completed_is_said_back_in_the_first_lines(wri
 def test_a_models_own_name_is_no_assumption(name: str) -> None:
     found = shardwright.plan(f"Serve {name} on 2 H100, {SMALL}")
     assert found.report is not None
-    assert not [one for one in found.report.assumptions if one.field == "model" and one.value is not None]
+    assert not [
+        assumption
+        for assumption in found.report.assumptions
+        if assumption.field == "model" and assumption.value is not None
+    ]
 
 
 @pytest.mark.thorough
 def test_a_slip_that_a_key_word_mends_is_told_with_the_name() -> None:
     found = shardwright.plan("Serve Mixtrl 8x7B on 8 H100")
     assert found.report is not None
-    (told,) = [one.reason for one in found.report.assumptions if one.field == "model"]
+    (told,) = [assumption.reason for assumption in found.report.assumptions if assumption.field == "model"]
     assert "'Mixtrl' read as 'mixtral'" in told
 
 
@@ -56,7 +60,7 @@ def test_a_stated_model_takes_the_place_of_a_mended_one() -> None:
     found = shardwright.plan(f"Serve Lama-3.1-70B on 2 H100, {SMALL}", model="Llama-3.2-1B")
     assert found.report is not None and found.plan is not None
     assert found.plan.model.name == "meta-llama/Llama-3.2-1B"
-    assert not [one for one in found.report.assumptions if one.field == "model"]
+    assert not [assumption for assumption in found.report.assumptions if assumption.field == "model"]
 
 
 @pytest.fixture

@@ -55,7 +55,7 @@ def test_a_notebook_shows_tables_and_pictures_and_nothing_else(name: str) -> Non
 
 
 def test_tables_and_pictures_are_where_they_belong() -> None:
-    html = {name: one._repr_html_() or "" for name, one in results().items()}
+    html = {name: result._repr_html_() or "" for name, result in results().items()}
     assert all("<table>" in html[name] for name in ("result", "estimate", "broken", "search"))
     assert all('<img src="data:image/svg+xml;base64,' in html[name] for name in ("result", "plan"))
 

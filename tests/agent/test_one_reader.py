@@ -30,7 +30,7 @@ def texts(name: str) -> list[str]:
 
 def meaning(said: Said) -> dict[str, Any]:
     """What was said, without the words and the places that it came from."""
-    constraints = sorted(repr(one.model_copy(update={"words": None})) for one in said.constraints)
+    constraints = sorted(repr(constraint.model_copy(update={"words": None})) for constraint in said.constraints)
     return said.model_dump(exclude_defaults=True, exclude=NOTES) | {"constraints": constraints}
 
 

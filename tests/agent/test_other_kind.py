@@ -37,9 +37,9 @@ def test_nothing_is_told_of_what_was_not_looked_at(words: str) -> None:
 def test_how_many_of_the_other_cards_would_cost_less_is_told() -> None:
     report = shardwright.plan(f"{SMALL}, 2 requests/s, cheapest, on L4 or H100").report
     assert report is not None
-    hardware = next(one for one in report.assumptions if one.field == "hardware")
+    hardware = next(assumption for assumption in report.assumptions if assumption.field == "hardware")
     assert hardware.value == "1x1:l4" and "h100" not in hardware.reason.rpartition("not compared")[2]
     other = shardwright.plan(f"{SMALL}, 200 requests/s, cheapest, on L4 or H100").report
     assert other is not None
-    hardware = next(one for one in other.assumptions if one.field == "hardware")
+    hardware = next(assumption for assumption in other.assumptions if assumption.field == "hardware")
     assert "would cost less than its" in hardware.reason

@@ -128,7 +128,7 @@ def test_the_plan_uses_the_whole_of_the_nodes_that_are_billed_for_the_same_cost(
     ranked = search(f"Llama-3.2-1B on 3 nodes of 2 L4, {load}").best
     assert ranked is not None and ranked.gpus < (ranked.billed_gpus or 0), "the ranking takes the fewest"
     assert result.plan.strategy.gpu_count == ranked.billed_gpus
-    assert result.report is not None and any(one.field == "gpus" for one in result.report.assumptions)
+    assert result.report is not None and any(assumption.field == "gpus" for assumption in result.report.assumptions)
 
 
 def is_apart(result: PlanResult) -> bool:

@@ -52,7 +52,7 @@ def test_words_ask_for_a_day(case: dict[str, Any]) -> None:
     assert intent.workload.request_rate == pytest.approx(case["peak"])
     assert intent.workload.objective == "cost"
     assert intent.day.reserve_replicas == case.get("reserve", 1)
-    assumed = {one.field for one in intent.assumptions}
+    assumed = {assumption.field for assumption in intent.assumptions}
     assert {"request_rate", "headroom", "objective"} <= assumed
     # A shape is assumed where only a peak and a mean are said.
     assert ("rate_curve" in assumed) == (" from " not in case["text"])

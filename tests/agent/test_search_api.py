@@ -46,7 +46,7 @@ def test_the_public_name_is_this_function_and_the_json_has_the_keys_of_the_contr
     assert set(data) >= {"candidates", "pareto", "evaluated", "seconds"}
     for candidate in data["candidates"]:
         assert set(candidate) >= CONTRACT
-    assert data["evaluated"] >= len({json.dumps(one["strategy"]) for one in data["candidates"]})
+    assert data["evaluated"] >= len({json.dumps(candidate["strategy"]) for candidate in data["candidates"]})
     too_large = search(model="llama-3.1-70b", hardware="1x1:h100-sxm", workload=LOAD).model_dump(mode="json")
     assert too_large["candidates"][0]["ttft_ms"] is None
     assert too_large["candidates"][0]["why_not"][0].startswith("ME001")
@@ -117,10 +117,10 @@ def test_hardware_that_is_left_open_is_the_fewest_that_do() -> None:
 
 def test_candidates_come_best_first_and_no_limit_is_exceeded_by_one_that_is_called_feasible() -> None:
     answer = search(model=MODEL, hardware=HARDWARE, workload=LOAD, tpot_ms_max=5.0, objective="latency", concurrency=4)
-    held = [one for one in answer.candidates if one.feasible]
+    held = [candidate for candidate in answer.candidates if candidate.feasible]
     assert 0 < len(held) < len(answer.candidates)
     assert all(one.tpot_ms is not None and one.tpot_ms <= 5.0 and not one.why_not for one in held)
-    assert all(one.why_not for one in answer.candidates if not one.feasible)
+    assert all(candidate.why_not for candidate in answer.candidates if not candidate.feasible)
     assert answer.candidates[: len(held)] == tuple(held)
 
 
@@ -145,7 +145,7 @@ def test_each_other_family_lost_by_a_number_and_a_rule_that_there_is() -> None:
     names = [one.family for one in answer.families]
     assert len(names) == len(set(names))
     # Every family that a candidate belongs to but the winner's is there, and what cannot even hold the weights.
-    listed = {family(one.strategy) for one in answer.candidates}
+    listed = {family(candidate.strategy) for candidate in answer.candidates}
     assert {*names, family(answer.best.strategy)} >= listed | {"one device"}
     rules = {rule.id for rule in all_rules()}
     for lost in answer.families:
@@ -193,7 +193,7 @@ def test_kinds_that_the_space_has_not_are_named_with_the_rule(arguments: dict[st
     named = {one.family: one.rule for one in answer.excluded}
     assert {name: rule for name, rule in named.items() if rule not in (None, "TP005")} == kinds
     # What is said to be missing really is.
-    found = " ".join({family(one.strategy) for one in answer.candidates}).split(" × ")
+    found = " ".join({family(candidate.strategy) for candidate in answer.candidates}).split(" × ")
     assert not set(kinds) & set(found)
 
 
@@ -202,7 +202,9 @@ def test_tp_degrees_that_divide_no_heads_are_named() -> None:
     uneven = next(one for one in answer.excluded if one.rule == "TP005")
     assert uneven.family == "TP 3"
     assert "32 query and 8 KV heads" in uneven.reason
-    assert all(3 not in (one.strategy.decode.tp, one.strategy.prefill.tp) for one in answer.candidates)
+    assert all(
+        3 not in (candidate.strategy.decode.tp, candidate.strategy.prefill.tp) for candidate in answer.candidates
+    )
 
 
 def test_top_keeps_the_first_and_the_front_with_their_places() -> None:
@@ -228,9 +230,9 @@ def test_a_limit_that_nothing_holds_is_named_with_the_closest_and_what_would_do(
     assert answer.infeasible.rule == "PE010"
     assert answer.infeasible.needs.accelerator == "h100-sxm"
     assert answer.pareto == ()
-    least = min(one.tpot_ms for one in answer.candidates if one.tpot_ms is not None)
+    least = min(candidate.tpot_ms for candidate in answer.candidates if candidate.tpot_ms is not None)
     assert answer.candidates[0].tpot_ms == least
-    assert not any(one.feasible for one in answer.candidates)
+    assert not any(candidate.feasible for candidate in answer.candidates)
 
 
 def test_of_several_limits_each_has_the_best_that_the_others_leave() -> None:

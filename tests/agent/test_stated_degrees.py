@@ -58,7 +58,7 @@ def test_degrees_that_no_hardware_keeps_are_said_and_replaced() -> None:
 def test_a_strategy_that_cannot_be_timed_is_judged_by_the_rules_all_the_same() -> None:
     result = plan(f"Llama-3.2-1B on L4, TP3, {LOAD}")
     assert result.valid and result.report is not None and result.report.stated is not None
-    assert "TP005" in {one.rule for one in result.report.stated.findings}
+    assert "TP005" in {finding.rule for finding in result.report.stated.findings}
 
 
 ASKED = {
@@ -74,19 +74,21 @@ def test_a_strategy_that_was_asked_about_is_the_first_runner_up_where_the_plan_h
     first, *others = result.report.alternatives
     assert first.summary.partition(" (layers")[0] == result.report.stated.summary != layout(result)
     assert first.reason.startswith("asked about: ")
-    assert first.tpot_ms and not any("asked about" in one.reason for one in others)
+    assert first.tpot_ms and not any("asked about" in other.reason for other in others)
 
 
 def test_a_strategy_that_is_the_plan_is_no_runner_up() -> None:
     result = plan(f"Llama-3.2-1B on 4 L4, {LOAD}, DP2 of TP2")
     assert result.report is not None and layout(result) == "DP2 of TP2"
-    assert not any("asked about" in one.reason for one in result.report.alternatives)
+    assert not any("asked about" in alternative.reason for alternative in result.report.alternatives)
 
 
 def test_each_strategy_of_a_search_is_the_plan_where_it_is_asked_for() -> None:
     request = "Llama-3.2-1B on 2 L4, 512 in / 32 out, lowest latency"
     candidates = search(request).candidates
-    assert any(one.strategy.prefill.replicas for one in candidates)
-    for one in candidates:
-        said = read_request(request).model_copy(update={"strategy": stated_strategy(one.strategy)})
-        assert layout(plan_intent(complete(said))).partition(" (layers")[0] == one.summary.partition(" (layers")[0]
+    assert any(candidate.strategy.prefill.replicas for candidate in candidates)
+    for candidate in candidates:
+        said = read_request(request).model_copy(update={"strategy": stated_strategy(candidate.strategy)})
+        assert (
+            layout(plan_intent(complete(said))).partition(" (layers")[0] == candidate.summary.partition(" (layers")[0]
+        )

@@ -97,7 +97,7 @@ def test_a_variant_that_nobody_named_is_assumed_by_name(words: str, taken: str, 
     as_option = complete(Said(model="Llama-3.1-8B"), Said.model_validate(said_hardware(words)))
     as_brief = complete(read_brief([("brief.md", f"# Llama-3.1-8B\n\nWe have {words}.")]))
     for intent in (in_words, as_option, as_brief):
-        found = [one for one in intent.assumptions if one.field == "hardware.accelerator"]
+        found = [assumption for assumption in intent.assumptions if assumption.field == "hardware.accelerator"]
         assert intent.hardware is not None and intent.hardware.accelerator == taken
         assert [one.value for one in found] == ([taken] if others else [])
         assert all(one.reason.endswith(f"not {others}") for one in found)
@@ -105,7 +105,7 @@ def test_a_variant_that_nobody_named_is_assumed_by_name(words: str, taken: str, 
 
 def test_a_card_that_a_later_statement_names_in_full_is_not_assumed() -> None:
     intent = complete(read_request("Llama-3.1-8B on 8 A100"), Said(accelerator="a100-40gb-pcie"))
-    assert not [one for one in intent.assumptions if one.field == "hardware.accelerator"]
+    assert not [assumption for assumption in intent.assumptions if assumption.field == "hardware.accelerator"]
 
 
 @pytest.mark.parametrize(("hardware", "billed"), [("at most 4 L4", 1), ("no more than 4 L4", 1), ("4 L4", 4)])

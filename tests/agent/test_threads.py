@@ -53,7 +53,7 @@ def _verified(document: dict[str, Any]) -> Any:
 
 def _evaluated(request: str) -> Any:
     cases = dataset_of_text(json.dumps({"request": request, "strategy": "TP2"}), "one case")
-    return [one.model_dump(mode="json") for one in shardwright.evaluate(cases, jobs=1).results]
+    return [result.model_dump(mode="json") for result in shardwright.evaluate(cases, jobs=1).results]
 
 
 CALLS: list[Callable[[], Any]] = [

@@ -27,7 +27,7 @@ def report_of(request: str) -> PlanReport:
 
 
 def forbidden(report: PlanReport) -> list[Alternative]:
-    return [one for one in report.alternatives if one.rule in _OF_DEGREES]
+    return [alternative for alternative in report.alternatives if alternative.rule in _OF_DEGREES]
 
 
 @pytest.mark.parametrize("case", [case for case in CASES if case["summary"]], ids=lambda case: case["request"])

@@ -37,4 +37,4 @@ def test_the_line_of_the_load_marks_it() -> None:
 @pytest.mark.parametrize("words", ["in 2 words: 1k tokens in", "1k tokens in, 800 字节", "on 4 H100, word for word"])
 def test_what_is_no_length_is_left_alone(words: str) -> None:
     said = read_request(f"Qwen3-8B, {words}")
-    assert not said.assumed and not any(" tokens: " in one for one in said.readings)
+    assert not said.assumed and not any(" tokens: " in reading for reading in said.readings)

@@ -35,10 +35,10 @@ def test_two_documents_are_set_side_by_side(plan: Path, tmp_path: Path, capsys: 
 
 def test_the_json_is_the_result_and_nothing_else(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["compare", str(plan), "PP2 x TP2 DP1", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert set(found) >= {"a", "b", "changes", "figures", "verdict", "better"}
-    assert found["b"]["title"] == "PP2 x TP2 DP1"
-    assert found["b"]["strategy"]["prefill"]["pp"] == 2
+    payload = json.loads(capsys.readouterr().out)
+    assert set(payload) >= {"a", "b", "changes", "figures", "verdict", "better"}
+    assert payload["b"]["title"] == "PP2 x TP2 DP1"
+    assert payload["b"]["strategy"]["prefill"]["pp"] == 2
 
 
 def test_one_that_is_not_valid_is_status_1(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -70,5 +70,5 @@ def test_one_of_the_two_may_be_standard_input(
 def test_a_price_is_the_cost_of_both(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = ["compare", str(plan), "DP2 of TP2", "--usd-per-gpu-hour", "2", "--format", "json"]
     assert run(arguments) == 0
-    costs = [one for one in json.loads(capsys.readouterr().out)["figures"] if one["unit"] == "USD"]
+    costs = [figure for figure in json.loads(capsys.readouterr().out)["figures"] if figure["unit"] == "USD"]
     assert len(costs) == 1

@@ -314,7 +314,7 @@ def test_several_reports_are_a_list_or_one_run_with_the_line_of_each_finding(
     assert [(one["file"], one["valid"]) for one in listed] == [(files[0], True), (files[1], False)]
     assert run(["validate", *files, "--format", "sarif"]) == 1
     (made,) = json.loads(capsys.readouterr().out)["runs"]
-    assert [one["location"]["uri"] for one in made["artifacts"]] == [Path(file).as_uri() for file in files]
-    (found,) = [one["locations"][0]["physicalLocation"] for one in made["results"]]
+    assert [artifact["location"]["uri"] for artifact in made["artifacts"]] == [Path(file).as_uri() for file in files]
+    (found,) = [result["locations"][0]["physicalLocation"] for result in made["results"]]
     line = Path(files[1]).read_text(encoding="utf-8").splitlines()[found["region"]["startLine"] - 1]
     assert found["artifactLocation"]["uri"] == Path(files[1]).as_uri() and '"gpu_count": 5' in line

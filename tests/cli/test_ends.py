@@ -29,8 +29,8 @@ from .ends import (
 from .ends import WRITERS as ALL_WRITERS
 from .interrupts import disturbed, interrupted
 
-BY_NAME = {one.name: one for one in (*CALLS, *HELPS)}
-TROUBLE = {one.name: one for one in TROUBLES}
+BY_NAME = {call.name: call for call in (*CALLS, *HELPS)}
+TROUBLE = {trouble.name: trouble for trouble in TROUBLES}
 # What a call prints by click, by us, reads, and keeps: each with the troubles that could be its own.
 PAIRS = [
     *(("--version", name) for name in TROUBLE),

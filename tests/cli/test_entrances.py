@@ -22,7 +22,7 @@ from ..attack.probe import Probe
 from ..attack.seeds import seed_plan, seed_text
 
 # In this process there is no other standard input, and what only the command itself writes takes it long.
-HERE = [name for name, one in ENTRANCES.items() if not one.by_stdin and one.base not in MADE]
+HERE = [name for name, entrance in ENTRANCES.items() if not entrance.by_stdin and entrance.base not in MADE]
 # Sound, these would search long, or ask; what is no file they refuse at once.
 LONG = ("chat", "eval", "sweep", "search", "settings", "calibrate", "plan brief md", "plan transcript", "plan output")
 QUICK = [name for name in HERE if not name.startswith(LONG)]
@@ -68,7 +68,7 @@ def gate(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize(("number", "name"), tuple(enumerate(QUICK)), ids=QUICK)
 def test_a_hostile_file_is_answered_or_refused_in_one_line(number: int, name: str, gate: Gate) -> None:
-    contents = [one for one in hostile_contents(ENTRANCES[name].is_json) if one not in (*SPECIAL, HONEST)]
+    contents = [content for content in hostile_contents(ENTRANCES[name].is_json) if content not in (*SPECIAL, HONEST)]
     for content in contents[number % STEP :: STEP]:
         probe = Probe()
         if (ended := gate.ended(name, content)) is not None:

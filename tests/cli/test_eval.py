@@ -76,13 +76,13 @@ def test_the_json_is_what_programs_read(tmp_path: Path, capsys: pytest.CaptureFi
     assert evaluated(written(tmp_path), "--format", "json", "-o", str(report)) == 0
     out, err = capsys.readouterr()
     assert err == ""
-    found = json.loads(out)
-    assert found == json.loads(report.read_text())
-    assert found["cases"] == 4
-    assert len(found["dataset_hash"]) == 64
-    assert [one["id"] for one in found["results"]] == [case["id"] for case in CASES]
-    assert found["rungs"]["rules"]["at_once"]["rate"] == pytest.approx(2 / 3)
-    assert found["rungs"]["rules"]["final"]["rate"] == 1.0
+    payload = json.loads(out)
+    assert payload == json.loads(report.read_text())
+    assert payload["cases"] == 4
+    assert len(payload["dataset_hash"]) == 64
+    assert [result["id"] for result in payload["results"]] == [case["id"] for case in CASES]
+    assert payload["rungs"]["rules"]["at_once"]["rate"] == pytest.approx(2 / 3)
+    assert payload["rungs"]["rules"]["final"]["rate"] == 1.0
 
 
 def test_standard_input_may_be_the_dataset(
@@ -90,8 +90,8 @@ def test_standard_input_may_be_the_dataset(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text_of("broken", "nonsense").encode())))
     assert evaluated("-", "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["dataset"], found["cases"]) == ("standard input", 2)
+    payload = json.loads(capsys.readouterr().out)
+    assert (payload["dataset"], payload["cases"]) == ("standard input", 2)
 
 
 def test_a_field_that_nothing_reads_is_noted_on_standard_error(
@@ -107,7 +107,7 @@ def test_a_field_that_nothing_reads_is_noted_on_standard_error(
 
 def test_only_picks_cases(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert evaluated(written(tmp_path), "--only", "quick", "--format", "json") == 0
-    assert [one["id"] for one in json.loads(capsys.readouterr().out)["results"]] == ["object"]
+    assert [result["id"] for result in json.loads(capsys.readouterr().out)["results"]] == ["object"]
 
 
 def test_a_rung_below_its_bar_is_status_1_and_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,8 +192,8 @@ def test_a_calibration_of_one_s_own_is_named(tmp_path: Path, capsys: pytest.Capt
     own = tmp_path / "mine.cal"
     own.write_text(own_calibration(0.5).model_dump_json())
     assert evaluated(written(tmp_path, "words"), "--calibration", str(own), "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["solver"], found["solved"]) == ("builtin by mine", 1)
+    payload = json.loads(capsys.readouterr().out)
+    assert (payload["solver"], payload["solved"]) == ("builtin by mine", 1)
 
 
 def test_an_endpoint_that_nobody_answers_is_status_3_and_nothing_is_scored(
@@ -216,7 +216,7 @@ def test_the_reports_are_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
     named = [f"{one.get('classname')} {one.get('name')}" for one in ET.parse(junit).iter("testcase")]
     assert all(any(name in one for one in named) for name in ("broken", "nonsense"))
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["a.html", "a.xml", "mine.jsonl"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.xml", "mine.jsonl"]
     # What was there before stays where a run cannot be begun.
     before = page.read_bytes()
     assert evaluated(written(tmp_path), "--html", str(page), "--baseline", str(tmp_path / "none")) == 2
@@ -226,10 +226,10 @@ def test_the_reports_are_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str
 def test_an_ablation_sets_its_variants_side_by_side(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     arguments = (written(tmp_path, "broken", "words"), "--solver", "student", "--ablate", "fixers")
     assert evaluated(*arguments, "--format", "json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [one["name"] for one in found["variants"]] == ["repairs on", "repairs off"]
-    assert found["variants"][0]["changes"] == [] != found["variants"][1]["changes"]
-    assert all(one["asked"] == 2 for one in found["variants"])
+    payload = json.loads(capsys.readouterr().out)
+    assert [variant["name"] for variant in payload["variants"]] == ["repairs on", "repairs off"]
+    assert payload["variants"][0]["changes"] == [] != payload["variants"][1]["changes"]
+    assert all(variant["asked"] == 2 for variant in payload["variants"])
 
 
 def test_a_journal_goes_on_where_a_run_ended(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -53,12 +53,12 @@ def test_a_rule_is_known_however_it_is_asked_for(words: str, capsys: pytest.Capt
 
 
 def test_json_is_what_the_function_gives(capsys: pytest.CaptureFixture[str]) -> None:
-    found = json.loads(printed(["--format", "json", "-n", "3", "pipeline bubble"], capsys))
+    payload = json.loads(printed(["--format", "json", "-n", "3", "pipeline bubble"], capsys))
     explanation = shardwright.explain("pipeline bubble", 3)
-    assert found == explanation.model_dump(mode="json")
-    assert len(found["answers"]) == 3
-    assert "rule" not in found
-    assert set(found["answers"][0]) == {"citation", "section", "title", "text", "rules", "sources"}
+    assert payload == explanation.model_dump(mode="json")
+    assert len(payload["answers"]) == 3
+    assert "rule" not in payload
+    assert set(payload["answers"][0]) == {"citation", "section", "title", "text", "rules", "sources"}
 
 
 def test_further_passages_are_shown_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
@@ -73,8 +73,8 @@ def test_what_is_not_spoken_of_exits_1_with_the_nearest_headings(capsys: pytest.
     text = printed(["how to bake sourdough bread"], capsys, status=1)
     assert "does not speak of" in text
     assert " § " in text
-    found = json.loads(printed(["--format", "json", "how to bake sourdough bread"], capsys, status=1))
-    assert (found["answers"], bool(found["nearest"])) == ([], True)
+    payload = json.loads(printed(["--format", "json", "how to bake sourdough bread"], capsys, status=1))
+    assert (payload["answers"], bool(payload["nearest"])) == ([], True)
 
 
 def test_words_need_no_quotes_and_standard_input_is_read(

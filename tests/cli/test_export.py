@@ -50,8 +50,8 @@ def test_a_refusal_is_status_1_with_reason_and_nearest_and_writes_no_file(
 
 def test_json_is_the_result_and_nothing_else(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["export", str(plan), "--to", "vllm", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["engine_version"] == "0.33.0" and found["launches"][0]["arguments"][:2] == ["vllm", "serve"]
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["engine_version"] == "0.33.0" and payload["launches"][0]["arguments"][:2] == ["vllm", "serve"]
 
 
 def test_an_unknown_target_is_status_2(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -64,11 +64,11 @@ def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureF
     plan.write_text(dense().model_dump_json())
     other = f"{COMMAND} -ep --frobnicate 3 --max-model-len 16 --enforce-eager"
     assert run(["compare", str(plan), other, "--format", "json"]) == 1
-    found = json.loads(capsys.readouterr().out)
-    told = found["b"]["caveats"]
+    payload = json.loads(capsys.readouterr().out)
+    told = payload["b"]["caveats"]
     for part in ("refuses it: -ep", "--max-model-len 16", "Not understood: --frobnicate", "without CUDA graphs"):
         assert sum(part in line for line in told) == 1, told
-    assert found["better"] == "a"
+    assert payload["better"] == "a"
     run(["compare", str(plan), other])
     assert "Of B, before its figures" in capsys.readouterr().out
 

@@ -132,7 +132,7 @@ def test_memory_of_the_host_is_stated_and_changes_what_a_trace_sees(
     cold, warm, slow = ttft_ms
     # 12,272 tokens of 131,072 bytes are 1.6 GB: 50 ms over the link, 400 ms at 4 GB/s; a prompt takes seconds.
     assert warm + 300 < slow < 0.3 * cold
-    stated = [one.get("serving", {}).get("kv_offload") for one in plans]
+    stated = [plan.get("serving", {}).get("kv_offload") for plan in plans]
     assert stated == [None, {"bytes_per_gpu": 60_000_000_000}, {"bytes_per_gpu": 60_000_000_000, "host_bw_gb_s": 4.0}]
     assert run(["estimate", str(path), "--format", "json", "--kv-offload", "60"]) == 0
     assert json.loads(capsys.readouterr().out)["latency"]["ttft_ms"] == pytest.approx(warm, rel=1e-3)

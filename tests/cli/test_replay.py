@@ -45,10 +45,10 @@ def test_where_the_time_was_over_is_told(tmp_path: Path, capsys: pytest.CaptureF
 
 def test_json_is_the_replay_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["replay", str(DEMO), "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["same"], found["differences"]) == (True, [])
-    assert found["recorded"] == found["replayed"]
-    assert found["result"]["valid"] is True
+    payload = json.loads(capsys.readouterr().out)
+    assert (payload["same"], payload["differences"]) == (True, [])
+    assert payload["recorded"] == payload["replayed"]
+    assert payload["result"]["valid"] is True
 
 
 def test_what_is_no_transcript_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -79,7 +79,7 @@ def test_what_is_not_clear_is_refused(
 ) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
     assert run(["show", str(plan), *arguments]) == 2
-    assert says in capsys.readouterr().err and [one.name for one in tmp_path.iterdir()] == ["plan.json"]
+    assert says in capsys.readouterr().err and [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
 def test_a_broken_plan_is_drawn_and_a_timeline_of_it_refused(plan: Path, capsys: pytest.CaptureFixture[str]) -> None:

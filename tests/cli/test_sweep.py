@@ -75,8 +75,8 @@ def test_the_json_is_the_result_and_standard_input_may_be_the_file(
 ) -> None:
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(json.dumps(TINY).encode())))
     assert run(["sweep", "-", "--jobs", "1", "--format", "json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["cases"] == len(found["rows"]) == 4
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["cases"] == len(payload["rows"]) == 4
     assert list(tmp_path.iterdir()) == []
 
 
@@ -110,7 +110,7 @@ def test_a_call_that_cannot_end_well_is_refused_before_anything_runs(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert [one.name for one in tmp_path.iterdir()] == ["sweep.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["sweep.json"]
 
 
 def test_a_picture_is_written(tmp_path: Path) -> None:
@@ -183,4 +183,4 @@ def test_an_interrupt_or_a_kill_loses_no_finished_case_and_leaves_no_process(tmp
     assert alone(sweep.pid)
     assert finished(table) >= kept
     assert not table.exists()
-    assert sorted(one.name for one in tmp_path.iterdir()) == ["sweep.json", "table.csv.journal"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["sweep.json", "table.csv.journal"]

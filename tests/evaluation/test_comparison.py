@@ -16,14 +16,14 @@ from .results import result, run_of
 
 def final(found: Comparison) -> RungChange:
     """What became of the rules rung at the end."""
-    return next(one for one in found.changes if (one.rung, one.stage) == ("rules", "final"))
+    return next(change for change in found.changes if (change.rung, change.stage) == ("rules", "final"))
 
 
 def test_one_case_that_a_deterministic_solver_lost_is_a_regression() -> None:
     found = compare_runs(run_of("+" * 40), run_of("+" * 39 + "-"), is_exact=True)
     assert final(found).is_regression
     assert final(found).lost == found.lost == ("case-039",)
-    assert {one.rung for one in found.regressions} == {"rules"}
+    assert {regression.rung for regression in found.regressions} == {"rules"}
 
 
 def test_what_is_gained_is_no_regression_and_what_is_lost_is_not_made_good_by_it() -> None:
@@ -39,7 +39,9 @@ def test_the_same_again_is_no_change() -> None:
     for is_exact in (True, False):
         found = compare_runs(run_of("+-+"), run_of("+-+"), is_exact=is_exact)
         assert not found.regressions and not found.not_compared
-        assert all((one.low, one.high, one.lost, one.gained) == (0.0, 0.0, (), ()) for one in found.changes)
+        assert all(
+            (change.low, change.high, change.lost, change.gained) == (0.0, 0.0, (), ()) for change in found.changes
+        )
 
 
 def test_a_drop_that_chance_explains_is_no_regression_and_a_large_one_is() -> None:

@@ -72,7 +72,7 @@ def test_a_request_goes_by_many_names(name: str) -> None:
 )
 def test_a_strategy_goes_by_many_names(name: str) -> None:
     (case,) = dataset_of_text(lines({"request": "x", name: "TP2"}), "a").cases
-    assert [one.strategy for one in case.goldens] == ["TP2"]
+    assert [golden.strategy for golden in case.goldens] == ["TP2"]
 
 
 @pytest.mark.parametrize(

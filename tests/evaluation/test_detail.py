@@ -28,7 +28,7 @@ def test_many_faults_are_capped_and_counted() -> None:
     detail = detail_of(score_case(case, BuiltIn()))
     first = detail.proposals[0]
     assert "more" in first.findings[-1]
-    assert all(len(one) < 600 for one in (*first.findings, *first.fixes))
+    assert all(len(finding) < 600 for finding in (*first.findings, *first.fixes))
     assert len(first.patch) <= 41
     assert first.patch[-1].keys() == {"further_operations"} or len(first.patch) <= 40
     assert len(json.dumps(detail.model_dump(mode="json"))) < 80_000

@@ -71,7 +71,9 @@ def test_a_proposer_that_believes_links_are_free_is_found_worse_by_name() -> Non
     comparison = found.summary.comparison
     assert comparison is not None and comparison.is_exact and comparison.baseline == "builtin"
     assert set(comparison.lost) == set(LINKS_DECIDE)
-    regret = next(one for one in comparison.regressions if (one.rung, one.stage) == ("regret", FINAL))
+    regret = next(
+        regression for regression in comparison.regressions if (regression.rung, regression.stage) == ("regret", FINAL)
+    )
     assert (regret.before, regret.after, set(regret.lost)) == (1.0, 0.75, set(LINKS_DECIDE))
     text = render_summary(found.summary, found.kept, width=140)
     assert "Worse than the baseline, a run of builtin, in the 4 cases that both have." in text
@@ -95,7 +97,7 @@ def test_the_library_says_what_the_command_prints() -> None:
     document = evaluated("builtin").model_dump(mode="json")
     assert (document["format"], document["cases"], document["solved"]) == ("shardwright/eval", 4, 4)
     assert document["dataset_hash"] == requests().digest
-    assert [one["id"] for one in document["results"]] == [case.id for case in requests().cases]
+    assert [result["id"] for result in document["results"]] == [case.id for case in requests().cases]
     assert json.loads(evaluated("builtin").model_dump_json()) == document
 
 
@@ -113,7 +115,7 @@ def test_a_path_a_solver_of_one_s_own_and_repeats_can_be_given(tmp_path: Path) -
     path = tmp_path / "cases.json"
     path.write_text(json.dumps({"cases": [case.model_dump(mode="json") for case in broken_plans(2).cases]}))
     found = shardwright.evaluate(str(path), Failing(raises=("case-1",)), epochs=2, jobs=1)
-    assert [(one.id, one.epoch) for one in found.results] == [
+    assert [(result.id, result.epoch) for result in found.results] == [
         ("case-0", 1),
         ("case-0", 2),
         ("case-1", 1),
@@ -121,7 +123,7 @@ def test_a_path_a_solver_of_one_s_own_and_repeats_can_be_given(tmp_path: Path) -
     ]
     assert (found.summary.solved, found.summary.cases) == (1, 2)
     assert list(found.summary.faults) == ["case-1"]
-    assert [(one.k, one.at_least_one, one.all_of_them) for one in found.summary.repeats] == [
+    assert [(repeat.k, repeat.at_least_one, repeat.all_of_them) for repeat in found.summary.repeats] == [
         (1, 0.5, 0.5),
         (2, 0.5, 0.5),
     ]
@@ -170,7 +172,7 @@ def test_a_model_that_proposes_nothing_has_no_part_in_the_plan_that_stands_in() 
     assert found.summary.rungs["rules"]["at_once"].rate == found.summary.rungs["rules"]["after_fix"].rate == 0.0
     assert found.summary.rungs["rules"][FINAL].rate == 1.0
     comparison = compare_runs(evaluated("golden").results, found.results, is_exact=True)
-    assert {"own", "rules"} <= {one.rung for one in comparison.regressions}
+    assert {"own", "rules"} <= {regression.rung for regression in comparison.regressions}
 
 
 def test_a_plan_for_another_question_is_not_right_at_once() -> None:
@@ -194,4 +196,6 @@ def test_a_loss_inside_what_still_counts_as_no_worse_is_seen() -> None:
     stages = {**right[0].stages, FINAL: {**right[0].stages[FINAL], "regret": mark}}
     worse = (right[0].model_copy(update={"stages": stages}), *right[1:])
     comparison = compare_runs(right, worse, is_exact=True)
-    assert [(one.rung, one.lost) for one in comparison.regressions] == [("regret figure", (right[0].id,))]
+    assert [(regression.rung, regression.lost) for regression in comparison.regressions] == [
+        ("regret figure", (right[0].id,))
+    ]

@@ -36,7 +36,7 @@ def evaluated(solver: str) -> shardwright.Evaluation:
 
 
 def gains(solver: str) -> dict[str, Gain | None]:
-    return {one.id: one.gain for one in evaluated(solver).results}
+    return {result.id: result.gain for result in evaluated(solver).results}
 
 
 @pytest.mark.thorough
@@ -58,12 +58,12 @@ def test_the_built_in_proposer_gains_nothing_over_itself() -> None:
 
 def test_the_repair_of_a_proposal_is_no_gain_and_no_loss() -> None:
     found = shardwright.evaluate(broken_plans(1), "builtin", jobs=1)
-    assert [(one.status, one.gain) for one in found.results] == [("accepted_after_repair", None)]
+    assert [(result.status, result.gain) for result in found.results] == [("accepted_after_repair", None)]
 
 
 @pytest.mark.thorough
 def test_the_summary_counts_each_objective_and_all() -> None:
-    scores = {one.objective: one for one in evaluated("opener").summary.gains}
+    scores = {gain.objective: gain for gain in evaluated("opener").summary.gains}
     assert list(scores) == ["latency", "throughput", EVERY]
     every = scores[EVERY]
     assert (every.n, every.better, every.same, every.behind) == (2, 1, 1, 0)
@@ -79,7 +79,7 @@ def test_every_report_shows_it() -> None:
     page = render_page(found.summary, found.kept)
     assert "gain, all" in page and "1 better than the built-in plan, 1 the same, 0 behind" in page
     document = found.model_dump(mode="json")
-    assert [one["objective"] for one in document["gains"]] == ["latency", "throughput", "all"]
+    assert [gain["objective"] for gain in document["gains"]] == ["latency", "throughput", "all"]
     assert document["results"][0]["gain"]["verdict"] == "better"
 
 

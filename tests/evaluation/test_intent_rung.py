@@ -12,7 +12,7 @@ from shardwright.agent.evaluation.posed import PosedCase
 from shardwright.agent.evaluation.rungs.ladder import ANSWER_RUNGS
 from shardwright.agent.stated_request import intent_of
 
-RUNG = next(one for one in ANSWER_RUNGS if one.name == "intent")
+RUNG = next(rung for rung in ANSWER_RUNGS if rung.name == "intent")
 ASKED = "Serve DeepSeek-R1 on 8 H200 with {engine}, 1k in / 1k out, 64 users, best throughput{more}"
 
 

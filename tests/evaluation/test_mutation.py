@@ -41,13 +41,13 @@ def mutants(base: str) -> tuple[Mutant, ...]:
 
 @pytest.mark.parametrize("base", BASES)
 def test_every_mutant_loses_exactly_the_rungs_that_it_should(base: str) -> None:
-    assert {one.mutator: (one.lost, one.expected) for one in mutants(base) if not one.is_exact} == {}
-    assert sum(bool(one.expected) for one in mutants(base)) >= 15
-    assert sum(not one.expected for one in mutants(base)) == 3
+    assert {mutant.mutator: (mutant.lost, mutant.expected) for mutant in mutants(base) if not mutant.is_exact} == {}
+    assert sum(bool(mutant.expected) for mutant in mutants(base)) >= 15
+    assert sum(not mutant.expected for mutant in mutants(base)) == 3
 
 
 def test_every_way_to_damage_a_plan_is_tried_and_every_rung_is_lost_by_some() -> None:
-    tried = [one for base in BASES for one in mutants(base)]
+    tried = [mutant for base in BASES for mutant in mutants(base)]
     assert {one.mutator for one in tried} == {one.name for one in MUTATORS}
     # That a text is no proposal is shown by texts: a damaged document is always one.
     assert {rung for one in tried for rung in one.lost} == {rung.name for rung in PLAN_RUNGS} - {"parses"}
@@ -69,7 +69,7 @@ def test_a_ladder_that_errs_is_told_by_name() -> None:
     ]
     score = scored_mutants(found, 2)
     assert (score.goldens, score.mutants, score.harmful, score.killed, score.exact) == (2, 6, 4, 2, 2)
-    assert [one.mutator for one in score.survivors] == ["not noticed", "noticed too low"]
+    assert [survivor.mutator for survivor in score.survivors] == ["not noticed", "noticed too low"]
     assert [one.mutator for one in score.inexact] == [
         "not noticed", "noticed too low", "noticed too much", "harmless and lost"
     ]  # fmt: skip

@@ -85,7 +85,7 @@ def test_every_kind_of_answer_is_asked_for() -> None:
 
 def test_requests_are_in_english_and_in_chinese() -> None:
     requests = [case.request for case in shipped().cases if case.request]
-    chinese = [one for one in requests if sum("\u4e00" <= character <= "\u9fff" for character in one) >= 3]
+    chinese = [request for request in requests if sum("\u4e00" <= character <= "\u9fff" for character in request) >= 3]
     assert len(chinese) >= 20
     assert len(requests) - len(chinese) >= 80
 
@@ -97,7 +97,7 @@ def test_hardware_goes_from_one_gpu_to_128() -> None:
 
 
 def test_what_counts_as_right_has_its_reason() -> None:
-    assert [case.id for case in shipped().cases for one in case.goldens if not one.source.strip()] == []
+    assert [case.id for case in shipped().cases for golden in case.goldens if not golden.source.strip()] == []
 
 
 def test_most_of_it_was_not_decided_by_the_planner_that_is_judged_by_it() -> None:

@@ -128,9 +128,7 @@ def test_pass_at_k_and_pass_hat_k_are_shares_of_the_subsets(passed: int, epochs:
 def test_repeats_are_means_over_cases_and_none_where_a_case_has_too_few() -> None:
     marks = {"a": (True, True), "b": (True, False)}
     results = [
-        result(case, case, passed, epoch)
-        for case, found in marks.items()
-        for epoch, passed in enumerate(found, start=1)
+        result(case, case, passed, epoch) for case, mark in marks.items() for epoch, passed in enumerate(mark, start=1)
     ]
     assert over_epochs(results, lambda one: one.is_solved, 1) == (0.75, 0.75)
     assert over_epochs(results, lambda one: one.is_solved, 2) == (1.0, 0.5)

@@ -91,7 +91,7 @@ def test_plans_of_others_are_listed_to_nobody(web: Talk) -> None:
     cursor, found = None, []
     while True:
         page = web.ask(web.client.list_resources, cursor=cursor)
-        found += [str(one.uri) for one in page.resources]
+        found += [str(resource.uri) for resource in page.resources]
         cursor = page.next_cursor
         if cursor is None:
             break

@@ -21,7 +21,7 @@ def _all(talk: Talk) -> list[str]:
     while True:
         page = talk.ask(talk.client.list_resources, cursor=cursor)
         assert 0 < len(page.resources) <= 100
-        found += [str(one.uri) for one in page.resources]
+        found += [str(resource.uri) for resource in page.resources]
         cursor = page.next_cursor
         if cursor is None:
             return found
@@ -30,9 +30,9 @@ def _all(talk: Talk) -> list[str]:
 def test_all_resources_are_listed_page_by_page_each_once(talk: Talk) -> None:
     found = _all(talk)
     assert len(found) == len(set(found)) > 400
-    assert {f"shardwright://knowledge/{one.id}" for one in knowledge().sections} <= set(found)
+    assert {f"shardwright://knowledge/{section.id}" for section in knowledge().sections} <= set(found)
     templates = talk.ask(talk.client.list_resource_templates).resource_templates
-    forms = [re.compile(re.sub(r"\\\{.*?\\\}", ".+", re.escape(one.uri_template))) for one in templates]
+    forms = [re.compile(re.sub(r"\\\{.*?\\\}", ".+", re.escape(template.uri_template))) for template in templates]
     assert all(any(form.fullmatch(uri) for form in forms) for uri in found)
 
 
@@ -93,10 +93,10 @@ def test_each_prompt_holds_its_arguments_and_names_only_tools_that_there_are(tal
     tools = {tool.name for tool in talk.ask(talk.client.list_tools).tools}
     given = {"request": "Serve $MODEL on 8 H100", "command": COMMAND, "hardware": "1x2:h100-sxm", "plan": "{}"}
     prompts = talk.ask(talk.client.list_prompts).prompts
-    assert [one.name for one in prompts] == ["plan_deployment", "check_launch_command", "review_plan"]
-    for one in prompts:
-        arguments = {argument.name: given[argument.name] for argument in one.arguments}
-        (message,) = talk.ask(talk.client.get_prompt, one.name, arguments).messages
+    assert [prompt.name for prompt in prompts] == ["plan_deployment", "check_launch_command", "review_plan"]
+    for prompt in prompts:
+        arguments = {argument.name: given[argument.name] for argument in prompt.arguments}
+        (message,) = talk.ask(talk.client.get_prompt, prompt.name, arguments).messages
         assert all(value in message.content.text for value in arguments.values())
         called = re.findall(r"(?:[Cc]all|by|for|`plan`[^`]*then) `(\w+)`", message.content.text)
         assert called and set(called) <= tools

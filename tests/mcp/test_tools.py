@@ -50,7 +50,7 @@ def test_every_operation_is_a_tool_that_only_reads(talk: Talk) -> None:
 def test_each_answers_as_its_schemas_say_and_a_brief_answer_is_short(
     name: str, whole: bool, talk: Talk, handle: str
 ) -> None:
-    (tool,) = (one for one in talk.ask(talk.client.list_tools).tools if one.name == name)
+    (tool,) = (tool for tool in talk.ask(talk.client.list_tools).tools if tool.name == name)
     question = {**asked(handle)[name], "whole": whole}
     jsonschema.validate(question, tool.input_schema)
     found = talk.call(name, **question)
@@ -65,7 +65,7 @@ def test_each_answers_as_its_schemas_say_and_a_brief_answer_is_short(
 
 
 def test_a_whole_answer_is_that_of_the_library(talk: Talk, handle: str) -> None:
-    operation = next(one for one in OPERATIONS if one.name == "plan")
+    operation = next(operation for operation in OPERATIONS if operation.name == "plan")
     alone = operation.answer(operation.question(SMALL)).model_dump(mode="json")
     assert talk.answered("plan", **SMALL, whole=True)["answer"] == json.loads(json.dumps(alone))
 

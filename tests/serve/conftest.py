@@ -30,7 +30,7 @@ def client(served: Server) -> Iterator[httpx2.Client]:
 
 @pytest.fixture(scope="session")
 def plan() -> dict[str, Any]:
-    operation = next(one for one in OPERATIONS if one.name == "plan")
+    operation = next(operation for operation in OPERATIONS if operation.name == "plan")
     return operation.answer(operation.question(SMALL)).plan.model_dump(mode="json")
 
 

@@ -119,7 +119,7 @@ def _url(process: subprocess.Popen[bytes], errors: Path) -> str:
 def events_of(text: str) -> list[tuple[str, Any]]:
     """The events of a stream, each with its data."""
     blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in text.split("\n\n") if block]
-    return [(one["event"], json.loads(one["data"])) for one in blocks if "event" in one]
+    return [(block["event"], json.loads(block["data"])) for block in blocks if "event" in block]
 
 
 def raw(address: tuple[str, int], *pieces: bytes, pause_s: float = 0.0, wait_s: float = 10.0) -> bytes:

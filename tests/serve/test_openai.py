@@ -28,7 +28,7 @@ def test_a_stream_is_the_same_text_with_an_end_and_usage(model: openai.OpenAI) -
     asked = {"model": "shardwright", "messages": [{"role": "user", "content": [{"type": "text", "text": REQUEST}]}]}
     whole = model.chat.completions.create(**asked)
     pieces = list(model.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}))
-    text = "".join(one.choices[0].delta.content or "" for one in pieces if one.choices)
+    text = "".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices)
     assert text == whole.choices[0].message.content
     assert pieces[-2].choices[0].finish_reason == "stop"
     assert pieces[-1].usage == whole.usage

@@ -16,7 +16,7 @@ from shardwright.agent.serve.operation_routes import is_short
 from ..agent.operations.asked import REQUEST, SMALL, questions
 from .served import events_of
 
-BY_NAME: dict[str, Operation[Any, Any]] = {one.name: one for one in OPERATIONS}
+BY_NAME: dict[str, Operation[Any, Any]] = {operation.name: operation for operation in OPERATIONS}
 # Differs from run to run.
 CLOCK = ("seconds",)
 
@@ -91,14 +91,19 @@ def test_no_answer_sends_a_client_to_a_shell(client: httpx2.Client, plan: dict[s
         assert not re.search(r"shardwright [a-z]|(?<![\w-])--(?:input|output|hardware|engine|format|rule|relax)", text)
 
 
-@pytest.mark.parametrize("name", [one.name for one in OPERATIONS if is_short(one)])
+@pytest.mark.parametrize("name", [operation.name for operation in OPERATIONS if is_short(operation)])
 def test_what_is_short_is_asked_in_a_query_too(name: str, client: httpx2.Client, plan: dict[str, Any]) -> None:
     fields = _questions(plan)[name]
     assert client.get(f"/api/v1/{name}", params=fields).json() == client.post(f"/api/v1/{name}", json=fields).json()
 
 
 def test_only_what_is_short_is_asked_in_a_query(client: httpx2.Client) -> None:
-    assert {one.name for one in OPERATIONS if is_short(one)} == {"rules", "models", "hardware", "explain"}
+    assert {operation.name for operation in OPERATIONS if is_short(operation)} == {
+        "rules",
+        "models",
+        "hardware",
+        "explain",
+    }
     assert client.get("/api/v1/plan", params={"request": REQUEST}).status_code == 405
 
 

@@ -112,7 +112,7 @@ def test_every_text_is_there_in_both_languages_and_none_is_left_over() -> None:
     assert list(texts) == ["en", "zh"] and texts["en"].keys() == texts["zh"].keys()
     for name, text in texts["en"].items():
         assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", texts["zh"][name])), name
-    code = "".join(one.read_text(encoding="utf-8") for one in PARTS.iterdir() if one.name.endswith((".js", ".html")))
+    code = "".join(path.read_text(encoding="utf-8") for path in PARTS.iterdir() if path.name.endswith((".js", ".html")))
     named = set(re.findall(r"\bt\(\"([\w.-]+)\"", code)) | set(re.findall(r"data-t[a-z-]*=\"([\w-]+)\"", code))
     assert named <= texts["en"].keys()
     made = ("field-", "tab-", "memory-", "for-", "by-", "choice-", "theme-", "example-")
@@ -121,13 +121,13 @@ def test_every_text_is_there_in_both_languages_and_none_is_left_over() -> None:
 
 
 def test_nothing_comes_from_elsewhere_and_no_markup_is_made_of_text() -> None:
-    for one in PARTS.iterdir():
-        text = one.read_text(encoding="utf-8")
-        assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text), one.name
+    for path in PARTS.iterdir():
+        text = path.read_text(encoding="utf-8")
+        assert not re.findall(r"https?://(?!www\.w3\.org/2000/svg)", text), path.name
         assert not re.findall(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\(|Function\(", text), (
-            one.name
+            path.name
         )
-        assert not re.findall(r"<[^>]+ (style|on\w+)=", text), one.name
+        assert not re.findall(r"<[^>]+ (style|on\w+)=", text), path.name
 
 
 def test_all_of_it_is_reached_by_keyboard(chromium: Any, served: Server) -> None:

@@ -26,7 +26,7 @@ CLOSING = "Two GPUs share each layer, so a token waits for half of the weights. 
 
 def colleague(body: dict[str, Any]) -> str | list[dict[str, Any]]:
     """A model that asks for a plan once it is spoken to, takes the one that it is shown, and says why."""
-    tools = {one["function"]["name"] for one in body.get("tools", [])}
+    tools = {tool["function"]["name"] for tool in body.get("tools", [])}
     if "submit_dag" in tools:
         return [{"index": 0, **call("submit_dag", '{"handle": "reference"}')}]
     if "replan" in tools and body["messages"][-1]["role"] != "tool":

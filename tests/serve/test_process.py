@@ -80,7 +80,7 @@ def test_a_signal_under_load_loses_nothing_that_was_taken_on(tmp_path: Path) -> 
         assert server.end() == 0
         answers = [one.result() for one in asked if not isinstance(one.exception(), httpx2.ConnectError)]
     assert answers
-    assert all(one.status_code == 200 and one.json()["valid"] for one in answers)
+    assert all(answer.status_code == 200 and answer.json()["valid"] for answer in answers)
     assert "Traceback" not in server.errors.read_text()
 
 

@@ -38,7 +38,7 @@ def test_a_conversation_goes_on_and_is_seen_again(client: httpx2.Client) -> None
     assert [turn["input"] for turn in whole["said"]] == [REQUEST, "now with 1 GPU"]
     assert whole["said"][0]["text"] == first["text"]
     assert whole["current"] == second["current"]
-    line = next(one for one in client.get("/api/v1/sessions").json()["sessions"] if one["id"] == name)
+    line = next(session for session in client.get("/api/v1/sessions").json()["sessions"] if session["id"] == name)
     assert (line["first"], line["turns"]) == (REQUEST, 2)
     assert client.delete(f"/api/v1/sessions/{name}").json() == {"deleted": True}
     assert client.get(f"/api/v1/sessions/{name}").status_code == 404

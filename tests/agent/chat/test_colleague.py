@@ -104,13 +104,15 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
 
     # "yes, do that" halved nothing, and went to the model with its question in view.
     assert gpus[number_of("yes, do that")] == 4
-    asked = next(one for one in model.requests if one.messages[-1].content.count("\nyes, do that\n"))
+    asked = next(request for request in model.requests if request.messages[-1].content.count("\nyes, do that\n"))
     assert "may answer" in asked.messages[-1].content
     assert "Shall I halve the GPUs or raise the TTFT limit?" in asked.messages[-1].content
 
     # The invented limit did not enter the request; the refusal named it.
     assert ttft[number_of("make it snappy")] == 600.0
-    refused = [one.content for sent in model.requests for one in sent.messages if "was said neither" in one.content]
+    refused = [
+        message.content for sent in model.requests for message in sent.messages if "was said neither" in message.content
+    ]
     assert refused and all("250 ms" in one for one in refused)
     assert ttft[number_of("500 ms 就够了")] == 500.0
 
@@ -160,8 +162,10 @@ def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path
         with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
             chat.say(REQUEST)
             chat.say("make it better, the first token within 400 ms would be nice")
-            answers = [one.content for sent in model.requests for one in sent.messages if one.role == "tool"]
-        assert any("was said neither" in one for one in answers) is not is_said, words
+            answers = [
+                message.content for sent in model.requests for message in sent.messages if message.role == "tool"
+            ]
+        assert any("was said neither" in answer for answer in answers) is not is_said, words
 
 
 @pytest.mark.parametrize("case", HEARD, ids=lambda case: f"{case['person']}: {case['call']}")

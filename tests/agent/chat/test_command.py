@@ -66,7 +66,7 @@ def test_lines_of_a_pipe_are_turns_and_the_end_of_them_ends_it(tmp_path: Path, p
         assert line in again
     assert "GPUs: 2 → 1" in again
     listed = json.loads(piped("--list", "--format", "json")[1])
-    assert [(one["id"], one["turns"]) for one in listed["sessions"]] == [("mine", 4)]
+    assert [(session["id"], session["turns"]) for session in listed["sessions"]] == [("mine", 4)]
 
 
 @pytest.mark.parametrize("name", ["own.sqlite", "a b.sqlite", "plain"])
@@ -86,8 +86,8 @@ def test_json_is_one_object_a_turn_and_nothing_else(piped: Piped) -> None:
     status, out, _ = piped("--format", "json", said=said)
     assert status == 0
     turns = [json.loads(line) for line in out.splitlines()]
-    assert [one["turn"] for one in turns] == [1, 2, 3, 4, 5]
-    assert [one["kind"] for one in turns] == ["plan", "what_if", "unknown", "refused", "quit"]
+    assert [turn["turn"] for turn in turns] == [1, 2, 3, 4, 5]
+    assert [turn["kind"] for turn in turns] == ["plan", "what_if", "unknown", "refused", "quit"]
     assert turns[0]["result"]["plan"]["format"] == "shardwright/plan"
     assert turns[3]["error"]
 

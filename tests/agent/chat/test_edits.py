@@ -60,7 +60,7 @@ def test_a_follow_up_changes_what_it_names(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("case", [one for one in CASES["edits"] if "intent" in one], ids=lambda case: case["say"])
+@pytest.mark.parametrize("case", [edit for edit in CASES["edits"] if "intent" in edit], ids=lambda case: case["say"])
 def test_a_follow_up_changes_nothing_else(case: dict[str, Any]) -> None:
     before = spoken(*case.get("before", ()))
     intent = complete(apply_edit(before[-1].said, read_edit(case["say"], before)))

@@ -66,5 +66,5 @@ def test_a_talk_that_is_too_long_for_a_server_is_told_in_less(faults: int) -> No
         for words in (REQUEST, *[f"explain it, number {at}" for at in range(8)]):
             chat.say(words)
         assert "End." in chat.say("and now?").text
-    sizes = [len(one.messages[-1].content) for one in model.requests[-1 - faults :]]
+    sizes = [len(request.messages[-1].content) for request in model.requests[-1 - faults :]]
     assert sizes == sorted(sizes, reverse=True) and sizes[0] > sizes[-1]

@@ -85,8 +85,8 @@ def test_a_model_is_told_what_is_in_force_and_words_are_fenced() -> None:
     assert '"GPUs": "2"' in asked
     fence = next(line for line in asked.splitlines() if line.startswith("data-"))
     assert asked.rstrip().endswith(f"{fence}\n{words}\n{fence}")
-    told = json.loads(model.requests[-1].messages[-1].content)
-    assert told["kind"] == "what_if"
+    payload = json.loads(model.requests[-1].messages[-1].content)
+    assert payload["kind"] == "what_if"
     assert chat.plan is not None
     assert chat.plan.strategy.gpu_count == 2
 
@@ -170,8 +170,8 @@ def test_wrong_calls_are_answered_and_nothing_of_them_is_in_force() -> None:
         says("I could not."),
     )
     assert chat.say("hm").kind == "model"
-    answers = [json.loads(one.content) for one in model.requests[-1].messages if one.role == "tool"]
-    assert [one["error"] for one in answers] == ["try_again"] * 4
+    answers = [json.loads(message.content) for message in model.requests[-1].messages if message.role == "tool"]
+    assert [answer["error"] for answer in answers] == ["try_again"] * 4
     assert chat.plan is None
 
 

@@ -47,7 +47,7 @@ def test_a_chat_plays_again_to_the_same_end(tmp_path: Path, mode: str) -> None:
     found = replay_chat(whole)
     assert found.differences == () and found.same
     assert found.turns == 5
-    assert [one.name for one in tmp_path.iterdir()] == ["chat.json"]  # a turn that wrote a file writes none again
+    assert [path.name for path in tmp_path.iterdir()] == ["chat.json"]  # a turn that wrote a file writes none again
 
 
 def test_a_chat_that_began_with_options_plays_again(tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_what_differs_is_said_by_turn(tmp_path: Path) -> None:
     whole = recorded(tmp_path / "chat.json").model_dump(mode="json")
 
     def changed(kind: str, **data: Any) -> tuple[str, ...]:
-        steps, at = list(whole["steps"]), [one["kind"] for one in whole["steps"]].index(kind)
+        steps, at = list(whole["steps"]), [step["kind"] for step in whole["steps"]].index(kind)
         steps[at] = {"kind": kind, "data": {**steps[at]["data"], **data}}
         return replay_chat(ChatTranscript.model_validate({**whole, "steps": steps})).differences
 
@@ -72,7 +72,7 @@ def test_what_differs_is_said_by_turn(tmp_path: Path) -> None:
     assert any("the text: recorded 'Valid" in one for one in changed("answer", text="Valid plan: TP64\n"))
     assert any("request 1 is not the one" in one for one in changed("request", digest="x"))
     cut = ChatTranscript.model_validate({**whole, "steps": whole["steps"][:3]})
-    assert any("cut off" in one for one in replay_chat(cut).differences)
+    assert any("cut off" in difference for difference in replay_chat(cut).differences)
 
 
 @pytest.mark.thorough

@@ -113,7 +113,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "chats" / "one.sqlite"
     with Chat(path) as chat:
         chat.say(REQUEST)
-        assert {one.stat().st_mode & 0o777 for one in path.parent.iterdir()} == {0o600}
+        assert {path.stat().st_mode & 0o777 for path in path.parent.iterdir()} == {0o600}
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
@@ -187,9 +187,9 @@ def test_sessions_are_found_by_id_and_the_last_one_without(tmp_path: Path, monke
         existing_path(None)
     with Chat(path_of("mine")) as chat:
         chat.say("hello")
-        assert [one.note for one in sessions()] == ["in use"]
+        assert [session.note for session in sessions()] == ["in use"]
     assert existing_path("mine") == existing_path(None) == tmp_path / "chats" / "mine.sqlite"
-    assert [(one.id, one.turns, one.first) for one in sessions()] == [("mine", 1, "hello")]
+    assert [(session.id, session.turns, session.first) for session in sessions()] == [("mine", 1, "hello")]
     assert new_path() != new_path()
     with pytest.raises(InputError, match="mine"):
         existing_path("yours")

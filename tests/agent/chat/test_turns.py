@@ -176,7 +176,7 @@ def test_export_writes_the_plan_whole_or_not_at_all(chat: Chat, tmp_path: Path) 
     assert Plan.model_validate_json(target.read_text(encoding="utf-8")) == chat.plan
     assert chat.say(f"/export {tmp_path}").error is not None
     assert chat.say("/export /nowhere/at/all.json").error is not None
-    assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
+    assert [path.name for path in tmp_path.iterdir()] == ["plan.json"]
 
 
 @pytest.mark.parametrize(

@@ -20,8 +20,8 @@ def message_tokens(message: Message) -> int:
 def tool_tokens(tools: tuple[ToolSpec, ...]) -> int:
     """Tokens of the tools as they are offered."""
     return sum(
-        estimate_tokens(f"{one.name} {one.description} {json.dumps(one.parameters, separators=(',', ':'))}")
-        for one in tools
+        estimate_tokens(f"{tool.name} {tool.description} {json.dumps(tool.parameters, separators=(',', ':'))}")
+        for tool in tools
     )
 
 

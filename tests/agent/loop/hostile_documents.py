@@ -58,8 +58,8 @@ class SchemaDraw:
     def _object(self, schema: Mapping[str, Any], field: str) -> Document:
         required = schema.get("required", ())
         return {
-            name: self.value(one, name)
-            for name, one in schema.get("properties", {}).items()
+            name: self.value(schema, name)
+            for name, schema in schema.get("properties", {}).items()
             if name in required or self._rng.random() < 0.4
         }
 
@@ -102,7 +102,7 @@ def from_schema(rng: random.Random, plan: Document, size: int | None = None) -> 
     schema = plan_schema()
     draw = SchemaDraw(rng, schema, dict.fromkeys(("id", "parent", "source", "target"), ids))
     properties = schema["properties"]
-    drawn = {name: draw.value(one, name) for name, one in properties.items() if name not in ("nodes", "edges")}
+    drawn = {name: draw.value(schema, name) for name, schema in properties.items() if name not in ("nodes", "edges")}
     drawn["performance"] = None
     drawn["nodes"] = [draw.value(properties["nodes"]["items"]) for _ in range(count)]
     drawn["edges"] = [draw.value(properties["edges"]["items"]) for _ in range(count)]

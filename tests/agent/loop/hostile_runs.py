@@ -98,7 +98,7 @@ def hostile_run(seed: int, question: Question) -> HostileRun:
         status=ending.status,
         origin=ending.origin,
         plan={} if result.plan is None else result.plan.model_dump(mode="json"),
-        verdicts=tuple(one.verdict for one in ending.judgements),
+        verdicts=tuple(judgement.verdict for judgement in ending.judgements),
         seconds=seconds,
         faults=(*broken_bounds(ending, seconds), *unanswered(question, result), *failures),
     )

@@ -59,18 +59,18 @@ def test_what_was_spent_counts_in_the_next_mode() -> None:
     second = says("no").model_copy(update={"usage": Usage(input_tokens=60, output_tokens=0)})
     _, use, model = went([first, refused(), second, RIGHT_IN_WORDS], limits=Limits(tokens=1000))
     assert (use.status, use.input_tokens, use.tool_calls, use.turns) == ("tokens_spent", 960, 1, 2)
-    assert [bool(one.tools) for one in model.requests] == [True, True, False]
+    assert [bool(request.tools) for request in model.requests] == [True, True, False]
 
 
 def test_a_plan_that_stood_before_a_change_of_mode_is_returned(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
     _, use, _ = went([AMBIGUOUS, refused(), EndpointError("server_error", "503", 4)], path)
     assert (use.status, use.plan_from, use.proposals, use.requests) == ("endpoint_failed", "model_repaired", 1, 6)
-    found = read_transcript(path)
-    assert [one.kind for one in found.steps if one.kind in ("reply", "mode", "fault", "judgement")] == [
+    transcript = read_transcript(path)
+    assert [step.kind for step in transcript.steps if step.kind in ("reply", "mode", "fault", "judgement")] == [
         "reply", "judgement", "fault", "mode", "fault",
     ]  # fmt: skip
-    assert replay(found).differences == ()
+    assert replay(transcript).differences == ()
 
 
 @pytest.mark.parametrize("mode", ["auto", "tools", "schema", "text"])
@@ -78,8 +78,8 @@ def test_a_run_through_every_mode_replays_to_the_same_end(mode: str, tmp_path: P
     path = tmp_path / "run.json"
     _, use, _ = went([refused(), refused(), RIGHT_IN_WORDS], path, mode=mode)
     assert use.status == ("accepted" if mode == "auto" else "endpoint_failed")
-    found = replay(read_transcript(path))
-    assert found.same and found.recorded == found.replayed
+    outcome = replay(read_transcript(path))
+    assert outcome.same and outcome.recorded == outcome.replayed
 
 
 def test_no_model_is_asked_where_the_time_is_over_when_the_tools_have_planned(tmp_path: Path) -> None:
@@ -120,8 +120,8 @@ def test_a_clock_that_runs_out_is_written_down_and_replayed() -> None:
 def test_wherever_the_clock_ran_out_the_replay_ends_there(steps: list[Step], requests: int, made: int | None) -> None:
     stop = Stop(requests=requests, calls=made)
     whole = recorded(steps, Options(tools=TOOLS.tools, fence=TOOLS.fence, stop=stop))
-    found = replay(whole)
-    assert found.differences == () and found.recorded == found.replayed
+    outcome = replay(whole)
+    assert outcome.differences == () and outcome.recorded == outcome.replayed
 
 
 @pytest.mark.parametrize("kind", ["stopped", "mode"])
@@ -168,8 +168,8 @@ def test_a_calibration_of_ones_own_is_in_the_transcript_and_checked_in_a_replay(
     agent = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, transcript=path))
     result = agent.run_intent(intent_of(OPEN, calibration=own(0.5)), OPEN)
     whole = read_transcript(path)
-    found = replay(whole)
-    assert found.same and found.result.estimate == result.estimate
+    outcome = replay(whole)
+    assert outcome.same and outcome.result.estimate == result.estimate
     shipped = replay(whole.model_copy(update={"setup": whole.setup.model_copy(update={"calibration": None})}))
     assert "request 3 is not the one that was recorded" in shipped.differences
     beyond = whole.setup.model_copy(update={"calibration": own(-1.0)})

@@ -37,9 +37,9 @@ def test_answers_add_up_and_nothing_is_given_back(usages: list[Usage]) -> None:
         before = budget.spent.input_tokens + budget.spent.output_tokens
     assert budget.spent.turns == len(usages)
     assert budget.spent.requests == sum(range(len(usages)))
-    assert budget.spent.input_tokens == sum(one.input_tokens for one in usages)
-    assert budget.spent.output_tokens == sum(one.output_tokens for one in usages)
-    cost = sum(one.input_tokens + 2 * one.output_tokens for one in usages) / 1e6
+    assert budget.spent.input_tokens == sum(usage.input_tokens for usage in usages)
+    assert budget.spent.output_tokens == sum(usage.output_tokens for usage in usages)
+    cost = sum(usage.input_tokens + 2 * usage.output_tokens for usage in usages) / 1e6
     assert budget.spent.usd == pytest.approx(cost)
 
 

@@ -31,10 +31,10 @@ def test_three_engineers_answer_three_requests() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", DEMOS)
 def test_a_demonstration_replays_to_the_same_end(name: str) -> None:
-    found = replay(demo(name))
-    assert found.same, f"{found.differences}: python benchmarks/demos.py makes it anew"
-    assert found.result.plan is not None
-    assert validate(found.result.plan.model_dump(mode="json")).valid
+    outcome = replay(demo(name))
+    assert outcome.same, f"{outcome.differences}: python benchmarks/demos.py makes it anew"
+    assert outcome.result.plan is not None
+    assert validate(outcome.result.plan.model_dump(mode="json")).valid
 
 
 @pytest.mark.parametrize("name", [name for name in DEMOS if name.endswith("-good")])

@@ -17,96 +17,96 @@ from .questions import OPEN, SMALL, STATED, desk, judge_strategy, reference_docu
 
 def full_desk(request: str = SMALL) -> Desk:
     """A desk that takes no further document."""
-    found = desk(request)
-    for number in range(MOST_DOCUMENTS - len(found.documents)):
-        found.put({"number": number})
-    return found
+    model_desk = desk(request)
+    for number in range(MOST_DOCUMENTS - len(model_desk.documents)):
+        model_desk.put({"number": number})
+    return model_desk
 
 
 def test_a_document_is_got_by_the_handle_that_it_was_given() -> None:
-    found = desk()
-    first, second = found.put({"a": 1}), found.put({"a": 2})
+    model_desk = desk()
+    first, second = model_desk.put({"a": 1}), model_desk.put({"a": 2})
     assert first != second
-    assert found.get(first) == {"a": 1}
-    assert found.get(second) == {"a": 2}
+    assert model_desk.get(first) == {"a": 1}
+    assert model_desk.get(second) == {"a": 2}
 
 
 def test_the_same_document_keeps_its_handle_and_one_that_only_looks_like_it_does_not() -> None:
-    found = desk()
-    first = found.put({"nodes": [{"index": 1}]})
-    assert found.put({"nodes": [{"index": 1}]}) == first
-    assert found.put({"nodes": [{"index": True}]}) != first
-    assert found.put({"nodes": [{"index": 1.0}]}) != first
+    model_desk = desk()
+    first = model_desk.put({"nodes": [{"index": 1}]})
+    assert model_desk.put({"nodes": [{"index": 1}]}) == first
+    assert model_desk.put({"nodes": [{"index": True}]}) != first
+    assert model_desk.put({"nodes": [{"index": 1.0}]}) != first
 
 
 def test_what_is_put_on_the_desk_is_not_changed_with_what_was_given() -> None:
-    found = desk()
+    model_desk = desk()
     given: dict[str, Any] = {"a": 1}
-    handle = found.put(given)
+    handle = model_desk.put(given)
     given["a"] = 2
-    assert found.get(handle) == {"a": 1}
+    assert model_desk.get(handle) == {"a": 1}
 
 
 def test_an_unknown_handle_is_refused_with_those_that_there_are() -> None:
-    found = desk()
+    model_desk = desk()
     with pytest.raises(InputError, match="there are: reference"):
-        found.get("d1")
-    found.put({})
+        model_desk.get("d1")
+    model_desk.put({})
     with pytest.raises(InputError, match="there are: reference, d1"):
-        found.get("x" * 10_000)
+        model_desk.get("x" * 10_000)
 
 
 def test_a_full_desk_takes_no_other_document() -> None:
-    found = full_desk()
+    model_desk = full_desk()
     with pytest.raises(InputError, match="submit one of them by its handle"):
-        found.put({"one": "more"})
-    assert found.put({"number": 3}) == "d4"
+        model_desk.put({"one": "more"})
+    assert model_desk.put({"number": 3}) == "d4"
 
 
 def test_documents_that_are_large_together_fill_the_desk() -> None:
-    found = desk()
-    found.put({"nodes": [0] * 1_500_000})
+    model_desk = desk()
+    model_desk.put({"nodes": [0] * 1_500_000})
     with pytest.raises(InputError, match="too large"):
-        found.put({"edges": [0] * 500_001})
+        model_desk.put({"edges": [0] * 500_001})
 
 
 def test_on_a_full_desk_proposals_are_refused_in_words_and_kept_ones_can_still_be_submitted() -> None:
-    found = desk()
-    kept = judge_document(found, reference_document())
-    for number in range(MOST_DOCUMENTS - len(found.documents)):
-        found.put({"number": number})
-    refused = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=1)))
+    model_desk = desk()
+    judgement = judge_document(model_desk, reference_document())
+    for number in range(MOST_DOCUMENTS - len(model_desk.documents)):
+        model_desk.put({"number": number})
+    refused = judge_strategy(model_desk, StatedStrategy(dp=1, prefill=StatedDegrees(tp=1)))
     assert refused.verdict == "invalid"
     assert refused.refusal is not None and "by its handle" in refused.refusal
-    again = judge_document(found, found.get(kept.handle or ""))
+    again = judge_document(model_desk, model_desk.get(judgement.handle or ""))
     assert again.verdict == "valid"
-    assert again.handle == kept.handle
+    assert again.handle == judgement.handle
 
 
 @pytest.mark.thorough
 def test_the_best_plan_is_the_best_by_the_objective_whatever_came_first() -> None:
-    found = desk(OPEN)
-    assert found.best is None
+    model_desk = desk(OPEN)
+    assert model_desk.best is None
     for dp in (1, 4, 2):
-        assert judge_strategy(found, StatedStrategy(dp=dp, prefill=StatedDegrees(tp=1))).standing is not None
-    best = max(found.standing, key=lambda one: one.estimate.throughput.dp_scaled_tokens_per_s)
-    assert found.best is best
+        assert judge_strategy(model_desk, StatedStrategy(dp=dp, prefill=StatedDegrees(tp=1))).standing is not None
+    best = max(model_desk.standing, key=lambda one: one.estimate.throughput.dp_scaled_tokens_per_s)
+    assert model_desk.best is best
     assert best.plan.strategy.dp == 4
 
 
 def test_the_built_in_plan_lies_on_the_desk_and_is_never_the_models_best() -> None:
-    found = desk(OPEN)
-    assert found.get(REFERENCE) == reference_document(OPEN)
-    judged = judge_handle(found, REFERENCE)
+    model_desk = desk(OPEN)
+    assert model_desk.get(REFERENCE) == reference_document(OPEN)
+    judged = judge_handle(model_desk, REFERENCE)
     assert judged.is_acceptable and judged.standing is not None and judged.standing.maker == "builtin"
-    assert found.best is None
-    assert Desk(found.question, has_reference=False).documents == {}
+    assert model_desk.best is None
+    assert Desk(model_desk.question, has_reference=False).documents == {}
 
 
 def test_a_plan_without_the_degrees_asked_for_is_never_the_best() -> None:
-    found = desk(STATED)
-    without = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=2)))
+    model_desk = desk(STATED)
+    without = judge_strategy(model_desk, StatedStrategy(dp=1, prefill=StatedDegrees(tp=2)))
     assert without.standing is not None and not without.standing.is_kept
-    assert found.best is None
-    kept = judge_strategy(found, StatedStrategy(dp=2, prefill=StatedDegrees(tp=1)))
-    assert found.best is kept.standing
+    assert model_desk.best is None
+    judgement = judge_strategy(model_desk, StatedStrategy(dp=2, prefill=StatedDegrees(tp=1)))
+    assert model_desk.best is judgement.standing

@@ -42,15 +42,17 @@ def test_the_bad_example_of_every_rule_is_told_with_its_rule_its_place_and_what_
     document = apply(rule.bad)
     told = told_of(document, "full")
     own = [one for one in told["findings"] if one["rule"] == rule.id]
-    violations = [one for one in validate(document).violations if one.rule == rule.id]
+    violations = [violation for violation in validate(document).violations if violation.rule == rule.id]
     assert rule.id in told["rules"]
     assert own
     assert own[0]["remedy"] and all(one["message"] for one in own)
     assert any("path" in one or "nodes" in one or "edges" in one for one in own) or all(
-        not (one.path or one.nodes or one.edges) for one in violations
+        not (violation.path or violation.nodes or violation.edges) for violation in violations
     )
     assert ("expected" in own[0]) == any(
-        one.expected not in (None, "", [], {}) for one in violations if one.message[:100] == own[0]["message"][:100]
+        violation.expected not in (None, "", [], {})
+        for violation in violations
+        if violation.message[:100] == own[0]["message"][:100]
     )
     assert len(printed(told)) < LONGEST
     assert told_of(document, "codes") == {"rules": told["rules"]}
@@ -79,32 +81,32 @@ def test_each_level_tells_what_the_one_below_does_and_more() -> None:
 
 @pytest.mark.parametrize("level", get_args(Level))
 def test_an_accepted_plan_is_said_to_be_accepted_at_every_level(level: Level) -> None:
-    told = feedback(judge_document(desk(), reference_document()), level)
-    assert told["accepted"] is True
-    assert told["handle"] == "reference"
+    report = feedback(judge_document(desk(), reference_document()), level)
+    assert report["accepted"] is True
+    assert report["handle"] == "reference"
 
 
 def test_a_repaired_plan_says_what_was_repaired() -> None:
     document = reference_document()
     document["strategy"]["gpu_count"] = 7
-    told = feedback(judge_document(desk(), document), "patch")
-    assert told["accepted"] is True
-    assert any(line.startswith("GP001") for line in told["repaired"])
+    report = feedback(judge_document(desk(), document), "patch")
+    assert report["accepted"] is True
+    assert any(line.startswith("GP001") for line in report["repaired"])
 
 
 def test_a_good_plan_without_the_degrees_that_were_asked_for_says_so() -> None:
     judgement = judge_strategy(desk(STATED), StatedStrategy(dp=1, prefill=StatedDegrees(tp=2)))
-    told = feedback(judgement, "patch")
-    assert told["accepted"] is False
-    assert "asked_for" in told
-    assert "findings" not in told
+    report = feedback(judgement, "patch")
+    assert report["accepted"] is False
+    assert "asked_for" in report
+    assert "findings" not in report
 
 
 def test_what_was_put_right_and_why_there_is_nothing_to_judge_is_told() -> None:
     document = {**reference_document(), "precision": {"weights": "int4", "kv_cache": "bf16", "activations": "bf16"}}
     document["strategy"] = {**document["strategy"], "dp": 3}
-    told = feedback(judge_document(desk(), document, repairs=False), "full")
-    assert any(line.startswith("precision.weights") for line in told["put_right"])
+    report = feedback(judge_document(desk(), document, repairs=False), "full")
+    assert any(line.startswith("precision.weights") for line in report["put_right"])
     assert "message" in feedback(judge_text(desk(), "nothing"), "full")
 
 
@@ -210,5 +212,5 @@ def test_whatever_is_found_feedback_is_json_of_bounded_size(
     judgement = Judgement(
         "invalid", "d1", "", tuple(found), None, said, notes=said, unfixed=said, refusal="".join(lines)
     )
-    told = feedback(judgement, level)
-    assert len(printed(told).encode("utf-8", "strict")) < 60_000
+    report = feedback(judgement, level)
+    assert len(printed(report).encode("utf-8", "strict")) < 60_000

@@ -63,7 +63,7 @@ def test_a_strategy_stays_as_it_was_said() -> None:
 
 def test_the_transcript_keeps_what_was_said() -> None:
     step = calls(("submit_dag", {"document": json.loads(faulty())}))
-    reply = next(one for one in recorded([step]).steps if one.kind == "reply")
+    reply = next(step for step in recorded([step]).steps if step.kind == "reply")
     assert reply.data["tool_calls"][0]["arguments"] == step.tool_calls[0].arguments
 
 

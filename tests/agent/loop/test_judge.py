@@ -163,10 +163,10 @@ def test_what_the_assumed_engine_cannot_start_is_no_plan_though_the_format_allow
 
 
 def test_a_strategy_far_larger_than_the_hardware_is_refused_by_name_and_not_laid_out() -> None:
-    found = desk()
-    judgement = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=4096)))
+    model_desk = desk()
+    judgement = judge_strategy(model_desk, StatedStrategy(dp=1, prefill=StatedDegrees(tp=4096)))
     assert judgement.refusal is not None and judgement.refusal.startswith("GP004")
-    assert "nodes" not in found.get(judgement.handle or "")
+    assert "nodes" not in model_desk.get(judgement.handle or "")
 
 
 def test_a_strategy_a_little_larger_than_the_hardware_is_laid_out_and_its_devices_are_found_missing() -> None:
@@ -188,11 +188,11 @@ def test_a_strategy_alone_is_a_proposal_in_words_and_as_an_object() -> None:
 
 @pytest.mark.parametrize("words", ["", "I cannot say.", "{}", "[1, 2]", '{"plan": null}', "null", "{" * 5000])
 def test_words_without_a_proposal_are_unread_and_keep_no_document(words: str) -> None:
-    found = desk()
-    judgement = judge_text(found, words)
+    model_desk = desk()
+    judgement = judge_text(model_desk, words)
     assert judgement.verdict == "unread"
     assert judgement.refusal
-    assert set(found.documents) == {REFERENCE}
+    assert set(model_desk.documents) == {REFERENCE}
 
 
 PINNED_LIES = {
@@ -235,14 +235,14 @@ def test_requests_in_flight_are_the_models_only_where_they_were_left_open() -> N
 
 
 def test_degrees_that_the_person_asked_for_must_be_kept_where_they_can_be() -> None:
-    found = desk(STATED)
-    without = judge_strategy(found, StatedStrategy(dp=1, prefill=StatedDegrees(tp=2)))
+    model_desk = desk(STATED)
+    without = judge_strategy(model_desk, StatedStrategy(dp=1, prefill=StatedDegrees(tp=2)))
     assert without.verdict == "valid"
     assert without.unkept is not None
     assert not without.is_acceptable
-    kept = judge_strategy(found, StatedStrategy(dp=2, prefill=StatedDegrees(tp=1)))
-    assert kept.unkept is None
-    assert kept.is_acceptable
+    judgement = judge_strategy(model_desk, StatedStrategy(dp=2, prefill=StatedDegrees(tp=1)))
+    assert judgement.unkept is None
+    assert judgement.is_acceptable
 
 
 def test_a_document_stands_only_if_it_is_valid_and_answers_the_question() -> None:
@@ -279,11 +279,11 @@ TWO_SIDES = StatedStrategy(prefill=StatedDegrees(tp=2, replicas=1), decode=State
 def test_phases_lie_apart_or_together_as_the_person_asked(
     request_text: str, good: StatedStrategy, bad: StatedStrategy
 ) -> None:
-    found = desk(request_text)
-    refused = judge_strategy(found, bad)
+    model_desk = desk(request_text)
+    refused = judge_strategy(model_desk, bad)
     assert refused.verdict == "valid"
     assert refused.unkept is not None and not refused.is_acceptable
     assert "asked_for" in feedback(refused, "patch")
-    assert found.best is None
-    assert judge_strategy(found, good).is_acceptable
-    assert found.best is not None and found.best.is_kept
+    assert model_desk.best is None
+    assert judge_strategy(model_desk, good).is_acceptable
+    assert model_desk.best is not None and model_desk.best.is_kept

@@ -113,16 +113,16 @@ def test_no_model_makes_an_answer_worse_than_the_built_in_one(request_text: str,
     assert result.plan is not None and result.estimate is not None
     beside = asked.against(result.plan, result.estimate)
     assert not beside.is_behind and beside.burden_share <= TIE_SHARE
-    for one in ending.judgements:
-        if one.is_behind:
-            assert not one.is_acceptable and not feedback(one, "patch")["accepted"]
+    for judgement in ending.judgements:
+        if judgement.is_behind:
+            assert not judgement.is_acceptable and not feedback(judgement, "patch")["accepted"]
 
 
 def test_a_worse_plan_is_told_by_how_much_why_and_what_to_do() -> None:
     ending, result = played([strategy(1, tp=1), calls(("submit_dag", {"handle": REFERENCE}))], request=OPEN)
-    told = feedback(ending.judgements[0], "patch")
-    assert told["valid"] and not told["accepted"] and told["behind_reference"].startswith("-")
-    assert any(one.startswith("TPOT") for one in told["because"]) and REFERENCE in told["hint"]
+    report = feedback(ending.judgements[0], "patch")
+    assert report["valid"] and not report["accepted"] and report["behind_reference"].startswith("-")
+    assert any(one.startswith("TPOT") for one in report["because"]) and REFERENCE in report["hint"]
     assert (ending.status, ending.origin) == ("accepted", "builtin") and result.plan is not None
     assert content_hash(result.plan) == content_hash(question(OPEN).reference_plan)
 
@@ -132,7 +132,7 @@ def test_without_the_reference_a_valid_plan_is_accepted_and_nothing_is_told_of_i
     options = replace(TOOLS, has_reference=False)
     ending = run(asked, OPEN, Passages(), model, options, recorder_of(asked, options))
     assert (ending.status, ending.origin) == ("accepted", "model")
-    assert all(f"`{REFERENCE}`" not in one.content for one in model.requests[0].messages[1:])
+    assert all(f"`{REFERENCE}`" not in message.content for message in model.requests[0].messages[1:])
 
 
 def test_a_repair_that_is_taken_by_its_handle_is_the_tools() -> None:
@@ -245,7 +245,7 @@ def test_a_strategy_beyond_the_hardware_is_told_so_in_words_as_in_calls(with_too
     model = ScriptedModel([step])
     options = Options(tools=ALL_TOOLS if with_tools else ())
     run(question(SMALL), SMALL, Passages(), model, options, recorder_of(question(SMALL), options))
-    told = " ".join(one.content for one in model.requests[-1].messages[3:])
+    told = " ".join(message.content for message in model.requests[-1].messages[3:])
     assert "4,000 GPUs" in told
 
 

@@ -14,7 +14,7 @@ from shardwright.prompts.render import render
 
 from .questions import desk
 
-PROMPTS = sorted(one.name for one in resources.files(shardwright.prompts).iterdir() if one.name.endswith(".md"))
+PROMPTS = sorted(path.name for path in resources.files(shardwright.prompts).iterdir() if path.name.endswith(".md"))
 
 
 @pytest.mark.parametrize("name", PROMPTS)

@@ -28,14 +28,14 @@ def test_every_fault_of_a_strategy_is_named_by_its_field(name: str) -> None:
     case = CASES[name]
     proposal = {"format": "shardwright/plan", "version": "1", "strategy": case["strategy"]}
     judgement = judge_document(desk(REQUESTS[case["request"]]), proposal)
-    faults = {one.field: one for one in judgement.strategy_faults}
+    faults = {fault.field: fault for fault in judgement.strategy_faults}
     assert faults.keys() == case["faults"].keys()
     for field, (rule, words) in case["faults"].items():
         assert faults[field].rule == rule and words in faults[field].message
-    told = feedback(judgement, "patch")
+    report = feedback(judgement, "patch")
     if faults:
-        assert [one["field"] for one in told["findings"]] == list(faults)
-        assert "nodes" not in json.dumps(told["findings"])
+        assert [finding["field"] for finding in report["findings"]] == list(faults)
+        assert "nodes" not in json.dumps(report["findings"])
 
 
 @pytest.mark.thorough

@@ -101,8 +101,8 @@ def _edges(number: int) -> dict[str, Any]:
 def test_a_document_of_a_few_letters_does_not_outlive_the_run(size: int) -> None:
     document = json.dumps({"document": _edges(size)})
     with FaultServer(sends(answer({"tool_calls": [call("submit_dag", document)]}, "tool_calls"))) as server:
-        found = read_settings(EndpointFlags(model="m"), {"OPENAI_BASE_URL": server.url})
-        agent = Agent(EndpointClient(found), options=AgentOptions(reader="rules", knowledge_tokens=0))
+        settings = read_settings(EndpointFlags(model="m"), {"OPENAI_BASE_URL": server.url})
+        agent = Agent(EndpointClient(settings), options=AgentOptions(reader="rules", knowledge_tokens=0))
         asked = question(SMALL)
         # Seconds of the processor: a loaded machine is no fault of the run, and before its end no more can pass.
         started = time.process_time()

@@ -34,9 +34,9 @@ class Watched:
     def add(self, kind: str, data: Mapping[str, Any]) -> None:
         self._recorder.add(kind, data)
         self.kinds.append(kind)
-        found = read_transcript(self._path)
-        assert [step.kind for step in found.steps] == self.kinds
-        assert found.result is None
+        transcript = read_transcript(self._path)
+        assert [step.kind for step in transcript.steps] == self.kinds
+        assert transcript.result is None
 
 
 def saved(transcript: Transcript, path: Path) -> Path:
@@ -59,9 +59,9 @@ def test_the_file_is_whole_after_each_step(
 @examples(12)
 @given(SCRIPTS, OPTIONS)
 def test_any_run_replays_to_the_same_end(steps: list[Step], options: Options) -> None:
-    found = replay(recorded(steps, options))
-    assert found.differences == () and found.same
-    assert found.recorded == found.replayed
+    outcome = replay(recorded(steps, options))
+    assert outcome.differences == () and outcome.same
+    assert outcome.recorded == outcome.replayed
 
 
 @pytest.mark.thorough
@@ -69,10 +69,10 @@ def test_a_recording_that_was_cut_off_is_read_up_to_where_it_goes(tmp_path: Path
     whole = recorded(TWO_TURNS)
     for length in range(0, len(whole.steps), 2):
         cut = whole.model_copy(update={"steps": whole.steps[:length], "result": None})
-        found = replay(read_transcript(saved(cut, tmp_path / "cut.json")))
-        assert not found.same
-        assert "the recording was cut off before the run ended" in found.differences
-        assert found.result.valid
+        outcome = replay(read_transcript(saved(cut, tmp_path / "cut.json")))
+        assert not outcome.same
+        assert "the recording was cut off before the run ended" in outcome.differences
+        assert outcome.result.valid
 
 
 def test_half_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
@@ -108,15 +108,15 @@ def test_what_is_no_transcript_of_this_version_is_refused_by_its_place(
 def test_a_changed_prompt_is_seen() -> None:
     whole = recorded(TWO_TURNS)
     asked_otherwise = whole.setup.model_copy(update={"request": "Serve it well."})
-    found = replay(whole.model_copy(update={"setup": asked_otherwise}))
-    assert found.differences == tuple(f"request {at} is not the one that was recorded" for at in (1, 2))
+    outcome = replay(whole.model_copy(update={"setup": asked_otherwise}))
+    assert outcome.differences == tuple(f"request {at} is not the one that was recorded" for at in (1, 2))
 
 
 def test_an_answer_that_nobody_asks_for_is_seen() -> None:
     whole = recorded(TWO_TURNS)
     more = RecordedStep(kind="reply", data=says("and so on").model_dump(mode="json", exclude_defaults=True))
-    found = replay(whole.model_copy(update={"steps": (*whole.steps, more)}))
-    assert found.differences == ("1 recorded answers were not asked for",)
+    outcome = replay(whole.model_copy(update={"steps": (*whole.steps, more)}))
+    assert outcome.differences == ("1 recorded answers were not asked for",)
 
 
 def test_another_answer_leads_to_another_end_and_is_seen() -> None:
@@ -125,16 +125,16 @@ def test_another_answer_leads_to_another_end_and_is_seen() -> None:
     places = [at for at, step in enumerate(whole.steps) if step.kind == "reply"]
     steps = list(whole.steps)
     steps[places[-1]] = RecordedStep(kind="reply", data=other)
-    found = replay(whole.model_copy(update={"steps": tuple(steps)}))
-    assert any(one.startswith("status: recorded accepted, now ") for one in found.differences)
+    outcome = replay(whole.model_copy(update={"steps": tuple(steps)}))
+    assert any(difference.startswith("status: recorded accepted, now ") for difference in outcome.differences)
 
 
 def test_a_plan_that_is_not_the_recorded_one_is_seen() -> None:
     whole = recorded(TWO_TURNS)
     assert whole.result is not None
     other = whole.result.model_copy(update={"plan_hash": "0" * 64, "status": "no_progress"})
-    found = replay(whole.model_copy(update={"result": other}))
-    assert found.differences == (
+    outcome = replay(whole.model_copy(update={"result": other}))
+    assert outcome.differences == (
         "status: recorded no_progress, now accepted", "the plan that is returned is another",
     )  # fmt: skip
 
@@ -151,7 +151,7 @@ def test_a_plan_that_is_not_the_recorded_one_is_seen() -> None:
 )
 def test_an_answer_that_cannot_be_read_is_refused_in_one_line(step: RecordedStep) -> None:
     whole = recorded(TWO_TURNS)
-    first = next(at for at, one in enumerate(whole.steps) if one.kind == "reply")
+    first = next(at for at, step in enumerate(whole.steps) if step.kind == "reply")
     broken = whole.model_copy(update={"steps": (*whole.steps[:first], step, *whole.steps[first + 1 :])})
     with pytest.raises(InputError, match="the recorded answer to request 1"):
         replay(broken)

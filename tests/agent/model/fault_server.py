@@ -172,7 +172,7 @@ class FaultServer:
     @property
     def bodies(self) -> list[Any]:
         """What was posted."""
-        return [one.body for one in self.requests if one.method == "POST"]
+        return [request.body for request in self.requests if request.method == "POST"]
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: Any) -> None:
         received = Received(

@@ -76,7 +76,7 @@ class Ollama(Struct):
     def __call__(self, exchange: Exchange) -> None:
         body = exchange.received.body
         if "tools" in body:
-            self.tools.append([_tool(one["function"]) for one in body["tools"]])
+            self.tools.append([_tool(tool["function"]) for tool in body["tools"]])
         wanted = body.get("response_format", {})
         if "json_schema" in wanted:
             refused = refused_by_grammar(wanted["json_schema"]["schema"])
@@ -109,7 +109,7 @@ def _tool(function: dict[str, Any]) -> dict[str, Any]:
     """What is left of a function: `ToolFunction` and `ToolProperty`."""
     parameters = function["parameters"]
     kept = {name: parameters[name] for name in ("type", "$defs", "items", "required") if name in parameters}
-    kept["properties"] = {name: _property(one) for name, one in parameters.get("properties", {}).items()}
+    kept["properties"] = {name: _property(schema) for name, schema in parameters.get("properties", {}).items()}
     return {"name": function["name"], "description": function["description"], "parameters": kept}
 
 
@@ -118,5 +118,5 @@ def _property(schema: dict[str, Any]) -> dict[str, Any]:
     if "anyOf" in schema:
         kept["anyOf"] = [_property(one) for one in schema["anyOf"]]
     if "properties" in schema:
-        kept["properties"] = {name: _property(one) for name, one in schema["properties"].items()}
+        kept["properties"] = {name: _property(schema) for name, schema in schema["properties"].items()}
     return kept

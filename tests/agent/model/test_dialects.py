@@ -159,6 +159,6 @@ def test_doctor_finds_a_context_that_prompts_are_cut_to_without_a_word(
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         run(["doctor", "--llm-model", "m", "--format", "json"])
     report = json.loads(capsys.readouterr().out)
-    check = next(one for one in report["checks"] if one["name"] == "context")
+    check = next(check for check in report["checks"] if check["name"] == "context")
     assert (report["dialect"], check["state"]) == ("Ollama", state)
     assert any("OLLAMA_CONTEXT_LENGTH" in line for line in report["advice"]) == (state == "weak")

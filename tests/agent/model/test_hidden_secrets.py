@@ -136,10 +136,10 @@ def test_no_result_and_no_transcript_holds_the_key(tmp_path: Path, place: str, n
     # Of text inside of JSON quotes only what JSON can carry is sent.
     key = disguised(names).replace("\\x", "\\\\x") if "Python" in names else disguised(names)
     with FaultServer(PLACES[place](key)) as server:
-        found = read_settings(
+        settings = read_settings(
             EndpointFlags(model="m"), {"OPENAI_BASE_URL": server.url, "OPENAI_API_KEY": KEY}, Path("/dev/null")
         )
-        client = EndpointClient(found, sleep=lambda _: None)
+        client = EndpointClient(settings, sleep=lambda _: None)
         options = AgentOptions(limits=Limits(corrections=1, tool_calls=2), knowledge_tokens=0, transcript=transcript)
         result = Agent(client, options=options).run_question(question(SMALL), SMALL).result
     if (place, names) == ("template", []):

@@ -60,7 +60,7 @@ def test_text_without_secrets_is_left_as_it_is(pieces: list[str]) -> None:
     stream = RedactedStream(redactor)
     whole = "".join(pieces)
     assert redactor.text(whole) == whole
-    assert "".join([*(stream.feed(one) for one in pieces), stream.end()]) == whole
+    assert "".join([*(stream.feed(piece) for piece in pieces), stream.end()]) == whole
 
 
 @pytest.mark.parametrize("placeholder", ["", "x", "EMPTY", "none", "ollama", "sk-no-key-required"])

@@ -149,7 +149,7 @@ def test_how_the_network_cuts_a_stream_changes_nothing(pieces: list[str], cuts: 
     import json
 
     events = [delta({"content": one}) for one in pieces] + [delta({}, "stop")]
-    data = b"".join(b"data: " + json.dumps(one).encode() + b"\r\n\r\n" for one in events)
+    data = b"".join(b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in events)
     shown: list[str] = []
     stream, at = StreamedAnswer(Redactor(()), shown.append), 0
     while at < len(data):

@@ -17,7 +17,7 @@ from shardwright.tools.input.files import without_files
 
 from .asked import SMALL, questions
 
-BY_NAME: dict[str, Operation[Any, Any]] = {one.name: one for one in OPERATIONS}
+BY_NAME: dict[str, Operation[Any, Any]] = {operation.name: operation for operation in OPERATIONS}
 
 
 @pytest.fixture(scope="module")

@@ -46,8 +46,8 @@ def answer(*facts: dict[str, Any], not_understood: tuple[str, ...] = (), asks: t
 def read(words: str, *steps: Step, **options: Any) -> tuple[Said, list[Any]]:
     """What is read of `words` with a server of `steps`, and what the server was sent."""
     with FaultServer(*steps) as server:
-        found = EndpointSettings(base_url=server.url, model="m", transport_attempts=1, request_timeout_s=2)
-        reader = Agent(EndpointClient(found), options=AgentOptions(**options)).reader()
+        settings = EndpointSettings(base_url=server.url, model="m", transport_attempts=1, request_timeout_s=2)
+        reader = Agent(EndpointClient(settings), options=AgentOptions(**options)).reader()
         assert reader is not None
         return reader.read(Source(kind="words", texts=(("the request", words),))), server.bodies
 
@@ -239,8 +239,8 @@ def test_numbers_beside_the_matter_are_told_of_only_where_the_model_left_out_a_g
 
 def test_a_model_that_no_catalogue_has_is_refused_by_its_name() -> None:
     with FaultServer(text(answer(fact("model", "Nebula-9X-70B", "Nebula-9X-70B")))) as server:
-        found = EndpointSettings(base_url=server.url, model="m", transport_attempts=1, request_timeout_s=2)
-        reader = Agent(EndpointClient(found), options=AgentOptions()).reader()
+        settings = EndpointSettings(base_url=server.url, model="m", transport_attempts=1, request_timeout_s=2)
+        reader = Agent(EndpointClient(settings), options=AgentOptions()).reader()
         assert reader is not None
         with pytest.raises(RequestError, match="Nebula-9X-70B"):
             reader.read(Source(kind="request", texts=(("the request", "the Nebula-9X-70B on 2 H100"),)))
@@ -255,7 +255,7 @@ def test_a_figure_with_a_reason_is_an_assumption_and_never_stated() -> None:
     assert result.report is not None and result.intent is not None
     assert result.intent.workload.input_tokens == 30000
     assert "input_tokens" not in result.intent.words
-    reasons = [one.reason for one in result.report.assumptions if one.field == "input_tokens"]
+    reasons = [assumption.reason for assumption in result.report.assumptions if assumption.field == "input_tokens"]
     assert reasons == ["read by the model from '60 pages each': 500 tokens a page"]
 
 
@@ -347,9 +347,9 @@ def test_the_reading_is_part_of_the_budget_and_of_the_record(tmp_path: Path) -> 
     path, secret = tmp_path / "run.json", "sk-canary-1234567"
     said = answer(fact("objective", "latency", "make it snappier", "snappy is quick to answer"))
     with FaultServer(text(said), text(RIGHT)) as server:
-        found = EndpointSettings(base_url=server.url, model="m", api_key=secret)  # pyright: ignore[reportArgumentType]
+        settings = EndpointSettings(base_url=server.url, model="m", api_key=secret)  # pyright: ignore[reportArgumentType]
         options = AgentOptions(knowledge_tokens=0, mode="text", transcript=path)
-        result = Agent(EndpointClient(found), options=options).run(f"{SMALL}, make it snappier, the key is {secret}")
+        result = Agent(EndpointClient(settings), options=options).run(f"{SMALL}, make it snappier, the key is {secret}")
     assert result.report is not None and result.report.model_use is not None
     use = result.report.model_use
     assert (use.turns, use.requests, use.input_tokens, use.status) == (2, 2, 22, "accepted")

@@ -90,7 +90,7 @@ def test_a_node_is_removed_with_what_hangs_below_it_and_their_edges() -> None:
     found = told(asked(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", "node": ATTENTION}]))
     left = at.desk.get(found["handle"])
     assert not [one["id"] for one in left["nodes"] if one["id"].startswith(ATTENTION)]
-    assert not [one for one in left["edges"] if ATTENTION in one["source"] + one["target"]]
+    assert not [edge for edge in left["edges"] if ATTENTION in edge["source"] + edge["target"]]
     assert found["valid"] is False
 
 
@@ -98,12 +98,12 @@ def test_fields_nodes_and_edges_are_edited_by_id_all_at_once() -> None:
     at = bench()
     reduce = copy.deepcopy(node(at.desk.get(GOOD), REDUCE))
     broken = told(asked(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", "node": REDUCE}]))["handle"]
-    edges = [one for one in at.desk.get(GOOD)["edges"] if REDUCE in (one["source"], one["target"])]
+    edges = [edge for edge in at.desk.get(GOOD)["edges"] if REDUCE in (edge["source"], edge["target"])]
     edits = [
         {"op": "add", "node": REDUCE, "value": {name: value for name, value in reduce.items() if name != "id"}},
         *(
-            {"op": "add", "source": one["source"], "target": one["target"], "value": {"type": one["type"]}}
-            for one in edges
+            {"op": "add", "source": edge["source"], "target": edge["target"], "value": {"type": edge["type"]}}
+            for edge in edges
         ),
     ]
     mended = told(asked(at, "patch_dag", handle=broken, edits=edits))
@@ -116,7 +116,7 @@ def test_fields_nodes_and_edges_are_edited_by_id_all_at_once() -> None:
 
 def test_an_edge_is_changed_and_removed_by_its_ends() -> None:
     at = bench()
-    edge = next(one for one in at.desk.get(GOOD)["edges"] if one["target"] == REDUCE)
+    edge = next(edge for edge in at.desk.get(GOOD)["edges"] if edge["target"] == REDUCE)
     ends = {"source": edge["source"], "target": edge["target"]}
     typed = told(
         asked(at, "patch_dag", handle=GOOD, edits=[{"op": "replace", **ends, "field": "type", "value": "data"}])

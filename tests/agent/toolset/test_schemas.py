@@ -70,5 +70,5 @@ def test_a_tool_and_its_fields_are_described_in_a_few_words(tool: Tool[Any]) -> 
     assert 20 < len(tool.description) < 400
     assert len(json.dumps(tool.spec.parameters)) < 6_000
     for name, part in tool.spec.parameters["properties"].items():
-        described = any({"description", "enum"} & set(one) for one in parts(part)) or "$ref" in json.dumps(part)
+        described = any({"description", "enum"} & set(nested) for nested in parts(part)) or "$ref" in json.dumps(part)
         assert described, f"{tool.name}.{name}"

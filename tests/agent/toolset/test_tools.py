@@ -96,7 +96,7 @@ def test_phases_apart_are_searched_where_that_is_open_and_never_against_the_requ
 def test_a_search_of_a_large_open_load_looks_at_phases_apart_too() -> None:
     at = bench("Serve Llama-3.1-70B on 40 H100, 1k in / 256 out, best throughput, TTFT under 2 s")
     asked(at, "search_strategies", keep=["tp = 4", "pp = 1"])
-    assert {one.apart for one in at.desk.searches} == {None, True}
+    assert {search.apart for search in at.desk.searches} == {None, True}
 
 
 def test_what_would_be_gained_by_allowing_more_is_told_kept_and_not_to_be_submitted() -> None:
@@ -222,7 +222,7 @@ def test_an_estimate_has_times_rates_memory_limits_and_how_sure_it_is() -> None:
 def test_limits_of_the_request_are_told_with_whether_they_hold() -> None:
     at = bench(f"{SMALL}, TTFT under 2 s, TPOT under 60 ms")
     limits = told(asked(at, "inspect_dag", what="figures", handle=GOOD))["limits"]
-    assert [(one["name"], one["holds"]) for one in limits] == [("TTFT", True), ("TPOT", True)]
+    assert [(limit["name"], limit["holds"]) for limit in limits] == [("TTFT", True), ("TPOT", True)]
 
 
 def test_what_is_no_plan_is_not_estimated() -> None:
@@ -261,7 +261,7 @@ def test_the_commands_of_a_document_are_those_of_its_export() -> None:
     at = bench()
     found = told(asked(at, "inspect_dag", what="commands", handle=GOOD, other="sglang"))
     (launch,) = export(at.desk.get(GOOD), "sglang").launches
-    assert [shlex.split(one)[1:] for one in found["commands"]] == [
+    assert [shlex.split(command)[1:] for command in found["commands"]] == [
         [*(f"{name}={value}" for name, value in launch.environment.items()), *launch.arguments]
     ]
 

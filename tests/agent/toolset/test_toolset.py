@@ -85,10 +85,10 @@ def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
     def answers(arguments: dict[str, Any]) -> None:
         answered = Toolset(bench(), [tool]).answer_all([call(tool.name, arguments)])
         (message,) = answered.messages
-        told = json.loads(message.content)
-        assert told.get("error") != "bug"
+        payload = json.loads(message.content)
+        assert payload.get("error") != "bug"
         assert len(message.content) <= MAX_ANSWER_CHARACTERS
-        assert all(one.standing is None or one.verdict != "invalid" for one in answered.judgements)
+        assert all(judgement.standing is None or judgement.verdict != "invalid" for judgement in answered.judgements)
 
     answers()
 
@@ -110,9 +110,9 @@ def test_a_refusal_may_be_mended_and_says_how() -> None:
 
 def test_an_unknown_tool_is_answered_with_those_that_there_are() -> None:
     answer = Toolset(still_bench(), QUICK).answer(call("sudo\x1b[2J" + "x" * 10_000, {}))
-    told = json.loads(answer.text)
-    assert told["error"] == "try_again"
-    assert told["tools"] == [tool.name for tool in QUICK]
+    payload = json.loads(answer.text)
+    assert payload["error"] == "try_again"
+    assert payload["tools"] == [tool.name for tool in QUICK]
     assert len(answer.text) < 500 and "\\u001b" not in answer.text
 
 
@@ -133,10 +133,10 @@ def test_an_unknown_tool_is_answered_with_those_that_there_are() -> None:
 )
 def test_bad_arguments_are_told_with_their_place_and_the_fields_that_there_are(arguments: str, says: str) -> None:
     answer = Toolset(still_bench(), QUICK).answer(call("look_up", arguments))
-    told = json.loads(answer.text)
-    assert told["error"] == "try_again"
-    assert says in told["message"]
-    assert told["fields"] == ["kind", "name"]
+    payload = json.loads(answer.text)
+    assert payload["error"] == "try_again"
+    assert says in payload["message"]
+    assert payload["fields"] == ["kind", "name"]
     assert len(answer.text) < 2000
 
 
@@ -169,6 +169,6 @@ def test_ten_calls_with_one_bad_are_all_answered() -> None:
 def test_no_answer_holds_a_document() -> None:
     at = bench()
     for what in ("findings", "figures"):
-        told = json.loads(asked(at, "inspect_dag", handle=FAULTY, what=what).text)
-        assert not isinstance(told.get("nodes"), list)
-        assert "parent" not in json.dumps(told)
+        payload = json.loads(asked(at, "inspect_dag", handle=FAULTY, what=what).text)
+        assert not isinstance(payload.get("nodes"), list)
+        assert "parent" not in json.dumps(payload)

@@ -45,7 +45,7 @@ def kept_cases() -> tuple[Kept, ...]:
 
 def results() -> tuple[CaseResult, ...]:
     """The results alone."""
-    return tuple(one.result for one in kept_cases())
+    return tuple(case.result for case in kept_cases())
 
 
 def summary() -> Summary:

@@ -94,9 +94,9 @@ def test_every_case_is_there_with_every_mark(page: Page) -> None:
     assert [one["data-family"] for one in bodies] == [one.family for one in results()]
     marks = [one for one in page.of("td") if "data-key" in one]
     assert len(marks) == len(results()) * len(RUNG_NAMES)
-    repaired = [one for one in marks[: len(RUNG_NAMES)] if "late" in (one["class"] or "")]
+    repaired = [mark for mark in marks[: len(RUNG_NAMES)] if "late" in (mark["class"] or "")]
     assert {(one["title"] or "").split(":")[0] for one in repaired} >= {"rules"}
-    assert all(not one["title"] or "not passed" in one["title"] for one in marks[-len(RUNG_NAMES) :])
+    assert all(not mark["title"] or "not passed" in mark["title"] for mark in marks[-len(RUNG_NAMES) :])
     assert "unknown base plan" in page.said
 
 
@@ -132,10 +132,10 @@ def test_scores_stand_apart_for_cases_of_the_builder(page: Page) -> None:
 def test_flipped_cases_coverage_and_mutants_are_named() -> None:
     kept = kept_cases()
     before = tuple(
-        one.model_copy(
-            update={"marks": {name: mark.model_copy(update={"passed": True}) for name, mark in one.marks.items()}}
+        result.model_copy(
+            update={"marks": {name: mark.model_copy(update={"passed": True}) for name, mark in result.marks.items()}}
         )
-        for one in results()
+        for result in results()
     )
     mutant = Mutant(case="c1", mutator="drop <edge>", lost=(), expected=("rules",))
     found = summed_up(

@@ -43,12 +43,12 @@ def of(name: str, solver: Solver, dataset: Dataset = SMALL) -> AblationReport:
 def test_more_feedback_is_worth_more_to_who_learns() -> None:
     hurried = replace(UNHURRIED, limits=UNHURRIED.limits.model_copy(update={"corrections": 1}))
     report = of("feedback", Student(hurried), SMALL.only("words"))
-    by_level = {one.name: one for one in report.variants}
+    by_level = {variant.name: variant for variant in report.variants}
     assert list(by_level) == ["none", "bit", "codes", "full", "patch"]
-    assert [one.name for one in report.variants if one.accepted] == ["patch"]
+    assert [variant.name for variant in report.variants if variant.accepted] == ["patch"]
     assert report.variants[0].changes == ()
-    assert all(one.changes for one in report.variants[1:])
-    assert all(one.asked == 1 and one.tokens > 0 and one.tokens_estimated for one in report.variants)
+    assert all(variant.changes for variant in report.variants[1:])
+    assert all(variant.asked == 1 and variant.tokens > 0 and variant.tokens_estimated for variant in report.variants)
 
 
 def test_without_repairs_what_was_repaired_is_lost_and_the_cases_are_named() -> None:
@@ -129,5 +129,5 @@ def test_a_report_is_plain_data_and_says_that_nobody_was_asked() -> None:
     report = of("fixers", BuiltIn(), SMALL.only("words"))
     assert AblationReport.model_validate_json(report.model_dump_json()) == report
     assert (report.solver, report.dataset, report.is_deterministic) == ("builtin", "small", True)
-    assert [one.asked for one in report.variants] == [0, 0]
+    assert [variant.asked for variant in report.variants] == [0, 0]
     assert not any(change.lost or change.gained for change in report.variants[1].changes)

@@ -130,9 +130,9 @@ def test_any_run_comes_to_the_same(tmp_path_factory: pytest.TempPathFactory, ste
 
 def test_the_same_request_twice_is_answered_in_the_order_recorded(tmp_path: Path) -> None:
     live = recorded(tmp_path, DOWN, DOWN, RIGHT)
-    bodies = [one["request"] for one in exchanges(tmp_path)]
+    bodies = [exchange["request"] for exchange in exchanges(tmp_path)]
     assert bodies[0] == bodies[1] == bodies[2]
-    assert [one["status"] for one in exchanges(tmp_path)] == [500, 500, 200]
+    assert [exchange["status"] for exchange in exchanges(tmp_path)] == [500, 500, 200]
     assert scored(Played.of(tmp_path)).spent.requests == live.spent.requests == 3
 
 

@@ -11,7 +11,7 @@ from .worlds import dataset, scored
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("name", [one.id for one in dataset().cases])
+@pytest.mark.parametrize("name", [case.id for case in dataset().cases])
 def test_the_golden_has_every_mark_there_is(name: str) -> None:
     result = scored(Golden(), name)
     marks = {**result.stages.get("final", {}), **result.marks}

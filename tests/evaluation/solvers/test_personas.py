@@ -129,13 +129,13 @@ def test_the_student_takes_over_what_a_patch_sets(epoch: int) -> None:
 def test_the_student_keeps_to_the_values_that_a_finding_calls_legal(epoch: int) -> None:
     finding = {"rule": "TP005", "value": {"tp": 3}, "expected": "a divisor of 32"}
     heard = [told_of(rules=["TP005"], findings=[finding])] * 4
-    assert all(32 % degrees(one)["tp"] == 0 for one in proposals(Student(), heard, epoch)[1:])
+    assert all(32 % degrees(proposal)["tp"] == 0 for proposal in proposals(Student(), heard, epoch)[1:])
 
 
 @pytest.mark.parametrize("epoch", range(1, 6))
 def test_the_student_keeps_within_the_hardware_once_it_was_told(epoch: int) -> None:
     heard = [told_of(message="GP004: the strategy needs 30 GPUs, the hardware has 2")] * 3
-    drawn = [degrees(one) for one in proposals(Student(), heard, epoch)[1:]]
+    drawn = [degrees(proposal) for proposal in proposals(Student(), heard, epoch)[1:]]
     assert all(one["dp"] * one["pp"] * max(one["tp"] * one["sp"], one["ep"]) <= 2 for one in drawn)
 
 

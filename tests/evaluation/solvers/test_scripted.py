@@ -22,7 +22,7 @@ FORM = '{"replies": {"CASE-ID or *": ["a reply", {"tool": "submit_dag", "argumen
 
 def solver(**replies: list[Any]) -> Scripted:
     """The solver of these replies; `any_case` is of every case."""
-    named = {"*" if name == "any_case" else name: said for name, said in replies.items()}
+    named = {"*" if name == "any_case" else name: reply for name, reply in replies.items()}
     return Scripted(Script.model_validate({"replies": named}))
 
 

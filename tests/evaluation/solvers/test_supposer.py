@@ -20,7 +20,7 @@ from shardwright.agent.reading.verified import verified
 from shardwright.tools.errors import InputError
 from shardwright.tools.language.said import Said
 
-VAGUE = {one.id: one for one in read_dataset(Path(__file__).parents[2] / "cases" / "vague_requests.json").cases}
+VAGUE = {case.id: case for case in read_dataset(Path(__file__).parents[2] / "cases" / "vague_requests.json").cases}
 CHAT = "vague-chat"
 
 
@@ -74,7 +74,7 @@ def test_a_plan_says_what_was_supposed_of_the_request() -> None:
     assert result.plan is not None and result.report is not None and result.intent is not None
     assert (result.plan.hardware.nodes, result.plan.hardware.gpus_per_node) == (2, 8)
     assert result.plan.workload.concurrency == 300
-    reasons = {one.field: one.reason for one in result.report.assumptions}
+    reasons = {assumption.field: assumption.reason for assumption in result.report.assumptions}
     assert reasons["concurrency"].endswith("a few hundred are about three hundred")
     assert "nodes" not in reasons and "two of those" in result.intent.words["nodes"]
 
