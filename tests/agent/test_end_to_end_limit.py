@@ -159,7 +159,7 @@ def test_a_follow_up_changes_it_and_nothing_else(say: str, limit_ms: float | Non
 def _read(field: str, value: float | str, quote: str) -> dict[str, Any]:
     fact = StatedFact.model_validate({"field": field, "value": value, "quote": quote})
     found = verified(ReadingAnswer(facts=(fact,)), f"Llama-3.1-8B on 2 H100. {quote}.")
-    return {name: field.value for name, field in found.fields.items()}
+    return {name: reported.value for name, reported in found.fields.items()}
 
 
 def test_a_model_reads_it_and_what_its_quote_does_not_bear_out_is_dropped() -> None:

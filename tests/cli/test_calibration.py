@@ -175,9 +175,9 @@ def test_measure_times_this_machine_and_calibrate_takes_only_an_accelerator_s_ti
     table = tmp_path / "kernels.csv"
     arguments = ["measure", "--quick", "--kernels", "gemm,attention,moe", "-o", str(table)]
     found = json_of(arguments, capsys)
-    assert {table["table"] for table in found["tables"]} == {"gemm", "attn_prefill", "attn_decode", "moe"}
+    assert {entry["table"] for entry in found["tables"]} == {"gemm", "attn_prefill", "attn_decode", "moe"}
     rows = read_kernel_rows(table.read_text(), "kernels.csv")
-    assert sum(table["rows"] for table in found["tables"]) == len(rows)
+    assert sum(entry["rows"] for entry in found["tables"]) == len(rows)
     if found["gpu"] == "cpu":
         assert {row.mode for row in rows} == {"host"}
         assert "times of a host" in refusal(["calibrate", str(table)], capsys)

@@ -110,7 +110,7 @@ def test_a_call_that_cannot_end_well_is_refused_before_anything_runs(
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
-    assert [path.name for path in tmp_path.iterdir()] == ["sweep.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["sweep.json"]
 
 
 def test_a_picture_is_written(tmp_path: Path) -> None:
@@ -183,4 +183,4 @@ def test_an_interrupt_or_a_kill_loses_no_finished_case_and_leaves_no_process(tmp
     assert alone(sweep.pid)
     assert finished(table) >= kept
     assert not table.exists()
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["sweep.json", "table.csv.journal"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["sweep.json", "table.csv.journal"]

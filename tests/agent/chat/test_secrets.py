@@ -45,12 +45,12 @@ def test_a_key_is_in_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         answers = [chat.say(f"my key is {CANARY}", shown.append), chat.say(f"/export /nowhere/{CANARY}", shown.append)]
         answers.append(chat.say(f"/explain {CANARY}", shown.append))
         everything = chat.shown_before()
-        files = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+        files = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     with Chat(path) as chat:
         answers.append(chat.say(f"Llama-3.1-8B on 2 H100 {CANARY}", shown.append))
         answers.append(chat.say("/export " + str(tmp_path / "plan.json"), shown.append))
         everything += chat.shown_before()
-    files += b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    files += b"".join(file.read_bytes() for file in tmp_path.iterdir())
     for text in ("".join(shown), everything, *(answer.model_dump_json() for answer in answers), str(model.requests)):
         assert CANARY not in text
     assert CANARY.encode() not in files

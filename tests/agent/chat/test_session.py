@@ -113,7 +113,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
     path = tmp_path / "chats" / "one.sqlite"
     with Chat(path) as chat:
         chat.say(REQUEST)
-        assert {path.stat().st_mode & 0o777 for path in path.parent.iterdir()} == {0o600}
+        assert {file.stat().st_mode & 0o777 for file in path.parent.iterdir()} == {0o600}
         assert path.parent.stat().st_mode & 0o777 == 0o700
 
 

@@ -52,7 +52,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
             if repository == "acme/Moved-7B":
                 return self._send(307, "", location=self.path.replace("Moved", "Plain"))
             if data is None:
-                known = any(file.startswith(f"{repository}/") for file in hub.files)
+                known = any(published.startswith(f"{repository}/") for published in hub.files)
                 return self._send(404, "EntryNotFound" if known else "RepoNotFound")
             self._send(200, "", length=len(data))
             if with_body and name.startswith("Slow"):

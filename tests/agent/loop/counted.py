@@ -1,4 +1,4 @@
-"""A model whose tokens are counted by the project's own estimate: for scripts, which say nothing of their own."""
+"""A model whose tokens are counted by the project's estimate, for scripts, which report no usage."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def message_tokens(message: Message) -> int:
 
 
 def tool_tokens(tools: tuple[ToolSpec, ...]) -> int:
-    """Tokens of the tools as they are offered."""
+    """Tokens of the tools as offered."""
     return sum(
         estimate_tokens(f"{tool.name} {tool.description} {json.dumps(tool.parameters, separators=(',', ':'))}")
         for tool in tools
@@ -26,31 +26,31 @@ def tool_tokens(tools: tuple[ToolSpec, ...]) -> int:
 
 
 class Counted:
-    """The answers of another client, with tokens counted where that client counts none."""
+    """A client that counts the tokens of another client's answers if that client counts none."""
 
     def __init__(self, client: ModelClient) -> None:
         self._client = client
 
     @property
     def name(self) -> str:
-        """The name of the client."""
+        """Name of the wrapped client."""
         return self._client.name
 
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        """The client's answer.
+        """The wrapped client's answer.
 
         Raises:
-            EndpointError: as the client.
+            EndpointError: raised by the wrapped client.
         """
         reply = self._client.complete(request, deadline, on_text)
         if reply.usage.input_tokens:
             return reply
-        said = Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)
+        message = Message(role="assistant", content=reply.text, tool_calls=reply.tool_calls)
         usage = Usage(
             input_tokens=sum(map(message_tokens, request.messages)) + tool_tokens(request.tools),
-            output_tokens=message_tokens(said),
+            output_tokens=message_tokens(message),
             is_estimated=True,
         )
         return reply.model_copy(update={"usage": usage})

@@ -1,7 +1,7 @@
-"""Plan documents that no honest author would write: drawn from the published schema, or plans that were tampered with.
+"""Plan documents that no honest author would write: drawn from the published schema, or valid plans tampered with.
 
-Everything is drawn from a `random.Random`, so that a seed names a document. Nothing here knows a rule: documents keep
-to the schema's types (but where a kind says otherwise) and to nothing else.
+Everything is drawn from a `random.Random`, so that a seed names a document. No rule is known here: documents keep to
+the schema's types (unless their kind says otherwise) and to nothing else.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ _RELAXATIONS = ("tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_par
 
 
 class SchemaDraw:
-    """Values that keep to a JSON Schema of pydantic's kind: references, unions, objects, arrays, numbers, texts."""
+    """Values valid for a JSON Schema as pydantic writes it: references, unions, objects, arrays, numbers, texts."""
 
     def __init__(self, rng: random.Random, schema: Mapping[str, Any], pools: Mapping[str, Sequence[str]]) -> None:
-        """`pools` are the texts for the properties of a name."""
+        """`pools` are the texts for properties, by property name."""
         self._rng, self._root, self._pools = rng, schema, pools
 
     def value(self, schema: Mapping[str, Any], field: str = "") -> Any:
@@ -58,14 +58,14 @@ class SchemaDraw:
     def _object(self, schema: Mapping[str, Any], field: str) -> Document:
         required = schema.get("required", ())
         return {
-            name: self.value(schema, name)
-            for name, schema in schema.get("properties", {}).items()
+            name: self.value(field_schema, name)
+            for name, field_schema in schema.get("properties", {}).items()
             if name in required or self._rng.random() < 0.4
         }
 
     def _array(self, schema: Mapping[str, Any], field: str) -> list[Any]:
         if "prefixItems" in schema:
-            return [self.value(one, field) for one in schema["prefixItems"]]
+            return [self.value(field_schema, field) for field_schema in schema["prefixItems"]]
         least = schema.get("minItems", 0)
         most = min(schema.get("maxItems", 4), 4)
         count = self._rng.randint(least, max(least, most))
@@ -96,13 +96,17 @@ class SchemaDraw:
 
 
 def from_schema(rng: random.Random, plan: Document, size: int | None = None) -> Document:
-    """A document drawn from the published schema alone, its ids out of a small pool so that edges meet nodes."""
+    """A document drawn from the published schema alone; ids come from a small pool so that edges meet nodes."""
     count = rng.randint(0, 40) if size is None else size
     ids = (*(f"v{number}" for number in range(max(2, count // 2))), rng.choice(HOSTILE_IDS))
     schema = plan_schema()
     draw = SchemaDraw(rng, schema, dict.fromkeys(("id", "parent", "source", "target"), ids))
     properties = schema["properties"]
-    drawn = {name: draw.value(schema, name) for name, schema in properties.items() if name not in ("nodes", "edges")}
+    drawn = {
+        name: draw.value(field_schema, name)
+        for name, field_schema in properties.items()
+        if name not in ("nodes", "edges")
+    }
     drawn["performance"] = None
     drawn["nodes"] = [draw.value(properties["nodes"]["items"]) for _ in range(count)]
     drawn["edges"] = [draw.value(properties["edges"]["items"]) for _ in range(count)]
@@ -110,20 +114,20 @@ def from_schema(rng: random.Random, plan: Document, size: int | None = None) -> 
 
 
 def graph_of_schema(rng: random.Random, plan: Document) -> Document:
-    """The header of a valid plan over a graph that was drawn from the schema."""
+    """The header of a valid plan over a graph drawn from the schema."""
     drawn = from_schema(rng, plan)
     return {**plan, "nodes": drawn["nodes"], "edges": drawn["edges"]}
 
 
 def other_header(rng: random.Random, plan: Document) -> Document:
-    """A valid graph under a header that says something else: model, hardware, load, formats, policy."""
+    """A valid graph under a header of another model, hardware, load, formats or policy."""
     drawn = from_schema(rng, plan)
     names = ("model", "hardware", "workload", "precision", "policy", "serving", "strategy", "reasoning", "performance")
     return {**plan, **{name: drawn[name] for name in rng.sample(names, rng.randint(1, 4))}}
 
 
 def tampered(rng: random.Random, plan: Document) -> Document:
-    """A valid plan after one to thirty changes of its graph that know nothing of what it means."""
+    """A valid plan after one to thirty random changes of its graph."""
     document = copy.deepcopy(plan)
     for _ in range(rng.choice((1, 1, 2, 3, 5, 8, 30))):
         nodes, edges = document["nodes"], document["edges"]
@@ -175,7 +179,7 @@ _CHANGES: tuple[Callable[[random.Random, list[Any], list[Any]], None], ...] = (
 
 
 def hostile_ids(rng: random.Random, plan: Document) -> Document:
-    """A valid plan in which some ids are instructions to whoever reads them."""
+    """A valid plan in which some ids are instructions to their reader."""
     document = copy.deepcopy(plan)
     chosen = rng.sample(document["nodes"], min(len(document["nodes"]), rng.randint(1, 6)))
     names = {node["id"]: rng.choice(HOSTILE_IDS) for node in chosen}
@@ -193,7 +197,7 @@ def another_plan(rng: random.Random, plan: Document) -> Document:
 
 
 def relaxed(rng: random.Random, plan: Document) -> Document:
-    """A plan that says that relaxations are allowed, and may use the whole memory."""
+    """A plan that allows itself relaxations and the whole memory."""
     names = [name for name in base_names() if name.startswith("relaxed")]
     document = base_plan(rng.choice(names)) if rng.random() < 0.4 else copy.deepcopy(plan)
     document["policy"] = {"relaxations": rng.sample(_RELAXATIONS, rng.randint(1, 5)), "memory_utilization": 1.0}
@@ -201,7 +205,7 @@ def relaxed(rng: random.Random, plan: Document) -> Document:
 
 
 def easier_request(rng: random.Random, plan: Document) -> Document:
-    """A valid plan whose document asks for less than the person did."""
+    """A valid plan whose document asks for less than the request."""
     document = copy.deepcopy(plan)
     document["workload"] = {"input_tokens": 1, "output_tokens": 1, "concurrency": 1, "objective": "cost"}
     document["hardware"] = {"accelerator": "b200-sxm", "nodes": 64, "gpus_per_node": 8}
@@ -217,7 +221,7 @@ def huge_degrees(rng: random.Random, plan: Document) -> Document:
 
 
 def bomb(rng: random.Random, plan: Document) -> Document:
-    """Compact forms that stand for far more than they say, and long runs of alike nodes."""
+    """Compact forms that expand to very large graphs, and long runs of similar nodes."""
     document = copy.deepcopy(plan)
     shard = {"id": "s{i}", "type": "ShardNode", "parent": document["nodes"][0]["id"], "rank": {"tp": "{i}"}}
     if rng.random() < 0.5:
@@ -235,7 +239,7 @@ KINDS: tuple[Callable[[random.Random, Document], Document], ...] = (
 
 
 def hostile_document(rng: random.Random, plan: Document) -> Document:
-    """A document of any kind; `plan` is a valid one for the question that is asked."""
+    """A document of any hostile kind; `plan` is a valid answer to the question."""
     return rng.choice(KINDS)(rng, plan)
 
 

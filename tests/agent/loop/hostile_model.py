@@ -1,4 +1,4 @@
-"""A model that works against whoever asks it: any way to submit, anything that can be submitted, calls of any form."""
+"""A model that works against the loop: any way to submit, anything that can be submitted, calls of any form."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _USAGE = Usage(input_tokens=1000, output_tokens=200)
 
 
 class HostileModel:
-    """A `ModelClient` whose answers are drawn; `plan` is a valid document for the question that it is asked."""
+    """A `ModelClient` with random answers; `plan` is a valid answer to the question."""
 
     name = "hostile"
 
@@ -46,10 +46,10 @@ class HostileModel:
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        """Any answer.
+        """A random answer.
 
         Raises:
-            EndpointError: now and then.
+            EndpointError: at random.
         """
         draw = self._rng.random()
         if draw < 0.01:
@@ -60,11 +60,12 @@ class HostileModel:
             return Reply(text=self._words()[:500], finish="length", usage=_USAGE)
         if not request.tools or draw < 0.2:
             return Reply(text=self._words(), finish="stop", usage=_USAGE)
-        made = tuple(self._call(request) for _ in range(self._rng.choice((1, 1, 1, 2, 3, 10))))
-        # Ids may be the same, or none at all: a real client tells them apart, a script of anyone's does not.
-        ids = [self._rng.choice((f"call_{at}", f"call_{at}", "call_0", "")) for at in range(len(made))]
+        drawn = tuple(self._call(request) for _ in range(self._rng.choice((1, 1, 1, 2, 3, 10))))
+        # Ids may repeat or be empty: a real client makes them unique, a scripted one does not.
+        ids = [self._rng.choice((f"call_{at}", f"call_{at}", "call_0", "")) for at in range(len(drawn))]
         calls = tuple(
-            ToolCall(id=own, name=name, arguments=arguments) for own, (name, arguments) in zip(ids, made, strict=True)
+            ToolCall(id=call_id, name=name, arguments=arguments)
+            for call_id, (name, arguments) in zip(ids, drawn, strict=True)
         )
         return Reply(text=self._rng.choice(("", "Done.")), tool_calls=calls, finish="tool_calls", usage=_USAGE)
 
@@ -88,7 +89,7 @@ class HostileModel:
         return {"dp": self._rng.choice(powers), **phases}
 
     def _call(self, request: ModelRequest) -> tuple[str, str]:
-        """A call: its tool and its arguments."""
+        """The tool and the arguments of a call."""
         draw = self._rng.random()
         if draw < 0.4:
             document = hostile_document(self._rng, self._plan)
@@ -103,7 +104,7 @@ class HostileModel:
         return self._by_schema(request)
 
     def _by_schema(self, request: ModelRequest) -> tuple[str, str]:
-        """A call of any tool with arguments that keep to its schema."""
+        """A call of any tool, with arguments valid for its schema."""
         tool = self._rng.choice(request.tools)
         arguments = SchemaDraw(self._rng, tool.parameters, _POOLS).value(tool.parameters)
         return tool.name, json.dumps(arguments)

@@ -1,7 +1,7 @@
-"""Runs of the agent with a hostile model, and what is to hold of each whatever the model said.
+"""Runs of the agent with a hostile model, and checks that must hold whatever the model said.
 
-What is returned is judged by a fresh process of the command, and against the request by the words of the request, not
-by what the loop used to judge it.
+The returned plan is judged by a fresh process of the command, and against the words of the request, not by what the
+loop used to judge it.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ from shardwright.tools.plan.document import ServingBlock
 from .hostile_model import HostileModel
 
 LIMITS = Limits(corrections=2, tool_calls=8, seconds=30)
-# A step that was begun in time is ended: the repair of the largest document takes no longer. Seconds are those of the
-# processor, so that a loaded machine is no fault of a run; nothing in it waits.
+# A step begun in time is finished: the repair of the largest document takes no longer. Seconds are CPU time, so that a
+# loaded machine fails no run; nothing in it waits.
 LONGEST_STEP_S = 20.0
-# Calls of one answer are all answered, so that the last answer may go beyond the limit by as many.
+# All calls of an answer are answered, so the last answer may exceed the limit by as many.
 MOST_CALLS_AT_ONCE = 10
 _VALIDATE = """
 import sys
@@ -51,9 +51,9 @@ for path in sys.argv[1:]:
 
 
 class HostileRun(Struct, frozen=True):
-    """What a run came to: its plan, what the judge said of each proposal, and what did not hold of it.
+    """The outcome of a run: its plan, the judge's verdict on each proposal, and the checks that failed.
 
-    `seconds` are those of the processor.
+    `seconds` are CPU time.
     """
 
     name: str
@@ -66,7 +66,7 @@ class HostileRun(Struct, frozen=True):
 
     @property
     def share(self) -> str:
-        """Whose plan was returned, in the words of the table."""
+        """Where the returned plan came from, in the words of the table."""
         if self.status == "accepted":
             return "accepted as it stood"
         if self.status == "accepted_after_repair":
@@ -75,7 +75,7 @@ class HostileRun(Struct, frozen=True):
 
 
 def hostile_run(seed: int, question: Question) -> HostileRun:
-    """The run of `seed`: its model, its mode and all that is said are drawn from it."""
+    """The run of `seed`, from which the model, the mode and all answers are drawn."""
     rng = random.Random(seed)
     mode = rng.choice(("tools", "tools", "tools", "text", "schema"))
     options = Options(
@@ -106,7 +106,7 @@ def hostile_run(seed: int, question: Question) -> HostileRun:
 
 @contextmanager
 def failed_tools() -> Iterator[list[str]]:
-    """The failures of tools while it is open: a run survives them, and says so only to a log."""
+    """Collect the tool failures inside the `with`: a run survives them and only logs them."""
     failures: list[str] = []
 
     class Kept(logging.Handler):
@@ -122,7 +122,7 @@ def failed_tools() -> Iterator[list[str]]:
 
 
 def broken_bounds(ending: Ending, seconds: float) -> Iterator[str]:
-    """Limits that a run went beyond, and words that are not in the closed list."""
+    """Limits that a run exceeded, and statuses that are not in the closed list."""
     spent = ending.spent
     if ending.status not in get_args(Status):
         yield f"status {ending.status!r} is not in the list"
@@ -137,13 +137,13 @@ def broken_bounds(ending: Ending, seconds: float) -> Iterator[str]:
 
 
 def _decided(serving: ServingBlock | None, asked: ServingBlock | None) -> ServingBlock:
-    """The settings of a plan without those that the request leaves open."""
+    """The serving settings of a plan without those that the request leaves open."""
     left_open = {name for name in OPEN_SETTINGS if asked is None or getattr(asked, name) is None}
     return (serving or ServingBlock()).model_copy(update=dict.fromkeys(left_open))
 
 
 def unanswered(question: Question, result: PlanResult) -> Iterator[str]:
-    """What the person asked for and the plan does not say."""
+    """Names of what was requested and the plan does not keep."""
     plan, intent = result.plan, question.intent
     if plan is None or not result.valid:
         yield "there is no valid plan"
@@ -165,17 +165,17 @@ def unanswered(question: Question, result: PlanResult) -> Iterator[str]:
 
 
 def refused_afresh(plans: Sequence[dict[str, Any]]) -> list[int]:
-    """Places of the plans that `shardwright validate` refuses, in one fresh process for all of them.
+    """Indices of the plans that `shardwright validate` refuses, in one fresh process for all of them.
 
     Raises:
-        AssertionError: the process failed, or did not judge each plan.
+        AssertionError: the process failed or did not judge every plan.
     """
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder) / f"{place}.json" for place in range(len(plans))]
         for path, plan in zip(paths, plans, strict=True):
             path.write_text(json.dumps(plan), encoding="utf-8")
         command = [sys.executable, "-c", _VALIDATE, *map(str, paths)]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count('"violations":') == len(plans), "not every plan was judged"
-    return [int(Path(line).stem) for line in done.stderr.splitlines()]
+        process = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
+    assert process.returncode == 0, process.stderr
+    assert process.stdout.count('"violations":') == len(plans), "not every plan was judged"
+    return [int(Path(line).stem) for line in process.stderr.splitlines()]

@@ -1,4 +1,4 @@
-"""Questions that tests of the loop share, each asked once a process, and documents to answer them with."""
+"""Questions that tests of the loop share, each built once a process, and documents that answer them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ IMPOSSIBLE = "Serve Llama-3.1-8B on 2 H100 with TP7, 2k in / 256 out, lowest lat
 
 @cache
 def question(request: str) -> Question:
-    """The question of `request`, which has an answer, told without what others would gain: each takes a search."""
+    """The question of `request`, without hints on what a relaxation would gain, since each hint takes a search."""
     asked = ask(intent_of(request), with_hint=False)
     assert isinstance(asked, Question)
     return asked
@@ -34,20 +34,20 @@ def desk(request: str = SMALL) -> Desk:
 
 
 def judge_strategy(
-    found: Desk, stated: StatedStrategy, *, concurrency: int | None = None, repairs: bool = True
+    at_desk: Desk, stated: StatedStrategy, *, concurrency: int | None = None, repairs: bool = True
 ) -> Judgement:
-    """The judgement of a strategy, proposed as an object."""
+    """The judgement of a strategy proposed as an object."""
     proposed: dict[str, Any] = {"strategy": stated.model_dump(exclude_none=True)}
     if concurrency is not None:
         proposed["workload"] = {"concurrency": concurrency}
-    return judge_document(found, proposed, repairs=repairs)
+    return judge_document(at_desk, proposed, repairs=repairs)
 
 
 def reference_document(request: str = SMALL) -> dict[str, Any]:
-    """A valid document that answers `request`, one's own to change."""
+    """A valid document that answers `request`; the caller may change it."""
     return copy.deepcopy(question(request).reference_plan.model_dump(mode="json"))
 
 
 def node(document: dict[str, Any], node_id: str) -> dict[str, Any]:
-    """The node of that id."""
-    return next(one for one in document["nodes"] if one["id"] == node_id)
+    """The node with this id."""
+    return next(listed for listed in document["nodes"] if listed["id"] == node_id)

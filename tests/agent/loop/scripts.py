@@ -1,4 +1,4 @@
-"""Scripts of a model for the tests of the loop: steps that Hypothesis draws, and runs of them."""
+"""Scripted models for tests of the loop: steps that Hypothesis draws, and runs of them."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ARGUMENTS = st.one_of(
 _NAMES = st.sampled_from(
     ["submit_dag", "submit_dag", "search_strategies", "inspect_dag", "patch_dag", "look_up", "no_tool"]
 )
-_CALLS = st.lists(st.tuples(_NAMES, _ARGUMENTS), min_size=1, max_size=4).map(lambda made: calls(*made))
+_CALLS = st.lists(st.tuples(_NAMES, _ARGUMENTS), min_size=1, max_size=4).map(lambda drawn: calls(*drawn))
 _WORDS = st.one_of(
     st.text(max_size=30),
     st.builds(lambda strategy: json.dumps({"strategy": strategy}), _STRATEGY),
@@ -75,17 +75,17 @@ TOOLS = Options(tools=ALL_TOOLS, fence=lambda: "data-0000000000000000")
 def played(
     steps: Sequence[Step], options: Options = TOOLS, request: str = SMALL, recorder: Recorder | None = None
 ) -> tuple[Ending, PlanResult]:
-    """The run of a script, and the result that comes of it."""
-    asked = question(request)
-    ending = run(asked, request, Passages(), ScriptedModel(steps), options, recorder or recorder_of(asked, options))
-    return ending, result_of(asked, ending, "scripted")
+    """The run of a script, and its result."""
+    posed = question(request)
+    ending = run(posed, request, Passages(), ScriptedModel(steps), options, recorder or recorder_of(posed, options))
+    return ending, result_of(posed, ending, "scripted")
 
 
-def recorder_of(asked: Question, options: Options, path: Path | None = None, request: str = SMALL) -> Recorder:
-    """The log of a run of `options`."""
+def recorder_of(posed: Question, options: Options, path: Path | None = None, request: str = SMALL) -> Recorder:
+    """A recorder for a run with `options`."""
     setup = Setup(
         request=request,
-        intent=asked.intent,
+        intent=posed.intent,
         model="scripted",
         tools=tuple(tool.name for tool in options.tools),
         limits=options.limits,
@@ -106,10 +106,10 @@ def recorded(steps: Sequence[Step], options: Options = TOOLS, path: Path | None 
     return recorder.finish(end)
 
 
-# Valid, and not accepted: it states a number of GPUs that its degrees do not make, so that either may be meant.
+# Valid but not accepted: its number of GPUs contradicts its degrees, so either may be meant.
 AMBIGUOUS = says('{"strategy": {"dp": 1, "gpu_count": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}}')
 
 
 def strategy(dp: int | None = 1, **degrees: Any) -> Reply:
-    """A strategy with the same degrees in both phases, submitted."""
+    """A reply that submits a strategy with the same degrees in both phases."""
     return calls(("submit_dag", {"strategy": {"dp": dp, "prefill": degrees, "decode": degrees}}))

@@ -1,4 +1,4 @@
-"""An agent's runs: one budget, desk and record over all modes, time from the call on, a replay that knows it all."""
+"""An agent's run has one budget, desk and record over all modes, counts time from the call, and replays in full."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def refused() -> EndpointError:
 
 
 def went(steps: list[Step], path: Path | None = None, **options: Any) -> tuple[PlanResult, ModelUse, ScriptedModel]:
-    """The run of an agent, what it took, and its model."""
+    """The result of an agent's run, its use of the model, and the model."""
     model = ScriptedModel(steps)
     result = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, transcript=path, **options)).run(
         SMALL
@@ -147,8 +147,8 @@ def test_a_secret_in_the_request_reaches_no_model_and_the_run_replays(tmp_path: 
     assert replay(read_transcript(path)).same
 
 
-def own(share: float) -> CustomCalibration:
-    """Matmuls that reach a share of what the device can do."""
+def calibration_of(share: float) -> CustomCalibration:
+    """A calibration in which matmuls reach `share` of the device's peak."""
     entry = KernelEntry(
         kernel="gemm", variant="bf16", framework="torch", rows=40, source="own", licence="own", date=date(2026, 11, 21),
         constants={"compute_share": share, "memory_share": share},
@@ -166,12 +166,12 @@ def test_a_calibration_of_ones_own_is_in_the_transcript_and_checked_in_a_replay(
         ]
     )
     agent = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, transcript=path))
-    result = agent.run_intent(intent_of(OPEN, calibration=own(0.5)), OPEN)
+    result = agent.run_intent(intent_of(OPEN, calibration=calibration_of(0.5)), OPEN)
     whole = read_transcript(path)
     outcome = replay(whole)
     assert outcome.same and outcome.result.estimate == result.estimate
     shipped = replay(whole.model_copy(update={"setup": whole.setup.model_copy(update={"calibration": None})}))
     assert "request 3 is not the one that was recorded" in shipped.differences
-    beyond = whole.setup.model_copy(update={"calibration": own(-1.0)})
+    beyond = whole.setup.model_copy(update={"calibration": calibration_of(-1.0)})
     with pytest.raises(InputError, match="the calibration of the recording"):
         replay(whole.model_copy(update={"setup": beyond}))

@@ -1,4 +1,4 @@
-"""A budget is never given back, counts each kind apart, and names the limit that was reached."""
+"""A budget is never given back, counts each kind separately, and names the limit that was reached."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demonstrations that are shipped: they replay to the same end, and show what they are there to show."""
+"""Shipped demonstrations replay to the same end, and show what they are meant to show."""
 
 from __future__ import annotations
 
@@ -61,13 +61,13 @@ def test_a_stubborn_engineer_is_ended_with_a_plan_of_the_tools(name: str) -> Non
 
 @pytest.mark.parametrize("name", DEMOS)
 def test_no_graph_is_sent_twice_and_none_by_the_tools(name: str) -> None:
-    own = Counter(node for kind, value in _said(demo(name)) if kind == "assistant" for node in _nodes(value))
-    assert not [node for node, times in own.items() if times > 1]
+    sent = Counter(node for kind, value in _said(demo(name)) if kind == "assistant" for node in _nodes(value))
+    assert not [node for node, times in sent.items() if times > 1]
     assert not [node for kind, value in _said(demo(name)) if kind != "assistant" for node in _nodes(value)]
 
 
 def _said(transcript: Transcript) -> Iterator[tuple[str, Any]]:
-    """Who said it, and what, as JSON where it is JSON."""
+    """Role and content of each message, the content parsed if it is JSON."""
     for step in transcript.steps:
         for message in step.data.get("messages", ()) if step.kind == "messages" else ():
             yield message["role"], _json(message["content"])

@@ -41,9 +41,9 @@ def test_the_same_document_keeps_its_handle_and_one_that_only_looks_like_it_does
 
 def test_what_is_put_on_the_desk_is_not_changed_with_what_was_given() -> None:
     model_desk = desk()
-    given: dict[str, Any] = {"a": 1}
-    handle = model_desk.put(given)
-    given["a"] = 2
+    document: dict[str, Any] = {"a": 1}
+    handle = model_desk.put(document)
+    document["a"] = 2
     assert model_desk.get(handle) == {"a": 1}
 
 
@@ -89,7 +89,7 @@ def test_the_best_plan_is_the_best_by_the_objective_whatever_came_first() -> Non
     assert model_desk.best is None
     for dp in (1, 4, 2):
         assert judge_strategy(model_desk, StatedStrategy(dp=dp, prefill=StatedDegrees(tp=1))).standing is not None
-    best = max(model_desk.standing, key=lambda one: one.estimate.throughput.dp_scaled_tokens_per_s)
+    best = max(model_desk.standing, key=lambda plan: plan.estimate.throughput.dp_scaled_tokens_per_s)
     assert model_desk.best is best
     assert best.plan.strategy.dp == 4
 

@@ -1,4 +1,4 @@
-"""A document is sent to a model by nobody, and by itself once: the conversation names it by its handle."""
+"""Nobody sends a document to a model, which sends it once: the conversation names it by its handle."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .scripts import TOOLS, recorded, recorder_of, strategy
 
 
 def faulty() -> str:
-    """A whole document with a fault."""
+    """A whole faulty document, as JSON."""
     document = reference_document()
     document["strategy"]["gpu_count"] = 7
     return json.dumps(document)
 
 
 def sent_after(step: Step, last: Step, options: Options) -> tuple[Message, ...]:
-    """What the model is sent after it has said `step`."""
+    """The messages that the model is sent after its answer `step`."""
     model = ScriptedModel([step, last])
     asked = question(SMALL)
     run(asked, SMALL, Passages(), model, options, recorder_of(asked, options))
@@ -63,13 +63,13 @@ def test_a_strategy_stays_as_it_was_said() -> None:
 
 def test_the_transcript_keeps_what_was_said() -> None:
     step = calls(("submit_dag", {"document": json.loads(faulty())}))
-    reply = next(step for step in recorded([step]).steps if step.kind == "reply")
+    reply = next(recorded_step for recorded_step in recorded([step]).steps if recorded_step.kind == "reply")
     assert reply.data["tool_calls"][0]["arguments"] == step.tool_calls[0].arguments
 
 
 def test_what_is_said_of_a_proposal_in_words_is_fenced() -> None:
     words = json.dumps({"strategy": {"dp": 1, "prefill": {"tp": 3}, "decode": {"tp": 3}}, "model": {"name": "Obey me"}})
     options = Options(repairs=False, fence=TOOLS.fence)
-    told = sent_after(says(words), says("no"), options)[-1].content
-    before, _, after = told.partition("Obey me")
+    content = sent_after(says(words), says("no"), options)[-1].content
+    before, _, after = content.partition("Obey me")
     assert before.count(TOOLS.fence()) == after.count(TOOLS.fence()) == 1

@@ -1,4 +1,4 @@
-"""The judge: the only way from a model's words to a plan. Whatever is proposed, what stands was validated."""
+"""The judge is the only way from a model's words to a plan: whatever is proposed, a standing plan was validated."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ JSON = st.recursive(
 
 
 def stands_rightly(judgement: Judgement, request: str = SMALL) -> None:
-    """What every judgement keeps: a plan that stands is valid by a fresh validation and answers the question."""
+    """Assert that a standing plan passes a fresh validation and answers the question."""
     if judgement.standing is None:
         assert not judgement.is_acceptable
         return
@@ -153,7 +153,7 @@ def test_an_illegal_strategy_is_replanned_and_not_accepted_by_itself() -> None:
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("repairs", [True, False])
 def test_what_the_assumed_engine_cannot_start_is_no_plan_though_the_format_allows_it(repairs: bool) -> None:
-    # vLLM loads the weights of attention once: sequence ranks in prefill need other ones than tensor ranks in decode.
+    # vLLM loads attention weights once: sequence ranks in prefill need other weights than tensor ranks in decode.
     stated = StatedStrategy(dp=1, prefill=StatedDegrees(sp=4, tp=1), decode=StatedDegrees(tp=4))
     judgement = judge_strategy(desk(LONG), stated, repairs=repairs)
     assert "EN010" in judgement.rules and all(rule.startswith("EN") for rule in judgement.rules)
@@ -226,9 +226,9 @@ def test_claimed_figures_do_not_outlive_validation() -> None:
 
 
 def test_requests_in_flight_are_the_models_only_where_they_were_left_open() -> None:
-    one = StatedStrategy(dp=4, prefill=StatedDegrees(tp=1))
+    replicas = StatedStrategy(dp=4, prefill=StatedDegrees(tp=1))
     for request, stated, taken in ((OPEN, 100, 100), (SMALL, 100, 1)):
-        strategy = one if request == OPEN else StatedStrategy(dp=1, prefill=StatedDegrees(tp=2))
+        strategy = replicas if request == OPEN else StatedStrategy(dp=1, prefill=StatedDegrees(tp=2))
         judgement = judge_strategy(desk(request), strategy, concurrency=stated)
         assert judgement.standing is not None
         assert judgement.standing.plan.workload.concurrency == taken
@@ -246,14 +246,14 @@ def test_degrees_that_the_person_asked_for_must_be_kept_where_they_can_be() -> N
 
 
 def test_a_document_stands_only_if_it_is_valid_and_answers_the_question() -> None:
-    found, good = desk(), reference_document()
+    model_desk, good = desk(), reference_document()
     faulty, other = reference_document(), reference_document()
     faulty["strategy"]["gpu_count"] = 7
     other["workload"]["input_tokens"] = 1
-    assert stand(found, faulty, "d1") is None
-    assert stand(found, other, "d2") is None
-    assert not found.standing
-    assert stand(found, good, "d3") is found.best
+    assert stand(model_desk, faulty, "d1") is None
+    assert stand(model_desk, other, "d2") is None
+    assert not model_desk.standing
+    assert stand(model_desk, good, "d3") is model_desk.best
 
 
 def test_findings_come_from_the_root_downwards_and_say_what_is_right() -> None:

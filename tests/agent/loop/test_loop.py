@@ -1,4 +1,4 @@
-"""The loop ends, within its budgets, with a valid plan and a status of the list, whatever a model says."""
+"""The loop ends within its budgets, with a valid plan and a listed status, whatever a model says."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def test_a_request_never_holds_a_call_without_its_one_answer(steps: list[Step], 
 def test_fresh_processes_call_every_plan_of_a_hostile_model_valid() -> None:
     requests = (SMALL, OPEN, STATED)
     runs = [hostile_run(seed, question(requests[seed % len(requests)])) for seed in range(6)]
-    assert [fault for one in runs for fault in one.faults] == []
-    assert refused_afresh([one.plan for one in runs]) == []
+    assert [fault for hostile in runs for fault in hostile.faults] == []
+    assert refused_afresh([hostile.plan for hostile in runs]) == []
 
 
 @pytest.mark.thorough
@@ -122,7 +122,7 @@ def test_a_worse_plan_is_told_by_how_much_why_and_what_to_do() -> None:
     ending, result = played([strategy(1, tp=1), calls(("submit_dag", {"handle": REFERENCE}))], request=OPEN)
     report = feedback(ending.judgements[0], "patch")
     assert report["valid"] and not report["accepted"] and report["behind_reference"].startswith("-")
-    assert any(one.startswith("TPOT") for one in report["because"]) and REFERENCE in report["hint"]
+    assert any(reason.startswith("TPOT") for reason in report["because"]) and REFERENCE in report["hint"]
     assert (ending.status, ending.origin) == ("accepted", "builtin") and result.plan is not None
     assert content_hash(result.plan) == content_hash(question(OPEN).reference_plan)
 
@@ -233,7 +233,7 @@ def test_degrees_whose_product_no_format_holds_are_answered(block: dict[str, int
     ways = [{"strategy": stated}, {"document": {"strategy": stated}}]
     whole = {"document": {**reference_document(MOE), "strategy": {**stated, "gpu_count": 1}}}
     with failed_tools() as failures:
-        ending, _ = played([calls(*(("submit_dag", one) for one in (*ways, whole)))], request=MOE)
+        ending, _ = played([calls(*(("submit_dag", arguments) for arguments in (*ways, whole)))], request=MOE)
     assert failures == []
     assert ending.standing is None or ending.standing.maker == "repair"
 
@@ -245,8 +245,8 @@ def test_a_strategy_beyond_the_hardware_is_told_so_in_words_as_in_calls(with_too
     model = ScriptedModel([step])
     options = Options(tools=ALL_TOOLS if with_tools else ())
     run(question(SMALL), SMALL, Passages(), model, options, recorder_of(question(SMALL), options))
-    told = " ".join(message.content for message in model.requests[-1].messages[3:])
-    assert "4,000 GPUs" in told
+    told_to_model = " ".join(message.content for message in model.requests[-1].messages[3:])
+    assert "4,000 GPUs" in told_to_model
 
 
 def test_what_was_asked_is_fenced_and_no_instruction_of_it_is_followed() -> None:
@@ -262,9 +262,9 @@ def test_what_was_asked_is_fenced_and_no_instruction_of_it_is_followed() -> None
 
 
 def together(*tensor_parallel: int) -> Reply:
-    """An answer with several proposals at once."""
+    """A reply with several proposals at once."""
     degrees = [{"dp": 1, "prefill": {"tp": tp}, "decode": {"tp": tp}} for tp in tensor_parallel]
-    return calls(*(("submit_dag", {"strategy": one}) for one in degrees))
+    return calls(*(("submit_dag", {"strategy": degree}) for degree in degrees))
 
 
 def test_each_rejected_proposal_of_one_answer_takes_a_correction() -> None:

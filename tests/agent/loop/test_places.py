@@ -1,4 +1,4 @@
-"""Findings are told from the root downwards, with what is right already; documents that go in circles do no harm."""
+"""Findings are reported from the root down, with what is right already; cyclic documents do no harm."""
 
 from __future__ import annotations
 
@@ -17,32 +17,37 @@ TREE: dict[str, Any] = {
 }
 
 
-def found(rule: str, *nodes: str, edges: tuple[tuple[str, str], ...] = ()) -> Violation:
+def violation(rule: str, *nodes: str, edges: tuple[tuple[str, str], ...] = ()) -> Violation:
     return Violation(rule=rule, severity="error", message="m", nodes=nodes, edges=edges)
 
 
 def test_of_one_rule_the_finding_nearest_the_root_comes_first_and_rules_keep_their_order() -> None:
-    given = (found("TP005", "leaf"), found("ST003", "leaf"), found("ST003", "middle"), found("ST003", "root"))
-    ordered = parents_first(given, TREE)
-    assert [(one.rule, one.nodes[0]) for one in ordered] == [
+    unordered = (
+        violation("TP005", "leaf"),
+        violation("ST003", "leaf"),
+        violation("ST003", "middle"),
+        violation("ST003", "root"),
+    )
+    ordered = parents_first(unordered, TREE)
+    assert [(ranked.rule, ranked.nodes[0]) for ranked in ordered] == [
         ("ST003", "root"), ("ST003", "middle"), ("ST003", "leaf"), ("TP005", "leaf")
     ]  # fmt: skip
 
 
 def test_nodes_at_the_ends_of_a_faulty_edge_are_not_right() -> None:
-    told = right_already([found("ST006", edges=(("leaf", "nobody"),))], TREE)
-    assert told == "3 of 4 nodes have no finding: keep them as they are; nothing in prefill is faulty"
+    right = right_already([violation("ST006", edges=(("leaf", "nobody"),))], TREE)
+    assert right == "3 of 4 nodes have no finding: keep them as they are; nothing in prefill is faulty"
 
 
 def test_a_fault_of_no_node_leaves_the_graph_alone() -> None:
-    told = right_already([found("GP001")], TREE)
-    assert told is not None and "4 nodes" in told
+    right = right_already([violation("GP001")], TREE)
+    assert right is not None and "4 nodes" in right
 
 
 def test_nothing_is_said_where_nothing_is_wrong_or_there_is_no_graph() -> None:
     assert right_already([], TREE) is None
-    assert right_already([found("GP001")], {}) is None
-    warning = found("SP004").model_copy(update={"severity": "warning"})
+    assert right_already([violation("GP001")], {}) is None
+    warning = violation("SP004").model_copy(update={"severity": "warning"})
     assert right_already([warning], TREE) is None
 
 

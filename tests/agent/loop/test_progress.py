@@ -1,4 +1,4 @@
-"""No progress is the same meaning again: the same proposal with the same faults, or the same calls in a row."""
+"""No progress means a repeated proposal with the same faults, or the same calls in a row."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_another_strategy_or_another_fault_is_progress() -> None:
 def test_the_same_proposal_is_counted_though_others_come_between() -> None:
     progress = Progress()
     good, other = judge_document(desk(), reference_document()), judge_text(desk(), "nothing")
-    assert [progress.times_proposed(one) for one in (good, other, good, other, good)] == [1, 1, 2, 2, 3]
+    assert [progress.times_proposed(judgement) for judgement in (good, other, good, other, good)] == [1, 1, 2, 2, 3]
 
 
 def test_calls_are_the_same_whatever_the_order_and_spacing_of_their_arguments() -> None:
@@ -60,8 +60,8 @@ def test_calls_are_the_same_whatever_the_order_and_spacing_of_their_arguments() 
 
 def test_the_same_calls_count_only_in_a_row() -> None:
     progress = Progress()
-    one, other = [call("a", "{}")], [call("b", "{}")]
-    assert [progress.times_called(calls) for calls in (one, one, other, one, one, one)] == [1, 2, 1, 1, 2, 3]
+    first, second = [call("a", "{}")], [call("b", "{}")]
+    assert [progress.times_called(calls) for calls in (first, first, second, first, first, first)] == [1, 2, 1, 1, 2, 3]
 
 
 @pytest.mark.parametrize("arguments", ["", "{", "NaN", "[" * 100_000, '"\\ud800"', "9" * 10_000])
@@ -76,7 +76,7 @@ def test_arguments_that_are_no_json_are_compared_as_they_were_written(arguments:
 def test_the_count_is_the_length_of_the_run_of_like_turns(turns: list[list[tuple[str, str]]]) -> None:
     progress, run, last = Progress(), 0, None
     for turn in turns:
-        # The first turn without any call is like the beginning, when none was made.
+        # A first turn without calls equals the start, when there was none.
         run = run + 1 if turn == last else 1
         last = turn
-        assert progress.times_called([call(*one) for one in turn]) == run
+        assert progress.times_called([call(*parts) for parts in turn]) == run

@@ -1,4 +1,4 @@
-"""Prompts: each says something, and an answer of the form that one shows is read and judged."""
+"""No prompt is empty, and an answer in the form that a prompt shows is read and judged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run is reported as: whose plan, how it ended and why, how it compares, what was repaired."""
+"""The report of a run: whose plan it is, how it ended and why, how it compares, what was repaired."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values from outside are told short, printable, and as JSON."""
+"""Values from outside are shown short, printable, and as JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Findings on a strategy speak of the strategy: every fault at once, by its field, with what would pass."""
+"""Findings on a strategy name every faulty field of it at once, with values that would pass."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_every_fault_of_a_strategy_is_named_by_its_field(name: str) -> None:
 @pytest.mark.thorough
 def test_what_would_pass_is_legal() -> None:
     strategy = {"dp": 1, "prefill": {"tp": 6}, "decode": {"tp": 6}}
-    found = judge_document(desk(REQUESTS["dense"]), {"strategy": strategy}).strategy_faults
-    (offered,) = (one.expected for one in found if one.field == "prefill.tp, decode.tp")
+    faults = judge_document(desk(REQUESTS["dense"]), {"strategy": strategy}).strategy_faults
+    (offered,) = (fault.expected for fault in faults if fault.field == "prefill.tp, decode.tp")
     for tp in offered:
         again = {"dp": 1, "prefill": {"tp": tp}, "decode": {"tp": tp}}
         assert judge_document(desk(REQUESTS["dense"]), {"strategy": again}).strategy_faults == ()

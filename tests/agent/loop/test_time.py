@@ -1,4 +1,4 @@
-"""The time of a run holds for the tools too: whatever a model sends, a step ends with it, whole or not at all."""
+"""The time limit of a run covers its tools: whatever a model sends, a step ends in time, whole or not at all."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ pytestmark = pytest.mark.thorough
 
 
 class Counted(Deadline, frozen=True):
-    """A deadline that has passed once it was asked so many times whether it has."""
+    """A deadline that has passed after being checked a set number of times."""
 
     most: int = 0
     asked: Iterator[int] = field(default_factory=count)
 
     def is_over(self) -> bool:
-        """Whether it was asked more often."""
+        """Whether it was checked more often than allowed."""
         return next(self.asked) >= self.most
 
 
@@ -89,7 +89,7 @@ def test_a_cut_is_said_where_the_plan_is_explained() -> None:
 
 
 def _edges(number: int) -> dict[str, Any]:
-    """A small document of many edges."""
+    """A document with few letters and many edges."""
     document = reference_document()
     node = {"id": "x{i}", "type": "ShardNode", "parent": "r0", "devices": ["n0.g0"], "repeat": number}
     document["nodes"].append(node)
@@ -104,7 +104,7 @@ def test_a_document_of_a_few_letters_does_not_outlive_the_run(size: int) -> None
         settings = read_settings(EndpointFlags(model="m"), {"OPENAI_BASE_URL": server.url})
         agent = Agent(EndpointClient(settings), options=AgentOptions(reader="rules", knowledge_tokens=0))
         asked = question(SMALL)
-        # Seconds of the processor: a loaded machine is no fault of the run, and before its end no more can pass.
+        # CPU time, so that a loaded machine fails no run; until the run ends no more of it than wall time can pass.
         started = time.process_time()
         finished = agent.run_question(asked, SMALL, Deadline.after(1.0))
         assert time.process_time() - started < 1.0 + 2.0

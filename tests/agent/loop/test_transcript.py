@@ -1,4 +1,4 @@
-"""A transcript is whole after each step, is read as far as it goes, and a replay sees what is not as it was."""
+"""A transcript is whole after each step, is read as far as it goes, and its replay reports what differs."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_plan_that_is_not_the_recorded_one_is_seen() -> None:
 )
 def test_an_answer_that_cannot_be_read_is_refused_in_one_line(step: RecordedStep) -> None:
     whole = recorded(TWO_TURNS)
-    first = next(at for at, step in enumerate(whole.steps) if step.kind == "reply")
+    first = next(at for at, recorded_step in enumerate(whole.steps) if recorded_step.kind == "reply")
     broken = whole.model_copy(update={"steps": (*whole.steps[:first], step, *whole.steps[first + 1 :])})
     with pytest.raises(InputError, match="the recorded answer to request 1"):
         replay(broken)

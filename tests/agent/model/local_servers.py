@@ -118,5 +118,5 @@ def _property(schema: dict[str, Any]) -> dict[str, Any]:
     if "anyOf" in schema:
         kept["anyOf"] = [_property(one) for one in schema["anyOf"]]
     if "properties" in schema:
-        kept["properties"] = {name: _property(schema) for name, schema in schema["properties"].items()}
+        kept["properties"] = {name: _property(inner) for name, inner in schema["properties"].items()}
     return kept

@@ -1,4 +1,4 @@
-"""A language model reads the request behind a real server: what its quotes bear out is taken, all else is not."""
+"""A language model reads the request behind a real server: only values that its quotes support are taken."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def answer(*facts: dict[str, Any], not_understood: tuple[str, ...] = (), asks: t
 
 
 def read(words: str, *steps: Step, **options: Any) -> tuple[Said, list[Any]]:
-    """What is read of `words` with a server of `steps`, and what the server was sent."""
+    """The reading of `words` with a server of `steps`, and the bodies that the server received."""
     with FaultServer(*steps) as server:
         settings = EndpointSettings(base_url=server.url, model="m", transport_attempts=1, request_timeout_s=2)
         reader = Agent(EndpointClient(settings), options=AgentOptions(**options)).reader()
@@ -213,7 +213,7 @@ def test_strategies_to_be_weighed_and_shared_beginnings_are_facts() -> None:
         fact("compared", "tp 2, dp 2", "TP2xDP2"),
     )
     assert said.prefixes is not None and said.prefixes.system_tokens == 3000
-    assert [(one.dp, one.decode.tp) for one in said.compared] == [(4, 1), (None, 4), (2, 2)]
+    assert [(strategy.dp, strategy.decode.tp) for strategy in said.compared] == [(4, 1), (None, 4), (2, 2)]
 
 
 def test_what_the_rules_read_of_words_that_hardly_say_it_gives_way_to_a_model_that_leaves_it_out() -> None:
@@ -226,13 +226,13 @@ def test_what_the_rules_read_of_words_that_hardly_say_it_gives_way_to_a_model_th
 
 def test_numbers_beside_the_matter_are_told_of_only_where_the_model_left_out_a_good_part() -> None:
     words = f"{BASE}. Cranes: 22. Every crane must be painted by May."
-    one, rest = (
+    gpus, model = (
         fact("gpus", 2, "2 H100"),
         (fact("model", "Llama-3.1-8B", "Llama-3.1-8B"), fact("accelerator", "h100", "H100")),
     )
     lengths = (fact("input_tokens", 2048, "2k in"), fact("output_tokens", 256, "256 out"))
-    assert any("'22'" in line for line in by(words, one).unread)
-    whole = by(words, one, *rest, *lengths).unread
+    assert any("'22'" in line for line in by(words, gpus).unread)
+    whole = by(words, gpus, *model, *lengths).unread
     assert not any("'22'" in line for line in whole)
     assert any("must be painted" in line for line in whole)
 
@@ -389,8 +389,8 @@ def test_the_switch_leaves_it_off(capsys: pytest.CaptureFixture[str]) -> None:
 def test_in_a_chat_the_facts_of_a_first_request_are_held_against_what_the_person_wrote() -> None:
     words = "Llama-3.1-8B on 2 H100, about 150 generating at once"
     facts = [fact("concurrency", 150, "about 150 generating at once"), fact("gpus", 4, "4 cards")]
-    told = calls(("replan", {"words": "8B on 4 cards", "is_new_request": True, "facts": facts}))
-    with Chat(agent=Agent(ScriptedModel([told, says("Done.")]), options=AgentOptions(knowledge_tokens=0))) as chat:
+    replan = calls(("replan", {"words": "8B on 4 cards", "is_new_request": True, "facts": facts}))
+    with Chat(agent=Agent(ScriptedModel([replan, says("Done.")]), options=AgentOptions(knowledge_tokens=0))) as chat:
         chat.say(words)
         assert chat.result is not None and chat.result.intent is not None
         assert chat.result.intent.workload.concurrency == 150
@@ -399,8 +399,8 @@ def test_in_a_chat_the_facts_of_a_first_request_are_held_against_what_the_person
 
 def test_in_a_chat_a_difference_is_a_question() -> None:
     facts = [fact("concurrency", 90, "a class of 90 pupils")]
-    told = calls(("replan", {"words": "x", "is_new_request": True, "facts": facts}))
-    with Chat(agent=Agent(ScriptedModel([told, says("Which?")]), options=AgentOptions(knowledge_tokens=0))) as chat:
+    replan = calls(("replan", {"words": "x", "is_new_request": True, "facts": facts}))
+    with Chat(agent=Agent(ScriptedModel([replan, says("Which?")]), options=AgentOptions(knowledge_tokens=0))) as chat:
         shown = chat.say(f"{BASE}, 16 concurrent requests, it is for a class of 90 pupils")
         assert "concurrency may be 16" in shown.text
         assert chat.result is None

@@ -1,4 +1,4 @@
-"""Lengths that a model reads by percentiles spread as the rules have them spread, and are never ends of a range."""
+"""Length percentiles that a model reads give the same spread as read by the rules, and are never ends of a range."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A bench with a few documents on it, and calls made of their parts."""
+"""A bench with a few documents, and tool calls on it."""
 
 from __future__ import annotations
 
@@ -21,46 +21,46 @@ GOOD, ILLEGAL, FAULTY = "reference", "d1", "d2"
 
 
 def bench(request: str = SMALL, level: Level = "patch", *, repairs: bool = True) -> Bench:
-    """A desk with a good document, one of an illegal strategy and one with a local fault, in this order."""
-    made = Bench(desk(request), level, repairs)
-    assert made.desk.put(reference_document(request)) == GOOD
+    """A bench with a good document, one of an illegal strategy and one with a local fault, in this order."""
+    new_bench = Bench(desk(request), level, repairs)
+    assert new_bench.desk.put(reference_document(request)) == GOOD
     illegal = StatedStrategy(dp=1, prefill=StatedDegrees(tp=3))
-    assert made.desk.put(made.desk.question.pinned(laid_out(made.desk.question, illegal))) == ILLEGAL
+    assert new_bench.desk.put(new_bench.desk.question.pinned(laid_out(new_bench.desk.question, illegal))) == ILLEGAL
     faulty = reference_document(request)
     faulty["strategy"]["gpu_count"] += 1
-    assert made.desk.put(faulty) == FAULTY
-    return made
+    assert new_bench.desk.put(faulty) == FAULTY
+    return new_bench
 
 
 def laid_out(question: Question, stated: StatedStrategy) -> dict[str, Any]:
-    """The document of a strategy, legal or not."""
+    """The document that lays out a strategy, legal or not."""
     return question.document_of(read_strategy(stated, question.request.architecture, question.request.hardware))
 
 
 @cache
 def still_bench() -> Bench:
-    """A bench for tools that change nothing on it."""
+    """A shared bench for tools that change nothing."""
     return bench()
 
 
 def call(tool: str, arguments: dict[str, Any] | str, call_id: str = "c") -> ToolCall:
-    """A call as a model writes it."""
+    """A tool call as a model writes it."""
     return ToolCall(id=call_id, name=tool, arguments=arguments if isinstance(arguments, str) else json.dumps(arguments))
 
 
-def asked(at: Bench, tool: str, **arguments: Any) -> Answer:
-    """What a tool answers, its text checked to be JSON."""
+def use(at: Bench, tool: str, **arguments: Any) -> Answer:
+    """The answer of `tool`; its text is checked to be JSON."""
     answer = Toolset(at, ALL_TOOLS).answer(call(tool, arguments))
     json.loads(answer.text)
     return answer
 
 
-def told(answer: Answer) -> dict[str, Any]:
+def body(answer: Answer) -> dict[str, Any]:
     """The answer as the model reads it."""
     return json.loads(answer.text)
 
 
 def refused(answer: Answer, *words: str) -> None:
-    """Hold an answer to a refusal that may be mended and says these words."""
+    """Assert that the answer is a refusal to try again, with `words` in its message."""
     assert answer.trouble == "try_again"
-    assert all(word in told(answer)["message"] for word in words), told(answer)["message"]
+    assert all(word in body(answer)["message"] for word in words), body(answer)["message"]

@@ -1,4 +1,4 @@
-"""Data made from the JSON Schema of a tool's arguments: what a model with constrained decoding may write."""
+"""Values drawn from the JSON Schema of a tool's arguments, as a model with constrained decoding may write them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=6,
 )
-# Texts that mean something to a tool, beside any others.
+# Texts that mean something to a tool, besides arbitrary ones.
 TELLING = st.sampled_from(
     [
         GOOD, ILLEGAL, FAULTY, "d9", "Qwen3-8B", "h100-sxm", "EP 怎么用", "TP across nodes", all_rules()[0].id, "id",
@@ -32,16 +32,18 @@ def from_schema(schema: dict[str, Any], root: dict[str, Any] | None = None) -> s
     if "$ref" in schema:
         return from_schema(root["$defs"][schema["$ref"].rsplit("/", 1)[-1]], root)
     if "anyOf" in schema:
-        return _choice([from_schema(one, root) for one in schema["anyOf"]])
+        return _choice([from_schema(branch, root) for branch in schema["anyOf"]])
     if "enum" in schema:
         return st.sampled_from(schema["enum"])
     kind = schema.get("type")
     if isinstance(kind, list):
-        return _choice([from_schema({**schema, "type": one}, root) for one in kind])
+        return _choice([from_schema({**schema, "type": name}, root) for name in kind])
     if kind == "object":
         if "properties" not in schema:
             return st.dictionaries(st.sampled_from(["strategy", "nodes", "edges", "x"]), JSON, max_size=3)
-        return st.fixed_dictionaries({name: _field(schema, root) for name, schema in schema["properties"].items()})
+        return st.fixed_dictionaries(
+            {name: _field(field_schema, root) for name, field_schema in schema["properties"].items()}
+        )
     if kind == "array":
         return st.lists(from_schema(schema["items"], root), min_size=schema.get("minItems", 0), max_size=3)
     if kind == "integer":
@@ -52,11 +54,11 @@ def from_schema(schema: dict[str, Any], root: dict[str, Any] | None = None) -> s
 
 
 def _choice(choices: list[st.SearchStrategy[Any]]) -> st.SearchStrategy[Any]:
-    """One of `choices`, the last (null, where a field is optional) twice as often: most tools want one of several."""
+    """One of `choices`, the last (null if optional) twice as often, since most tools want one of several fields."""
     return st.integers(0, len(choices)).flatmap(lambda place: choices[min(place, len(choices) - 1)])
 
 
 def _field(schema: dict[str, Any], root: dict[str, Any]) -> st.SearchStrategy[Any]:
-    made = from_schema(schema, root)
+    values = from_schema(schema, root)
     is_handle = schema.get("type") == "string" and "handle" in schema.get("description", "")
-    return HANDLES | made if is_handle else made
+    return HANDLES | values if is_handle else values

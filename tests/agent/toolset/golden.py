@@ -1,6 +1,6 @@
-"""The schemas of all tools as a file, so that a change of what models are offered is seen.
+"""The schemas of all tools as a file, so that a change of what models are offered shows up.
 
-Run it to write the file anew: `python -m shardwright.tests.agent.toolset.golden`, or by its path.
+Run it to rewrite the file: `python -m shardwright.tests.agent.toolset.golden`, or by its path.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ PLACE = Path(__file__).parents[2] / "cases" / "tool_schemas.json"
 
 
 def offered() -> list[dict[str, Any]]:
-    """The tools as they are offered, in their order."""
+    """The tools as offered, in their order."""
     return [tool.spec.model_dump(mode="json") for tool in ALL_TOOLS]
 
 

@@ -1,4 +1,4 @@
-"""A document is patched by its handle: all or nothing, into a new one, never beyond what was asked for."""
+"""A document is patched by its handle, all or nothing, into a new one that still answers the question."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from ...examples import examples
 from ..loop.questions import node
-from .benches import FAULTY, GOOD, asked, bench, refused, told
+from .benches import FAULTY, GOOD, bench, body, refused, use
 
 ATTENTION = "r0.prefill.s0.b0.attn"
 REDUCE = f"{ATTENTION}.ar"
@@ -25,9 +25,9 @@ def test_operations_make_a_new_document_and_leave_the_old_one_alone() -> None:
         {"op": "test", "path": "/strategy/gpu_count", "value": 3, "from": None},
         {"op": "replace", "path": "/strategy/gpu_count", "value": 2, "from": None},
     ]
-    found = told(asked(at, "patch_dag", handle=FAULTY, operations=operations, edits=None))
-    assert found["valid"] is True
-    assert at.desk.get(found["handle"])["strategy"]["gpu_count"] == 2
+    patched = body(use(at, "patch_dag", handle=FAULTY, operations=operations, edits=None))
+    assert patched["valid"] is True
+    assert at.desk.get(patched["handle"])["strategy"]["gpu_count"] == 2
     assert at.desk.get(FAULTY) == before
 
 
@@ -55,49 +55,49 @@ def test_a_patch_that_fails_says_which_operation_and_why_and_changes_nothing(
 ) -> None:
     at = bench()
     first = {"op": "replace", "path": "/strategy/gpu_count", "value": 7}
-    before, kept = copy.deepcopy(at.desk.get(GOOD)), len(at.desk.documents)
-    refused(asked(at, "patch_dag", handle=GOOD, operations=[first, operation]), "operation 1", says, "nothing was")
+    before, count = copy.deepcopy(at.desk.get(GOOD)), len(at.desk.documents)
+    refused(use(at, "patch_dag", handle=GOOD, operations=[first, operation]), "operation 1", says, "nothing was")
     assert at.desk.get(GOOD) == before
-    assert len(at.desk.documents) == kept
+    assert len(at.desk.documents) == count
 
 
 @pytest.mark.timeout(60)
 def test_copies_that_double_end_before_memory_does() -> None:
     operations = [{"op": "copy", "from": "/nodes", "path": "/nodes/-"}] * 60
-    refused(asked(bench(), "patch_dag", handle=GOOD, operations=operations), "copies are too large")
+    refused(use(bench(), "patch_dag", handle=GOOD, operations=operations), "copies are too large")
 
 
 def test_a_result_that_is_nested_deeply_is_refused() -> None:
     deep: Any = 1
     for _ in range(80):
         deep = [deep]
-    refused(asked(bench(), "patch_dag", handle=GOOD, operations=[{"op": "add", "path": "/x", "value": deep}]), "deeply")
+    refused(use(bench(), "patch_dag", handle=GOOD, operations=[{"op": "add", "path": "/x", "value": deep}]), "deeply")
     edit = {"op": "replace", "node": REDUCE, "field": "devices", "value": deep}
-    refused(asked(bench(), "patch_dag", handle=GOOD, edits=[edit]), "deeply")
+    refused(use(bench(), "patch_dag", handle=GOOD, edits=[edit]), "deeply")
 
 
 def test_what_the_request_decides_is_put_back_and_said() -> None:
     at = bench()
     operations = [{"op": "replace", "path": "/workload/input_tokens", "value": 1}]
-    found = told(asked(at, "patch_dag", handle=GOOD, operations=operations))
-    assert found["handle"] == GOOD
-    assert found["put_right"][0].startswith("workload.input_tokens")
-    assert "changes nothing" in found["message"]
+    patched = body(use(at, "patch_dag", handle=GOOD, operations=operations))
+    assert patched["handle"] == GOOD
+    assert patched["put_right"][0].startswith("workload.input_tokens")
+    assert "changes nothing" in patched["message"]
 
 
 def test_a_node_is_removed_with_what_hangs_below_it_and_their_edges() -> None:
     at = bench()
-    found = told(asked(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", "node": ATTENTION}]))
-    left = at.desk.get(found["handle"])
-    assert not [one["id"] for one in left["nodes"] if one["id"].startswith(ATTENTION)]
-    assert not [edge for edge in left["edges"] if ATTENTION in edge["source"] + edge["target"]]
-    assert found["valid"] is False
+    patched = body(use(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", "node": ATTENTION}]))
+    document = at.desk.get(patched["handle"])
+    assert not [listed["id"] for listed in document["nodes"] if listed["id"].startswith(ATTENTION)]
+    assert not [edge for edge in document["edges"] if ATTENTION in edge["source"] + edge["target"]]
+    assert patched["valid"] is False
 
 
 def test_fields_nodes_and_edges_are_edited_by_id_all_at_once() -> None:
     at = bench()
     reduce = copy.deepcopy(node(at.desk.get(GOOD), REDUCE))
-    broken = told(asked(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", "node": REDUCE}]))["handle"]
+    broken = body(use(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", "node": REDUCE}]))["handle"]
     edges = [edge for edge in at.desk.get(GOOD)["edges"] if REDUCE in (edge["source"], edge["target"])]
     edits = [
         {"op": "add", "node": REDUCE, "value": {name: value for name, value in reduce.items() if name != "id"}},
@@ -106,10 +106,10 @@ def test_fields_nodes_and_edges_are_edited_by_id_all_at_once() -> None:
             for edge in edges
         ),
     ]
-    mended = told(asked(at, "patch_dag", handle=broken, edits=edits))
+    mended = body(use(at, "patch_dag", handle=broken, edits=edits))
     assert mended["valid"] is True
     wrong = {"op": "replace", "node": REDUCE, "field": "devices", "value": ["n0.g0"]}
-    worse = told(asked(at, "patch_dag", handle=mended["handle"], edits=[wrong]))
+    worse = body(use(at, "patch_dag", handle=mended["handle"], edits=[wrong]))
     assert worse["valid"] is False
     assert node(at.desk.get(worse["handle"]), REDUCE)["devices"] == ["n0.g0"]
 
@@ -118,11 +118,9 @@ def test_an_edge_is_changed_and_removed_by_its_ends() -> None:
     at = bench()
     edge = next(edge for edge in at.desk.get(GOOD)["edges"] if edge["target"] == REDUCE)
     ends = {"source": edge["source"], "target": edge["target"]}
-    typed = told(
-        asked(at, "patch_dag", handle=GOOD, edits=[{"op": "replace", **ends, "field": "type", "value": "data"}])
-    )
+    typed = body(use(at, "patch_dag", handle=GOOD, edits=[{"op": "replace", **ends, "field": "type", "value": "data"}]))
     assert typed["rules"] == ["ST007"]
-    gone = told(asked(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", **ends}]))
+    gone = body(use(at, "patch_dag", handle=GOOD, edits=[{"op": "remove", **ends}]))
     assert gone["edges"] == len(at.desk.get(GOOD)["edges"]) - 1
 
 
@@ -147,7 +145,7 @@ def test_an_edit_that_cannot_be_made_says_which_and_why(edit: dict[str, Any], sa
     at = bench()
     first = {"op": "replace", "node": f"{ATTENTION}.tp0", "field": "rank", "value": {"tp": 1}}
     before = copy.deepcopy(at.desk.get(GOOD))
-    refused(asked(at, "patch_dag", handle=GOOD, edits=[first, edit]), "edit 1", says, "nothing was changed")
+    refused(use(at, "patch_dag", handle=GOOD, edits=[first, edit]), "edit 1", says, "nothing was changed")
     assert at.desk.get(GOOD) == before
 
 
@@ -159,7 +157,7 @@ EDITS = st.deferred(
     lambda: st.fixed_dictionaries(
         {
             "op": st.sampled_from(["add", "remove", "replace"]),
-            "node": st.sampled_from([one["id"] for one in DOCUMENT()["nodes"]]),
+            "node": st.sampled_from([listed["id"] for listed in DOCUMENT()["nodes"]]),
             "field": st.none() | st.sampled_from(["devices", "rank", "layers", "parent", "id", "type", "new"]),
             "value": VALUES | st.just({"type": "ShardNode", "parent": ATTENTION, "rank": {}, "devices": ["n0.g0"]}),
         }
@@ -189,26 +187,26 @@ def test_whatever_is_patched_the_result_is_of_what_was_asked_for(
     at = bench()
     before = copy.deepcopy(at.desk.get(GOOD))
     changes = {"operations": operations} if edits is None else {"edits": edits}
-    answer = asked(at, "patch_dag", handle=GOOD, **changes)
+    answer = use(at, "patch_dag", handle=GOOD, **changes)
     assert answer.trouble in (None, "try_again")
     if answer.trouble is None:
-        assert at.desk.question.answers(at.desk.get(told(answer)["handle"]))
+        assert at.desk.question.answers(at.desk.get(body(answer)["handle"]))
     assert at.desk.get(GOOD) == before
-    assert asked(at, "submit_dag", handle=told(answer).get("handle", GOOD)).trouble is None
+    assert use(at, "submit_dag", handle=body(answer).get("handle", GOOD)).trouble is None
 
 
 def test_a_document_without_lists_takes_operations_only() -> None:
     at = bench()
     handle = at.desk.put(at.desk.question.pinned({"nodes": 7}))
-    refused(asked(at, "patch_dag", handle=handle, edits=[{"op": "remove", "node": "x"}]), "operations")
-    answer = asked(at, "patch_dag", handle=handle, operations=[{"op": "replace", "path": "/nodes", "value": []}])
-    assert told(answer)["valid"] is False
+    refused(use(at, "patch_dag", handle=handle, edits=[{"op": "remove", "node": "x"}]), "operations")
+    answer = use(at, "patch_dag", handle=handle, operations=[{"op": "replace", "path": "/nodes", "value": []}])
+    assert body(answer)["valid"] is False
 
 
 def test_exactly_one_kind_of_change_is_given() -> None:
-    refused(asked(bench(), "patch_dag", handle=GOOD), "exactly one")
-    refused(asked(bench(), "patch_dag", handle=GOOD, operations=[]), "operations")
-    refused(asked(bench(), "patch_dag", handle="d9", edits=[{"op": "remove", "node": "x"}]), "no document")
+    refused(use(bench(), "patch_dag", handle=GOOD), "exactly one")
+    refused(use(bench(), "patch_dag", handle=GOOD, operations=[]), "operations")
+    refused(use(bench(), "patch_dag", handle="d9", edits=[{"op": "remove", "node": "x"}]), "no document")
 
 
 @pytest.mark.timeout(60)
@@ -222,7 +220,7 @@ def test_a_patch_that_repeats_a_node_beyond_all_bounds_is_refused_in_time() -> N
         "repeat": 60_000,
     }
     operations = [{"op": "add", "path": "/nodes/-", "value": value}]
-    refused(asked(bench(), "patch_dag", handle=GOOD, operations=operations), "nodes", "at most")
+    refused(use(bench(), "patch_dag", handle=GOOD, operations=operations), "nodes", "at most")
 
 
 def test_what_a_patch_writes_in_the_compact_form_is_written_out() -> None:
@@ -235,6 +233,6 @@ def test_what_a_patch_writes_in_the_compact_form_is_written_out() -> None:
         "devices": ["n0.g{i}"],
         "repeat": 2,
     }
-    answer = asked(at, "patch_dag", handle=GOOD, operations=[{"op": "add", "path": "/nodes/-", "value": value}])
-    document = at.desk.get(told(answer)["handle"])
-    assert {"extra0", "extra1"} <= {one["id"] for one in document["nodes"]}
+    answer = use(at, "patch_dag", handle=GOOD, operations=[{"op": "add", "path": "/nodes/-", "value": value}])
+    document = at.desk.get(body(answer)["handle"])
+    assert {"extra0", "extra1"} <= {listed["id"] for listed in document["nodes"]}

@@ -1,4 +1,4 @@
-"""Every tool is offered with a schema of the strict form, and a change of any schema is seen."""
+"""Every tool is offered with a schema in strict form, and a change of any schema shows up."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ every_tool = pytest.mark.parametrize("tool", ALL_TOOLS, ids=lambda tool: tool.na
 
 
 def parts(schema: Any) -> Iterator[dict[str, Any]]:
-    """Every schema inside a schema, itself included."""
+    """`schema` and every schema inside it."""
     if isinstance(schema, dict):
         yield schema
         inner = [*schema.get("$defs", {}).values(), *schema.get("properties", {}).values(), *schema.get("anyOf", ())]
-        for one in (*inner, schema.get("items")):
-            yield from parts(one)
+        for below in (*inner, schema.get("items")):
+            yield from parts(below)
 
 
 def test_what_models_are_offered_is_what_the_golden_file_says() -> None:

@@ -1,4 +1,4 @@
-"""Every call gets one answer, in order, whatever it holds and whatever the others did."""
+"""Every call gets one answer, in order, whatever its arguments and whatever other calls did."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardwright.agent.toolset.toolset import MAX_ANSWER_CHARACTERS, MAX_ARGUMEN
 from shardwright.tools.errors import InputError
 
 from ...examples import examples
-from .benches import FAULTY, GOOD, asked, bench, call, still_bench
+from .benches import FAULTY, GOOD, bench, call, still_bench, use
 from .from_schema import from_schema
 
 
@@ -43,7 +43,7 @@ def _talk(_: Bench, __: Nothing) -> Answer:
 BROKEN = Tool("broken", "fails", Nothing, _fail)
 REFUSING = Tool("refusing", "refuses", Nothing, _refuse)
 TALKATIVE = Tool("talkative", "talks", Nothing, _talk)
-# Quick tools: what is tested is how calls are answered, not what they do.
+# Quick tools, since only the answering of calls is tested.
 QUICK = (BROKEN, REFUSING, TALKATIVE, LOOK_UP, INSPECT_DAG)
 ARGUMENTS = st.sampled_from(
     [
@@ -66,7 +66,7 @@ CALLS = st.lists(
 @examples(60)
 def test_every_call_gets_exactly_one_result_in_order(calls: list[ToolCall]) -> None:
     answered = Toolset(still_bench(), QUICK).answer_all(calls)
-    assert [message.tool_call_id for message in answered.messages] == [one.id for one in calls]
+    assert [message.tool_call_id for message in answered.messages] == [sent.id for sent in calls]
     for message in answered.messages:
         assert message.role == "tool"
         assert isinstance(json.loads(message.content), dict)
@@ -78,9 +78,9 @@ def test_every_call_gets_exactly_one_result_in_order(calls: list[ToolCall]) -> N
 def test_every_tool_answers_whatever_its_schema_allows(tool: Tool[Any]) -> None:
     if tool.name == "look_up":
         pytest.importorskip("shardwright.knowledge.search")
-    made = from_schema(tool.spec.parameters)
+    allowed = from_schema(tool.spec.parameters)
 
-    @given(made)
+    @given(allowed)
     @examples(20)
     def answers(arguments: dict[str, Any]) -> None:
         answered = Toolset(bench(), [tool]).answer_all([call(tool.name, arguments)])
@@ -168,7 +168,7 @@ def test_ten_calls_with_one_bad_are_all_answered() -> None:
 
 def test_no_answer_holds_a_document() -> None:
     at = bench()
-    for what in ("findings", "figures"):
-        payload = json.loads(asked(at, "inspect_dag", handle=FAULTY, what=what).text)
+    for view in ("findings", "figures"):
+        payload = json.loads(use(at, "inspect_dag", handle=FAULTY, what=view).text)
         assert not isinstance(payload.get("nodes"), list)
         assert "parent" not in json.dumps(payload)
