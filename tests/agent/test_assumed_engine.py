@@ -30,23 +30,23 @@ ASKED = (
 def refused_by_the_assumed(text: str) -> tuple[SearchRequest, set[str]]:
     """The rules on vLLM that listed candidates break, were vLLM named in their plans."""
     intent = intent_of(text)
-    found = examine(intent)
-    assert found.request is not None and found.result is not None
+    examined = examine(intent)
+    assert examined.request is not None and examined.result is not None
     rules: set[str] = set()
-    for candidate in found.result.candidates:
+    for candidate in examined.result.candidates:
         build = BuildRequest(
             model=ModelBlock(name=intent.model.name, config=intent.model.config),
-            hardware=found.request.hardware,
-            workload=found.request.workload.model_copy(update={"concurrency": candidate.concurrency}),
-            precision=candidate.precision or found.request.precision,
+            hardware=examined.request.hardware,
+            workload=examined.request.workload.model_copy(update={"concurrency": candidate.concurrency}),
+            precision=candidate.precision or examined.request.precision,
             strategy=candidate.strategy,
-            policy=found.request.policy,
+            policy=examined.request.policy,
             serving=ServingBlock(engine="vllm"),
         )
         rules |= {
             violation.rule for violation in validate(build_plan(build)).violations if violation.severity == "error"
         }
-    return found.request, {rule for rule in rules if rule.startswith("EN")}
+    return examined.request, {rule for rule in rules if rule.startswith("EN")}
 
 
 @pytest.mark.one_in(4)
@@ -143,6 +143,6 @@ def test_words_and_the_option_name_the_same_engines(name: str) -> None:
 
 @pytest.mark.parametrize("words", ["with TGI", "engine: TGI", "using llama.cpp", "inference engine: Foo"])
 def test_an_engine_that_is_not_known_is_said_to_change_nothing(words: str) -> None:
-    (left,) = intent_of(f"Llama-3.1-70B on 4 H100, {words}, 2k in, 256 out").unread
-    assert "not an engine that is known" in left
+    (unread,) = intent_of(f"Llama-3.1-70B on 4 H100, {words}, 2k in, 256 out").unread
+    assert "not an engine that is known" in unread
     assert not intent_of("Llama-3.1-70B on 4 H100, from TGI to vLLM, 2k in, 256 out").unread

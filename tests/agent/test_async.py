@@ -58,13 +58,13 @@ class Waiting:
 def silent_endpoint() -> Iterator[tuple[openai.OpenAI, threading.Event]]:
     """A server that takes a connection and answers nothing; the event is set once it has one."""
     connected = threading.Event()
-    held: list[socket.socket] = []
+    connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def accept() -> None:
             try:
                 while True:
-                    held.append(server.accept()[0])
+                    connections.append(server.accept()[0])
                     connected.set()
             except OSError:
                 return
@@ -72,8 +72,8 @@ def silent_endpoint() -> Iterator[tuple[openai.OpenAI, threading.Event]]:
         threading.Thread(target=accept, daemon=True).start()
         port = server.getsockname()[1]
         yield openai.OpenAI(base_url=f"http://127.0.0.1:{port}/v1", api_key="none"), connected
-        for one in held:
-            one.close()
+        for connection in connections:
+            connection.close()
 
 
 async def cancelled(work: Coroutine[Any, Any, object], begun: threading.Event) -> None:
@@ -90,17 +90,17 @@ def test_several_runs_are_awaited_together_and_come_to_what_each_comes_to_alone(
 
     async def together() -> list[str]:
         runs = [Agent(ScriptedModel([TAKES_IT]), options=OPTIONS).arun(SMALL) for _ in range(3)]
-        return [found.model_dump_json() for found in await asyncio.gather(*runs)]
+        return [result.model_dump_json() for result in await asyncio.gather(*runs)]
 
     assert asyncio.run(together()) == [alone.model_dump_json()] * 3
 
 
 def test_what_is_awaited_is_what_the_call_gives() -> None:
     agent = Agent(ScriptedModel([]), options=OPTIONS)
-    found = asyncio.run(agent.asearch(SMALL, top=1))
-    assert found.candidates == agent.search(SMALL, top=1).candidates
-    with agent.chat() as one, agent.chat() as other:
-        assert asyncio.run(one.asay("/help")).text == other.say("/help").text
+    answer = asyncio.run(agent.asearch(SMALL, top=1))
+    assert answer.candidates == agent.search(SMALL, top=1).candidates
+    with agent.chat() as first, agent.chat() as second:
+        assert asyncio.run(first.asay("/help")).text == second.say("/help").text
 
 
 @pytest.mark.parametrize("way", ["run", "search", "say"])
@@ -133,8 +133,8 @@ def test_a_request_that_is_under_way_is_not_waited_for_where_the_task_is_cancell
 def test_an_evaluation_is_awaited_and_leaves_no_process_where_it_is_cancelled(tmp_path: Any) -> None:
     cases = tmp_path / "cases.jsonl"
     cases.write_text('{"request": "Llama-3.1-8B on 2 H100, 1k in / 64 out", "strategy": "TP2"}\n')
-    found = asyncio.run(shardwright.aevaluate(cases, jobs=1))
-    assert len(found.results) == 1
+    evaluation = asyncio.run(shardwright.aevaluate(cases, jobs=1))
+    assert len(evaluation.results) == 1
     begun = threading.Event()
 
     async def until_workers() -> None:

@@ -26,9 +26,9 @@ def report_of(result: shardwright.PlanResult) -> str:
 def test_what_is_printed_keeps_little_s_law(words: str) -> None:
     result = shardwright.plan(AT_A_RATE.format(words))
     assert result.plan is not None and result.estimate is not None
-    told = re.search(r"40 requests/s at random, some ([\d,]+) in flight", report_of(result))
-    assert told is not None
-    assert int(told[1].replace(",", "")) == math.ceil(40.0 * result.estimate.latency.end_to_end_ms / 1e3)
+    match = re.search(r"40 requests/s at random, some ([\d,]+) in flight", report_of(result))
+    assert match is not None
+    assert int(match[1].replace(",", "")) == math.ceil(40.0 * result.estimate.latency.end_to_end_ms / 1e3)
     assert "requests at once (" not in report_of(result)
 
 
@@ -41,10 +41,10 @@ def test_a_number_beside_a_rate_is_said_first_to_be_room_in_memory_alone() -> No
 
 @pytest.mark.thorough
 def test_no_report_shows_a_figure_that_grows_with_the_run() -> None:
-    found = shardwright.plan(AT_A_RATE.format(", p99 TTFT under 1 s").replace("40 requests", "3000 requests"))
-    assert found.infeasible is not None
-    assert NO_STEADY_FIGURE in found.infeasible.reason
-    assert not re.search(r"TTFT( \(p99\))? [\d,.]+ ms", report_of(found).partition("Would do")[0])
+    result = shardwright.plan(AT_A_RATE.format(", p99 TTFT under 1 s").replace("40 requests", "3000 requests"))
+    assert result.infeasible is not None
+    assert NO_STEADY_FIGURE in result.infeasible.reason
+    assert not re.search(r"TTFT( \(p99\))? [\d,.]+ ms", report_of(result).partition("Would do")[0])
 
 
 def test_an_estimate_and_a_comparison_show_none_either() -> None:
@@ -52,32 +52,32 @@ def test_an_estimate_and_a_comparison_show_none_either() -> None:
     assert plan is not None
     late = plan.model_copy(update={"workload": plan.workload.model_copy(update={"request_rate": 300.0})})
     assert len(re.findall(rf"\b{GROWS}\b", render_estimate(estimate(late), title="late", width=200))) > 5
-    found = shardwright.compare(plan, late)
-    assert found.figure("ttft_ms") is None or found.figure("ttft_ms").b is None  # type: ignore[union-attr]
-    assert render_comparison(found, width=200)
+    comparison = shardwright.compare(plan, late)
+    assert comparison.figure("ttft_ms") is None or comparison.figure("ttft_ms").b is None  # type: ignore[union-attr]
+    assert render_comparison(comparison, width=200)
 
 
 @pytest.mark.thorough
 def test_the_tokens_of_an_answer_without_a_plan_are_those_that_are_served() -> None:
-    found = shardwright.plan(AT_A_RATE.format(", TPOT under 1 ms"))
-    assert found.infeasible is not None and found.infeasible.closest is not None
-    assert not found.infeasible.closest.queue_grows
-    assert f"{40 * 128:,} tokens/s served of those that come" in report_of(found)
+    result = shardwright.plan(AT_A_RATE.format(", TPOT under 1 ms"))
+    assert result.infeasible is not None and result.infeasible.closest is not None
+    assert not result.infeasible.closest.queue_grows
+    assert f"{40 * 128:,} tokens/s served of those that come" in report_of(result)
 
 
 @pytest.mark.thorough
 def test_an_open_number_of_gpus_says_why_fewer_do_not_do() -> None:
-    found = shardwright.plan("Llama-3.1-8B on L4, 512 in / 64 out, 8 requests per second, TPOT under 100 ms")
-    assert found.plan is not None and found.plan.strategy.gpu_count == 2
-    assert re.search(r"1 GPU does not do: of the best, one device, TPOT [\d,.]+ ms exceeds 100 ms", report_of(found))
+    result = shardwright.plan("Llama-3.1-8B on L4, 512 in / 64 out, 8 requests per second, TPOT under 100 ms")
+    assert result.plan is not None and result.plan.strategy.gpu_count == 2
+    assert re.search(r"1 GPU does not do: of the best, one device, TPOT [\d,.]+ ms exceeds 100 ms", report_of(result))
 
 
 @pytest.mark.thorough
 def test_a_box_whose_network_nobody_knows_is_told_what_to_say() -> None:
     words = "Llama-3.1-70B on a box with 4 L40S, 12 users, 2000 in 300 out, TPOT 62 ms, TTFT 1.5 s"
-    found = shardwright.plan(words)
-    assert found.infeasible is not None and found.infeasible.needs.note is not None
-    assert "say it (100 Gbit/s between the nodes)" in found.infeasible.needs.note
-    assert any(one.startswith("in fp8: ") and "still TPOT" in one for one in found.infeasible.nearer)
+    result = shardwright.plan(words)
+    assert result.infeasible is not None and result.infeasible.needs.note is not None
+    assert "say it (100 Gbit/s between the nodes)" in result.infeasible.needs.note
+    assert any(way.startswith("in fp8: ") and "still TPOT" in way for way in result.infeasible.nearer)
     mended = shardwright.plan(f"{words}, 100 Gbit/s between the nodes")
     assert mended.infeasible is not None and "not known" not in (mended.infeasible.needs.note or "")

@@ -60,8 +60,8 @@ def test_what_a_report_calls_a_strategy_reads_back_as_it(
         dp *= 2
     strategy = base.strategy.model_copy(update={"dp": dp, "prefill": prefill, "decode": decode})
     wide = base.model_copy(update={"hardware": base.hardware.model_copy(update={"nodes": 16})})
-    found = plan_of_words(describe(strategy), wide).strategy
-    assert (found.dp, found.prefill, found.decode) == (dp, prefill, decode)
+    read = plan_of_words(describe(strategy), wide).strategy
+    assert (read.dp, read.prefill, read.decode) == (dp, prefill, decode)
 
 
 def test_a_text_is_a_file_where_there_is_one_and_words_where_not(
@@ -77,10 +77,10 @@ def test_a_text_is_a_file_where_there_is_one_and_words_where_not(
 
 
 def test_words_are_laid_out_under_the_plan_s_own_model_hardware_and_load() -> None:
-    found = shardwright.compare(dense(output_tokens=96), "TP4 DP1")
-    assert found.question == ()
-    assert found.b.workload.output_tokens == 96
-    assert found.b.valid
+    comparison = shardwright.compare(dense(output_tokens=96), "TP4 DP1")
+    assert comparison.question == ()
+    assert comparison.b.workload.output_tokens == 96
+    assert comparison.b.valid
 
 
 @pytest.mark.parametrize(
@@ -88,29 +88,32 @@ def test_words_are_laid_out_under_the_plan_s_own_model_hardware_and_load() -> No
     [("DP2 of TP2", True), ("DP2 of TP2, no EP", False), ("DP2 of EP2 × TP2", False), ("TP1", False)],
 )
 def test_where_words_leave_the_experts_open_it_is_told_how_they_were_taken(words: str, is_told: bool) -> None:
-    found = shardwright.compare(moe(), words)
+    comparison = shardwright.compare(moe(), words)
     assert (
-        any("do not say how experts lie" in caveat and 'add "no EP"' in caveat for caveat in found.b.caveats) == is_told
+        any("do not say how experts lie" in caveat and 'add "no EP"' in caveat for caveat in comparison.b.caveats)
+        == is_told
     )
-    assert found.a.caveats == () and shardwright.compare(dense(), "DP1 of TP2").b.caveats == ()
+    assert comparison.a.caveats == () and shardwright.compare(dense(), "DP1 of TP2").b.caveats == ()
 
 
 def test_a_strategy_larger_than_the_hardware_is_judged_not_refused() -> None:
-    found = shardwright.compare(dense(), "DP16 of TP4")
-    assert not found.b.valid
-    assert "GP004" in {violation.rule for violation in found.b.violations}
+    comparison = shardwright.compare(dense(), "DP16 of TP4")
+    assert not comparison.b.valid
+    assert "GP004" in {violation.rule for violation in comparison.b.violations}
 
 
 def test_a_relaxation_named_by_its_degree_is_in_force() -> None:
-    found = shardwright.compare(moe(), "attention-DP2 × TP1 DP1")
-    assert found.b.relaxations == ("attention_dp",)
-    assert found.b.valid, found.b.violations
-    assert {"what": "relaxations", "a": None, "b": "attention_dp"} in [one.model_dump() for one in found.question]
+    comparison = shardwright.compare(moe(), "attention-DP2 × TP1 DP1")
+    assert comparison.b.relaxations == ("attention_dp",)
+    assert comparison.b.valid, comparison.b.violations
+    assert {"what": "relaxations", "a": None, "b": "attention_dp"} in [
+        difference.model_dump() for difference in comparison.question
+    ]
 
 
 def test_words_with_a_relaxation_of_their_own_are_judged_by_the_constraints_of_the_plan() -> None:
-    one = ReplicasConstraint(kind="replicas", value=2, words="two replicas")
+    constraint = ReplicasConstraint(kind="replicas", value=2, words="two replicas")
     plan = moe()
-    policy = plan.policy.model_copy(update={"constraints": (one,)})
-    found = shardwright.compare(plan.model_copy(update={"policy": policy}), "attention-DP2 × TP1 DP1")
-    assert "CO008" in {violation.rule for violation in found.b.violations}
+    policy = plan.policy.model_copy(update={"constraints": (constraint,)})
+    comparison = shardwright.compare(plan.model_copy(update={"policy": policy}), "attention-DP2 × TP1 DP1")
+    assert "CO008" in {violation.rule for violation in comparison.b.violations}

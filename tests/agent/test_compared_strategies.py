@@ -14,25 +14,25 @@ from shardwright.agent.results import ComparedStrategies, PlanResult
 LOAD = "512 in, 64 out, 8 users"
 
 
-def asked(request: str, **said: Any) -> tuple[PlanResult, ComparedStrategies]:
+def compared_in(request: str, **said: Any) -> tuple[PlanResult, ComparedStrategies]:
     result = shardwright.plan(request, **said)
     assert result.report is not None and result.report.compared is not None
     return result, result.report.compared
 
 
 def test_each_strategy_has_its_own_figures_and_the_faster_one_is_named() -> None:
-    result, found = asked(f"Llama-3.1-8B on 2 H100, {LOAD}, latency. TP2 or two replicas?")
-    one, other = found.strategies
-    assert (one.summary, other.summary) == ("TP2", "DP2 of one device")
-    assert one.tpot_ms is not None and other.tpot_ms is not None and one.tpot_ms < other.tpot_ms
-    assert found.verdict is not None and "TP2 is ahead of DP2 of one device" in found.verdict
-    told = render_plan(result, width=120)
-    assert "What you compare" in told and not result.report.not_acted_on  # type: ignore[union-attr]
+    result, compared = compared_in(f"Llama-3.1-8B on 2 H100, {LOAD}, latency. TP2 or two replicas?")
+    first, second = compared.strategies
+    assert (first.summary, second.summary) == ("TP2", "DP2 of one device")
+    assert first.tpot_ms is not None and second.tpot_ms is not None and first.tpot_ms < second.tpot_ms
+    assert compared.verdict is not None and "TP2 is ahead of DP2 of one device" in compared.verdict
+    report = render_plan(result, width=120)
+    assert "What you compare" in report and not result.report.not_acted_on  # type: ignore[union-attr]
 
 
 def test_the_figures_are_those_that_planning_for_the_strategy_alone_shows() -> None:
-    _, found = asked(f"Llama-3.1-8B on 2 H100, {LOAD}. TP2 or PP2?")
-    for strategy, words in zip(found.strategies, ("TP2", "PP2"), strict=True):
+    _, compared = compared_in(f"Llama-3.1-8B on 2 H100, {LOAD}. TP2 or PP2?")
+    for strategy, words in zip(compared.strategies, ("TP2", "PP2"), strict=True):
         alone = shardwright.plan(f"Llama-3.1-8B on 2 H100, {LOAD}. {words}")
         assert alone.estimate is not None
         assert strategy.tpot_ms == pytest.approx(alone.estimate.latency.tpot_ms)
@@ -47,42 +47,44 @@ def test_the_figures_are_those_that_planning_for_the_strategy_alone_shows() -> N
     ],
 )
 def test_what_the_rules_refuse_is_said_with_the_rule_in_place_of_figures(choice: str, rule: str, reason: str) -> None:
-    _, found = asked(f"Llama-3.1-8B on 4 H100, {LOAD}. {choice}?")
-    refused = found.strategies[1]
+    _, compared = compared_in(f"Llama-3.1-8B on 4 H100, {LOAD}. {choice}?")
+    refused = compared.strategies[1]
     assert refused.rule == rule and reason in refused.reason
-    assert refused.tpot_ms is None and found.strategies[0].tpot_ms is not None
-    assert found.verdict is None
+    assert refused.tpot_ms is None and compared.strategies[0].tpot_ms is not None
+    assert compared.verdict is None
 
 
 def test_what_does_not_fit_says_by_how_much() -> None:
-    _, found = asked(f"Llama-3.1-70B on 4 H100, {LOAD}. TP4 or four copies?")
-    assert found.strategies[1].reason.startswith("ME001: its fullest GPU needs")
+    _, compared = compared_in(f"Llama-3.1-70B on 4 H100, {LOAD}. TP4 or four copies?")
+    assert compared.strategies[1].reason.startswith("ME001: its fullest GPU needs")
 
 
 def test_attention_dp_that_nobody_allowed_has_figures_and_says_what_it_takes() -> None:
     request = f"Qwen3-30B-A3B on 4 H100, {LOAD}. TP4 or DP4+EP4?"
-    _, found = asked(request, engine="vllm")
-    groups = found.strategies[1]
+    _, compared = compared_in(request, engine="vllm")
+    groups = compared.strategies[1]
     assert "attention-DP4" in groups.summary and groups.tpot_ms is not None
     assert groups.needs == ("attention_dp",) and "needs --relax attention_dp" in groups.reason
-    _, allowed = asked(request, engine="vllm", relaxations=("attention_dp",))
+    _, allowed = compared_in(request, engine="vllm", relaxations=("attention_dp",))
     assert allowed.strategies[1].needs == ()
     assert allowed.strategies[1].tpot_ms == pytest.approx(groups.tpot_ms)
 
 
 def test_what_is_one_layout_is_shown_once_and_how_open_experts_are_taken_is_said() -> None:
-    _, found = asked(f"Qwen3-30B-A3B on 2 H100, {LOAD}. TP2, TP2 with EP, or TP2 without EP?", engine="vllm")
-    as_one, other = found.strategies
+    _, compared = compared_in(f"Qwen3-30B-A3B on 2 H100, {LOAD}. TP2, TP2 with EP, or TP2 without EP?", engine="vllm")
+    as_one, other = compared.strategies
     assert {as_one.summary, other.summary} == {"EP2 × TP2", "TP2 × expert-TP2"}
     assert "2 of those named are this one" in as_one.reason and "of those named" not in other.reason
-    assert found.experts is not None and f"not said of what is taken as {as_one.summary}:" in found.experts
-    _, told = asked(f"Qwen3-30B-A3B on 2 H100, {LOAD}. TP2 with or without EP?", engine="vllm")
-    assert told.experts is None and len(told.strategies) == 2
+    assert compared.experts is not None and f"not said of what is taken as {as_one.summary}:" in compared.experts
+    _, two = compared_in(f"Qwen3-30B-A3B on 2 H100, {LOAD}. TP2 with or without EP?", engine="vllm")
+    assert two.experts is None and len(two.strategies) == 2
 
 
 def test_attention_dp_of_one_alternative_has_figures_and_no_alternative_binds_the_plan() -> None:
-    result, found = asked(f"Qwen3-30B-A3B on 4 H100, {LOAD}: TP4 without EP, or EP4 with attention DP?", engine="vllm")
-    whole, groups = found.strategies
+    result, compared = compared_in(
+        f"Qwen3-30B-A3B on 4 H100, {LOAD}: TP4 without EP, or EP4 with attention DP?", engine="vllm"
+    )
+    whole, groups = compared.strategies
     assert (whole.summary, groups.summary) == ("TP4 × expert-TP4", "EP4 × attention-DP4")
     assert whole.tpot_ms is not None and groups.tpot_ms is not None and groups.needs == ("attention_dp",)
     assert result.intent is not None and not result.intent.constraints
@@ -90,8 +92,8 @@ def test_attention_dp_of_one_alternative_has_figures_and_no_alternative_binds_th
 
 def test_more_than_can_be_looked_at_are_counted() -> None:
     many = ", ".join(f"TP{tp} x PP{pp}" for tp, pp in ((1, 8), (2, 4), (4, 2), (8, 1), (1, 4), (2, 2), (4, 1)))
-    _, found = asked(f"Llama-3.1-8B on 8 H100, {LOAD}. Compare {many}")
-    assert len(found.strategies) == 6 and found.left_out == 1
+    _, compared = compared_in(f"Llama-3.1-8B on 8 H100, {LOAD}. Compare {many}")
+    assert len(compared.strategies) == 6 and compared.left_out == 1
 
 
 def test_a_chat_is_asked_which_is_better_and_answers_with_both() -> None:

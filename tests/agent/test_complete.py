@@ -40,8 +40,8 @@ def test_a_model_config_given_later_replaces_the_named_model() -> None:
 
 
 def test_relaxations_add_up() -> None:
-    said = (Said(model=MODEL, relaxations=("attention_dp",)), Said(relaxations=("vocab_parallel",)))
-    assert complete(*said).relaxations == ("attention_dp", "vocab_parallel")
+    statements = (Said(model=MODEL, relaxations=("attention_dp",)), Said(relaxations=("vocab_parallel",)))
+    assert complete(*statements).relaxations == ("attention_dp", "vocab_parallel")
 
 
 @pytest.mark.parametrize(

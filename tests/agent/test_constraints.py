@@ -29,33 +29,38 @@ MISREAD = (
 LEAST_RIGHT = 0.75
 
 
-def told(text: str) -> set[tuple[Any, ...]]:
+def labels_of(text: str) -> set[tuple[Any, ...]]:
     return {_label(constraint) for constraint in read_words(text).constraints}
 
 
-def _label(one: Constraint) -> tuple[Any, ...]:
-    match one.kind:
+def _label(constraint: Constraint) -> tuple[Any, ...]:
+    match constraint.kind:
         case "degree":
-            return ("degree", one.value.name, one.value.relation, getattr(one.value, "degree", None))
+            return (
+                "degree",
+                constraint.value.name,
+                constraint.value.relation,
+                getattr(constraint.value, "degree", None),
+            )
         case "free_bytes_per_gpu":
-            return (one.kind, round(one.value / 1e9, 1))
+            return (constraint.kind, round(constraint.value / 1e9, 1))
         case _:
-            return (one.kind, one.value)
+            return (constraint.kind, constraint.value)
 
 
 def wanted(row: dict[str, Any]) -> set[tuple[Any, ...]]:
-    found: set[tuple[Any, ...]] = set()
+    labels: set[tuple[Any, ...]] = set()
     for constraint in row["constraints"]:
         match constraint["kind"]:
             case "degree":
-                found.add(("degree", constraint["name"], constraint["relation"], constraint.get("degree")))
+                labels.add(("degree", constraint["name"], constraint["relation"], constraint.get("degree")))
             case "within_node":
-                found.add((constraint["kind"], constraint["name"]))
+                labels.add((constraint["kind"], constraint["name"]))
             case "free_bytes_per_gpu":
-                found.add((constraint["kind"], round(float(constraint["gb"]), 1)))
+                labels.add((constraint["kind"], round(float(constraint["gb"]), 1)))
             case _:
-                found.add((constraint["kind"], constraint["n"]))
-    return found
+                labels.add((constraint["kind"], constraint["n"]))
+    return labels
 
 
 @pytest.mark.one_in(3)
@@ -77,7 +82,7 @@ def test_three_of_four_such_requests_are_read_as_they_were_meant() -> None:
     right = 0
     for row in ROWS:
         try:
-            right += told(row["text"]) == wanted(row)
+            right += labels_of(row["text"]) == wanted(row)
         except RequestError:
             continue
     assert right / len(ROWS) >= LEAST_RIGHT
@@ -150,6 +155,6 @@ def test_a_plan_that_breaks_a_constraint_is_mended_to_one_that_keeps_it() -> Non
 def test_another_card_than_those_to_choose_from_is_reported_and_not_mended() -> None:
     document = base_plan("dense-tp2")
     document["policy"]["constraints"] = [{"kind": "accelerators", "value": ["l40s", "l4"], "words": "L40S or L4"}]
-    (found,) = validate(document).violations
-    assert (found.rule, found.fix) == ("CO008", "report")
+    (violation,) = validate(document).violations
+    assert (violation.rule, violation.fix) == ("CO008", "report")
     assert not autofix(document).valid

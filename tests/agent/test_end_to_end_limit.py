@@ -73,17 +73,17 @@ def test_options_fields_arguments_and_a_block_ask_for_the_same(tmp_path: Path) -
 
 @pytest.mark.thorough
 def test_what_cannot_be_held_is_named_with_how_far_it_is_missed() -> None:
-    found = shardwright.plan(**ASKED, end_to_end_ms=900.0).infeasible
-    assert found is not None and found.rule == "PE010" and found.closest is not None
-    assert found.closest.end_to_end_ms is not None and found.closest.end_to_end_ms > 900.0
-    figure = f"end to end {found.closest.end_to_end_ms:,.0f} ms exceeds 900 ms"
-    assert figure in found.reason
+    refused = shardwright.plan(**ASKED, end_to_end_ms=900.0).infeasible
+    assert refused is not None and refused.rule == "PE010" and refused.closest is not None
+    assert refused.closest.end_to_end_ms is not None and refused.closest.end_to_end_ms > 900.0
+    figure = f"end to end {refused.closest.end_to_end_ms:,.0f} ms exceeds 900 ms"
+    assert figure in refused.reason
 
 
 @pytest.mark.thorough
 def test_of_several_limits_the_whole_answer_has_what_the_others_leave() -> None:
     limits = {"end_to_end_ms": 900.0, "min_tokens_per_second": 500.0}
-    reach = {one.limit: one.best for one in shardwright.search(**ASKED, **limits).within_reach}
+    reach = {within.limit: within.best for within in shardwright.search(**ASKED, **limits).within_reach}
     best = reach["end_to_end_ms_max"]
     assert best is not None and best.end_to_end_ms is not None and best.end_to_end_ms > 900.0
     alone = shardwright.search(**{**ASKED, "objective": "latency"}, min_tokens_per_second=500.0).best
@@ -158,8 +158,8 @@ def test_a_follow_up_changes_it_and_nothing_else(say: str, limit_ms: float | Non
 
 def _read(field: str, value: float | str, quote: str) -> dict[str, Any]:
     fact = StatedFact.model_validate({"field": field, "value": value, "quote": quote})
-    found = verified(ReadingAnswer(facts=(fact,)), f"Llama-3.1-8B on 2 H100. {quote}.")
-    return {name: reported.value for name, reported in found.fields.items()}
+    reading = verified(ReadingAnswer(facts=(fact,)), f"Llama-3.1-8B on 2 H100. {quote}.")
+    return {name: reported.value for name, reported in reading.fields.items()}
 
 
 def test_a_model_reads_it_and_what_its_quote_does_not_bear_out_is_dropped() -> None:

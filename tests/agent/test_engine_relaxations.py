@@ -34,10 +34,10 @@ def test_a_named_engine_brings_the_relaxations_that_stand_for_it(
 ) -> None:
     plain = intent_of(f"{model} on 16 H200")
     assert plain.relaxations == ()
-    named = intent_of(f"{model} on 16 H200 with {engine}")
-    assert named.relaxations == brought
+    intent = intent_of(f"{model} on 16 H200 with {engine}")
+    assert intent.relaxations == brought
     assumed = {
-        assumption.value: assumption.reason for assumption in named.assumptions if assumption.field == "relaxations"
+        assumption.value: assumption.reason for assumption in intent.assumptions if assumption.field == "relaxations"
     }
     assert set(assumed) == set(brought) and all("engine" in reason for reason in assumed.values())
 
@@ -51,19 +51,19 @@ def test_what_was_asked_for_is_not_assumed_as_well() -> None:
 @pytest.mark.parametrize("engine", [*(one.title for one in JUDGED.values()), FRONT])
 def test_the_engine_of_a_document_brings_the_same(engine: str) -> None:
     """70B over eight: 21.3 GB of weights on each where the vocabulary is whole, 17.6 GB where it is split."""
-    found = plan("Llama-3.1-70B on 8 H100 TP8, 2k in, 256 out, no engine").plan
-    assert found is not None
-    strict = found.model_copy(update={"performance": None})
+    planned = plan("Llama-3.1-70B on 8 H100 TP8, 2k in, 256 out, no engine").plan
+    assert planned is not None
+    strict = planned.model_copy(update={"performance": None})
     served = strict.model_copy(update={"serving": ServingBlock(engine=engine)})
     assert (validate(strict).relaxations, validate(strict).brought) == ((), {})
     report = validate(served)
     assert report.valid and report.relaxations == ("vocab_parallel",)
     assert "engine" in report.brought["vocab_parallel"]
-    one, other = estimate(strict), estimate(served)
-    weights = [each.memory.per_device[0].weights_bytes for each in (one, other)]
+    strict_estimate, served_estimate = estimate(strict), estimate(served)
+    weights = [each.memory.per_device[0].weights_bytes for each in (strict_estimate, served_estimate)]
     assert [round(each / 1e9, 1) for each in weights] == [21.3, 17.6]
-    assert any(engine in note and "vocab_parallel" in note for note in other.notes)
-    assert not any("in force" in note for note in one.notes)
+    assert any(engine in note and "vocab_parallel" in note for note in served_estimate.notes)
+    assert not any("in force" in note for note in strict_estimate.notes)
 
 
 def test_experts_of_a_document_may_be_cut_where_its_engine_cuts_them() -> None:
@@ -136,8 +136,8 @@ def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have(asked: s
             stated["relaxations"].append(value)
         else:
             stated[name.removeprefix("--")] = value
-    found = plan(asked if there_is else on_more, **stated).plan
-    assert found is not None and describe(found.strategy) in refused.with_engine
+    planned = plan(asked if there_is else on_more, **stated).plan
+    assert planned is not None and describe(planned.strategy) in refused.with_engine
 
 
 @pytest.mark.parametrize(
@@ -155,9 +155,9 @@ def test_hardware_that_was_left_open_says_first_what_would_do_with_the_engine_na
     assert named.plan.strategy.gpu_count < strict.plan.strategy.gpu_count
     first = strict.report.with_engine or ""
     part = named.plan.hardware.accelerator
-    what = "GPUs" if "H100s" in asked else f"× {part}"
-    told = f"No engine was named: {named.plan.strategy.gpu_count} {what} would do with vLLM named (--engine vllm)"
-    assert first.startswith(told)
+    unit = "GPUs" if "H100s" in asked else f"× {part}"
+    line = f"No engine was named: {named.plan.strategy.gpu_count} {unit} would do with vLLM named (--engine vllm)"
+    assert first.startswith(line)
     head = " ".join(render_plan(strict, width=1000).split("\n\n")[0].split())
     assert first in head
 
@@ -172,9 +172,9 @@ def test_hardware_that_was_left_open_says_first_what_would_do_with_the_engine_na
     ],
 )
 def test_what_an_engine_would_gain_on_the_same_gpus_is_said_first_where_it_is_much(asked: str, is_said: bool) -> None:
-    found = plan(asked)
-    assert found.report is not None
-    head = render_plan(found, width=1000).split("\n\n")[0]
+    result = plan(asked)
+    assert result.report is not None
+    head = render_plan(result, width=1000).split("\n\n")[0]
     assert (
         re.search(r"No engine was named: the best with vLLM named .* would be \d+% better", head) is not None
     ) == is_said

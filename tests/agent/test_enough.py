@@ -43,18 +43,18 @@ def test_nodes_that_are_told_are_those_that_the_plan_uses(words: str) -> None:
 
 @pytest.mark.parametrize("looks", [60, 100, 110])
 def test_a_sizing_that_is_cut_short_owns_no_node_that_its_plan_leaves_idle(looks: int) -> None:
-    asked = intent_of(SIZED[1])
+    intent = intent_of(SIZED[1])
     count = itertools.count()
     with best_so_far(lambda: next(count) > looks) as limit:
-        found = examine(asked)
-    assert isinstance(found, Examined) and limit.left_out
-    hardware = found.request.hardware
-    assert hardware.nodes * hardware.gpus_per_node == found.best.billed_gpus
+        examined = examine(intent)
+    assert isinstance(examined, Examined) and limit.left_out
+    hardware = examined.request.hardware
+    assert hardware.nodes * hardware.gpus_per_node == examined.best.billed_gpus
 
 
 def test_what_a_part_of_a_billed_node_costs_alone_is_told_where_a_token_is_to_be_cheapest() -> None:
-    asked = "Llama-3.1-8B on {}, 1k in, 256 out, 16 users, lowest cost per token"
-    whole, alone = (shardwright.plan(asked.format(cards)) for cards in ("8 H100", "1 H100"))
+    words = "Llama-3.1-8B on {}, 1k in, 256 out, 16 users, lowest cost per token"
+    whole, alone = (shardwright.plan(words.format(cards)) for cards in ("8 H100", "1 H100"))
     assert whole.report is not None and whole.report.on_fewer is not None
     assert whole.estimate is not None and whole.estimate.cost is not None
     assert alone.estimate is not None and alone.estimate.cost is not None
@@ -69,10 +69,10 @@ def test_gpus_that_stay_free_are_counted_in_what_fewer_would_do() -> None:
     words = f"Qwen3-32B in fp8 on 8 L40S, two cards must stay free, 3k in, 300 out, 24 users, {limits}"
     result = shardwright.plan(words)
     assert result.report is not None and result.report.on_fewer is not None
-    found = re.match(r"Every limit holds on (\d+) of these 8 GPUs too: ", result.report.on_fewer)
-    assert found is not None
-    on_as_many = shardwright.plan(words.replace("on 8 L40S", f"on {int(found[1]) + 2} L40S"))
-    one_less = shardwright.plan(words.replace("on 8 L40S", f"on {int(found[1]) + 1} L40S"))
+    match = re.match(r"Every limit holds on (\d+) of these 8 GPUs too: ", result.report.on_fewer)
+    assert match is not None
+    on_as_many = shardwright.plan(words.replace("on 8 L40S", f"on {int(match[1]) + 2} L40S"))
+    one_less = shardwright.plan(words.replace("on 8 L40S", f"on {int(match[1]) + 1} L40S"))
     assert on_as_many.valid and not one_less.valid
 
 
@@ -87,9 +87,9 @@ NAMED = [
 def test_gpus_that_are_not_needed_are_named_and_fewer_do(words: str, owned: int) -> None:
     result = shardwright.plan(words)
     assert result.report is not None and result.report.on_fewer is not None and result.plan is not None
-    found = re.match(rf"Every limit holds on (\d+) of these {owned} GPUs too: ", result.report.on_fewer)
-    assert found is not None and int(found[1]) < result.plan.strategy.gpu_count
-    assert shardwright.plan(words.replace(f"on {owned} H100", f"on {found[1]} H100")).valid
+    match = re.match(rf"Every limit holds on (\d+) of these {owned} GPUs too: ", result.report.on_fewer)
+    assert match is not None and int(match[1]) < result.plan.strategy.gpu_count
+    assert shardwright.plan(words.replace(f"on {owned} H100", f"on {match[1]} H100")).valid
 
 
 def test_where_all_gpus_are_needed_the_report_says_so() -> None:
@@ -118,10 +118,10 @@ def test_a_limit_that_just_holds_is_marked_with_how_sure_that_is() -> None:
 def test_what_comes_at_a_rate_stands_beside_what_a_run_makes(model: str, rate: int, out: int) -> None:
     result = shardwright.plan(f"{model} on 4 H100, {rate} requests per second, 1k in / {out} out")
     assert result.report is not None and result.estimate is not None and result.estimate.cost is not None
-    made = result.estimate.throughput.dp_scaled_tokens_per_s
+    simulated = result.estimate.throughput.dp_scaled_tokens_per_s
     (line,) = (limit for limit in result.report.limits if "requests/s and serves" in limit)
     assert f"keeps up with {rate} requests/s and serves their {rate * out:,} output tokens/s" in line
-    assert (made < rate * out) is (f"{made:,.0f} tokens/s of the simulated run" in line)
+    assert (simulated < rate * out) is (f"{simulated:,.0f} tokens/s of the simulated run" in line)
     billed = result.estimate.cost.billed_gpus or 0
     price = float(re.findall(r"([\d.]+) USD per GPU-hour\)", result.estimate.cost.price_source or "")[0])
     expected = billed * price / 3600 / (rate * out) * 1e6

@@ -31,8 +31,8 @@ NOT_STATED = (
 
 @pytest.mark.parametrize(("words", "factor"), STATED.items())
 def test_words_state_it(words: str, factor: float) -> None:
-    found = intent_of(LOAD + words).workload
-    assert (found.expert_imbalance, found.input_tokens, found.concurrency) == (factor, 1024, 8)
+    workload = intent_of(LOAD + words).workload
+    assert (workload.expert_imbalance, workload.input_tokens, workload.concurrency) == (factor, 1024, 8)
 
 
 @pytest.mark.parametrize("words", NOT_STATED)
@@ -48,17 +48,17 @@ def test_less_than_the_mean_is_refused() -> None:
 def test_it_is_an_argument_and_a_row_of_a_brief() -> None:
     brief = "| Model | Qwen3-30B-A3B |\n|---|---|\n| GPUs | 8 H100 |\n| Expert imbalance | 1.4 |\n"
     assert read_brief([("brief.md", brief)]).expert_imbalance == 1.4
-    found = shardwright.search(model="Qwen3-30B-A3B", hardware="1x2:h100-sxm", input_tokens=512, expert_imbalance=1.4)
-    assert found.best is not None
+    answer = shardwright.search(model="Qwen3-30B-A3B", hardware="1x2:h100-sxm", input_tokens=512, expert_imbalance=1.4)
+    assert answer.best is not None
 
 
 @pytest.mark.thorough
 def test_more_of_it_is_no_faster_and_the_estimate_says_where_it_comes_from() -> None:
     times = {}
     for stated in ("", "expert imbalance 1", "expert imbalance 3"):
-        found = shardwright.plan(LOAD + stated).estimate
-        assert found is not None
-        times[stated] = found.latency.prefill_ms
-        (note,) = [note for note in found.notes if "expert groups" in note]
+        estimate = shardwright.plan(LOAD + stated).estimate
+        assert estimate is not None
+        times[stated] = estimate.latency.prefill_ms
+        (note,) = [note for note in estimate.notes if "expert groups" in note]
         assert ("the workload states" in note) == bool(stated)
     assert times["expert imbalance 1"] < times[""] < times["expert imbalance 3"]

@@ -24,10 +24,10 @@ ANY = OpenPrecisions(is_open=True)
 LOAD: dict[str, Any] = {"input_tokens": 2048, "output_tokens": 256}
 
 
-def names(asked: OpenPrecisions, own: DType, accelerator: str) -> list[str]:
+def names(choice: OpenPrecisions, checkpoint: DType, accelerator: str) -> list[str]:
     """Formats in question, weights / activations / KV cache."""
-    found = formats_on(asked, own, find_accelerator(accelerator))
-    return [f"{one.weights}/{one.activations}/{one.kv_cache}" for one in found]
+    formats = formats_on(choice, checkpoint, find_accelerator(accelerator))
+    return [f"{precision.weights}/{precision.activations}/{precision.kv_cache}" for precision in formats]
 
 
 @pytest.mark.parametrize(
@@ -50,11 +50,11 @@ def test_open_is_the_checkpoints_own_and_what_the_accelerator_computes_in(
 @pytest.mark.parametrize("own", DTYPES)
 def test_four_bits_are_never_taken_unasked_and_the_checkpoint_comes_first(own: DType) -> None:
     for accelerator in all_accelerators():
-        found = formats_on(ANY, own, accelerator)
+        formats = formats_on(ANY, own, accelerator)
         first = accelerator.computes_in(own)
-        assert found[0].weights == first
-        assert len(set(found)) == len(found)
-        assert all(element_bytes(one.weights) >= 1 for one in found if one.weights != first)
+        assert formats[0].weights == first
+        assert len(set(formats)) == len(formats)
+        assert all(element_bytes(precision.weights) >= 1 for precision in formats if precision.weights != first)
 
 
 def test_what_is_named_joins_what_is_excluded_goes_and_what_is_stated_stays() -> None:
@@ -69,17 +69,17 @@ def test_what_is_named_joins_what_is_excluded_goes_and_what_is_stated_stays() ->
 
 def test_a_later_statement_replaces_a_choice_and_a_choice_an_earlier_statement() -> None:
     opened, stated = Said(model="llama-3.1-8b", precisions=ANY), Said(weights="fp8")
-    one = complete(opened, stated)
-    assert one.precisions is None and one.precision.weights == "fp8"
+    intent = complete(opened, stated)
+    assert intent.precisions is None and intent.precision.weights == "fp8"
     other = complete(Said(model="llama-3.1-8b", weights="fp8"), Said(precisions=ANY))
     assert other.precisions is not None and other.precision.weights == "bf16"
 
 
 def test_what_is_looked_at_is_a_stated_assumption() -> None:
     intent: Intent = complete(Said(model="llama-3.1-8b", accelerator="h100-sxm", gpus=2, precisions=ANY))
-    told = [assumption for assumption in intent.assumptions if assumption.field.startswith("precision")]
-    assert [one.value for one in told] == ["bf16, fp8"]
-    assert "quality is yours to judge" in told[0].reason
+    assumed = [assumption for assumption in intent.assumptions if assumption.field.startswith("precision")]
+    assert [assumption.value for assumption in assumed] == ["bf16, fp8"]
+    assert "quality is yours to judge" in assumed[0].reason
 
 
 @pytest.mark.parametrize(
@@ -136,16 +136,18 @@ def test_the_fewest_cards_are_those_of_the_smaller_format_where_one_may_be_chose
     wide, free = search(**asked, precision="bf16"), search(**asked, precision="any")
     assert wide.best is not None and free.best is not None
     assert free.best.gpus < wide.best.gpus and free.request.precision.weights == "fp8"
-    told = [assumption.reason for assumption in free.assumptions if assumption.field == "precision"]
-    assert len(told) == 1 and "chosen with the hardware" in told[0]
+    reasons = [assumption.reason for assumption in free.assumptions if assumption.field == "precision"]
+    assert len(reasons) == 1 and "chosen with the hardware" in reasons[0]
 
 
 def test_unnamed_hardware_is_chosen_with_the_format() -> None:
     wide, free = (search(model="llama-3.1-70b", workload=LOAD, precision=name) for name in ("bf16", "any"))
     assert wide.request.hardware is not None and free.request.hardware is not None
     memory = [
-        (find_accelerator(str(one.accelerator)).memory_gb_marketing or 0.0) * one.nodes * one.gpus_per_node
-        for one in (free.request.hardware, wide.request.hardware)
+        (find_accelerator(str(hardware.accelerator)).memory_gb_marketing or 0.0)
+        * hardware.nodes
+        * hardware.gpus_per_node
+        for hardware in (free.request.hardware, wide.request.hardware)
     ]
     assert memory[0] < memory[1]
 
@@ -163,8 +165,8 @@ def test_what_cannot_be_met_in_any_format_is_refused_with_the_nearest() -> None:
 def test_the_limits_within_reach_name_their_format() -> None:
     asked: dict[str, Any] = {"model": "llama-3.1-8b", "hardware": "1x2:h100-sxm", "workload": LOAD}
     answer = search(**asked, ttft_ms_max=1e5, tpot_ms_max=0.5, precision="any")
-    found = {one.limit: one.best for one in answer.within_reach}
-    best = found["tpot_ms_max"]
+    reach = {within.limit: within.best for within in answer.within_reach}
+    best = reach["tpot_ms_max"]
     assert best is not None and best.precision is not None and best.precision.weights == "fp8"
     single = search(**asked, ttft_ms_max=1e5, precision="fp8")
     assert single.best is not None and best.tpot_ms == pytest.approx(single.best.tpot_ms)
@@ -190,8 +192,8 @@ def test_a_mix_is_planned_in_the_best_of_the_formats(objective: Any) -> None:
     free = plan_mix(workloads=kinds, **asked, precision="any")
     each = [plan_mix(workloads=kinds, **asked, precision=name) for name in ("bf16", "fp8")]
     assert free.plan is not None and free.precision == free.plan.precision
-    assert free.candidates[0].output_tokens_per_s == max(one.candidates[0].output_tokens_per_s for one in each)
-    assert free.evaluated == sum(one.evaluated for one in each)
+    assert free.candidates[0].output_tokens_per_s == max(mix.candidates[0].output_tokens_per_s for mix in each)
+    assert free.evaluated == sum(mix.evaluated for mix in each)
 
 
 @pytest.mark.parametrize(
@@ -230,10 +232,10 @@ def test_v100_and_t4_are_the_parts_without_bf16_units() -> None:
 @pytest.mark.parametrize("accelerator", WITHOUT_BF16, ids=lambda part: part.id)
 @pytest.mark.parametrize("own", DTYPES)
 def test_bf16_is_never_assumed_where_there_are_no_units_for_it(own: DType, accelerator: Accelerator) -> None:
-    found = complete_precision(Said(), own, accelerator)
-    assert "bf16" not in dict(found.precision).values()
+    completed = complete_precision(Said(), own, accelerator)
+    assert "bf16" not in dict(completed.precision).values()
     if own == "bf16":
-        assert any("has no bf16 units" in assumption.reason for assumption in found.assumptions)
+        assert any("has no bf16 units" in assumption.reason for assumption in completed.assumptions)
     for block in formats_on(ANY, own, accelerator):
         assert "bf16" not in dict(block).values()
 

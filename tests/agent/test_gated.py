@@ -28,19 +28,19 @@ def patterns_in(value: Any) -> Iterator[Gated]:
     if isinstance(value, Gated):
         yield value
     elif isinstance(value, (tuple, list)):
-        for one in value:
-            yield from patterns_in(one)
+        for member in value:
+            yield from patterns_in(member)
     elif isinstance(value, dict):
         yield from patterns_in(tuple(value.values()))
 
 
 def gated_patterns() -> dict[str, list[Gated]]:
     """The gated patterns of the readers of words by the module that they stand in."""
-    found: dict[str, list[Gated]] = {}
+    patterns_by_module: dict[str, list[Gated]] = {}
     for module in iter_modules(language.__path__):
         values = vars(import_module(f"{language.__name__}.{module.name}")).values()
-        found[module.name] = [one for value in values for one in patterns_in(value)]
-    return {name: patterns for name, patterns in found.items() if patterns}
+        patterns_by_module[module.name] = [pattern for value in values for pattern in patterns_in(value)]
+    return {name: patterns for name, patterns in patterns_by_module.items() if patterns}
 
 
 MODULES = gated_patterns()
@@ -58,42 +58,42 @@ class Every(frozenset[str]):
 
 def matches(pattern: Gated | re.Pattern[str], text: str) -> list[Any]:
     """All that can be asked of the matches of a pattern."""
-    found = list(pattern.finditer(text))
-    spans = [[one.span(group) for group in range(one.re.groups + 1)] for one in found]
-    return [(at, one.groupdict(), one.lastgroup) for at, one in zip(spans, found, strict=True)]
+    all_matches = list(pattern.finditer(text))
+    spans = [[match.span(group) for group in range(match.re.groups + 1)] for match in all_matches]
+    return [(at, match.groupdict(), match.lastgroup) for at, match in zip(spans, all_matches, strict=True)]
 
 
 @pytest.mark.one_in(18)
 @pytest.mark.parametrize("module", MODULES)
 def test_a_gated_pattern_matches_in_a_request_what_the_whole_pattern_does(module: str) -> None:
-    for one in MODULES[module]:
+    for pattern in MODULES[module]:
         for text in TEXTS:
-            part = Gated(one.pattern, one.flags)
-            assert matches(part, text) == matches(whole(one.pattern, one.flags), text), one.pattern
+            part = Gated(pattern.pattern, pattern.flags)
+            assert matches(part, text) == matches(whole(pattern.pattern, pattern.flags), text), pattern.pattern
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_nothing_is_left_out_for_a_text_with_all_words(module: str) -> None:
-    for one in MODULES[module]:
-        assert Possible(one.pattern, "", Every()).pattern == one.pattern
+    for pattern in MODULES[module]:
+        assert Possible(pattern.pattern, "", Every()).pattern == pattern.pattern
 
 
 @pytest.mark.parametrize("module", MODULES)
 def test_a_pattern_that_can_match_nothing_without_some_words_matches_nothing_without_them(module: str) -> None:
-    for one in MODULES[module]:
-        possible = Possible(one.pattern, "")
+    for pattern in MODULES[module]:
+        possible = Possible(pattern.pattern, "")
         if possible.pattern is None:
-            assert held("|".join(map(re.escape, possible.missed)), one.pattern), one.pattern
+            assert always_holds("|".join(map(re.escape, possible.missed)), pattern.pattern), pattern.pattern
 
 
 @pytest.mark.parametrize("module", MODULES)
 @pytest.mark.one_in(10)
 def test_what_is_captured_keeps_its_number_and_name_where_it_is_left_out(module: str) -> None:
-    for one in MODULES[module]:
-        possible, every = Possible(one.pattern, ""), whole(one.pattern, one.flags)
+    for pattern in MODULES[module]:
+        possible, every = Possible(pattern.pattern, ""), whole(pattern.pattern, pattern.flags)
         if possible.pattern is not None:
-            part = re.compile(possible.pattern, one.flags)
-            assert (part.groups, part.groupindex) == (every.groups, every.groupindex), one.pattern
+            part = re.compile(possible.pattern, pattern.flags)
+            assert (part.groups, part.groupindex) == (every.groups, every.groupindex), pattern.pattern
 
 
 def test_whatever_case_is_ignored_of_a_letter_is_the_same_letter_in_a_folded_text() -> None:
@@ -148,7 +148,7 @@ def test_a_replacement_may_name_a_group_of_a_pattern_that_cannot_match() -> None
     assert Gated(r"few (?P<what>\w+)").sub(r"\g<what>", "many cards") == "many cards"
 
 
-def held(needs: str, pattern: str) -> bool:
+def always_holds(needs: str, pattern: str) -> bool:
     """Whether every text that a pattern matches holds what `needs` matches, as `re` reads both."""
     return holds_one(re.compile(needs, re.IGNORECASE), parser.parse(pattern, re.IGNORECASE))
 
@@ -160,13 +160,13 @@ def holds_one(needs: re.Pattern[str], parsed: Any, before: str = "") -> bool:
         if kind is op.LITERAL:
             run += chr(value)
             continue
-        if needs.search(run) or _is_held(needs, kind, value, run):
+        if needs.search(run) or _holds(needs, kind, value, run):
             return True
         run = ""
     return False
 
 
-def _is_held(needs: re.Pattern[str], kind: Any, value: Any, before: str) -> bool:
+def _holds(needs: re.Pattern[str], kind: Any, value: Any, before: str) -> bool:
     if kind is op.SUBPATTERN:
         return holds_one(needs, value[-1], before)
     if kind is op.BRANCH:  # the parser has put what all branches begin with in front of them
@@ -192,4 +192,4 @@ def _is_held(needs: re.Pattern[str], kind: Any, value: Any, before: str) -> bool
     ],
 )
 def test_the_proof_sees_a_branch_without_a_word(needs: str, pattern: str, expected: bool) -> None:
-    assert held(needs, pattern) is expected
+    assert always_holds(needs, pattern) is expected

@@ -40,9 +40,9 @@ def test_the_table_of_a_search_shows_none() -> None:
 
 
 def missing(tokens_per_s: float, ttft_ms: float, *, grows: bool) -> Candidate:
-    one = PhaseStrategy()
+    device = PhaseStrategy()
     return Candidate(
-        strategy=Strategy(dp=1, gpu_count=1, prefill=one, decode=one), feasible=False, gpus=1, concurrency=9,
+        strategy=Strategy(dp=1, gpu_count=1, prefill=device, decode=device), feasible=False, gpus=1, concurrency=9,
         ttft_ms=ttft_ms, tpot_ms=20.0, end_to_end_ms=ttft_ms + 2000.0, output_tokens_per_s=tokens_per_s,
         queue_grows=grows,
     )  # fmt: skip

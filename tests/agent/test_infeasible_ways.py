@@ -37,12 +37,13 @@ def test_what_memory_holds_and_what_a_limit_allows_are_told_apart() -> None:
     words = "Llama-3.1-8B on one L4, 2k in, 200 out, {} users"
     limited = plan(words.format(400) + ", TPOT under 80 ms").infeasible
     assert limited is not None
-    said = re.search(r"at most ([\d,]+) do, and about ([\d,]+) with TPOT as limited", limited.reason)
-    assert said is not None
-    most, held = int(said[1]), int(said[2])
-    assert held < most < 400
+    match = re.search(r"at most ([\d,]+) do, and about ([\d,]+) with TPOT as limited", limited.reason)
+    assert match is not None
+    most, within_limit = int(match[1]), int(match[2])
+    assert within_limit < most < 400
     assert (
-        plan(words.format(most)).plan is not None and plan(words.format(held) + ", TPOT under 80 ms").plan is not None
+        plan(words.format(most)).plan is not None
+        and plan(words.format(within_limit) + ", TPOT under 80 ms").plan is not None
     )
     assert plan(words.format(most + 1)).plan is None
     free = plan(words.format(400)).infeasible

@@ -37,8 +37,8 @@ def written(path: Path, digest: str = "a") -> bytes:
     """A journal with all of `KEPT`."""
     path.unlink(missing_ok=True)
     with Journal(path, SAMPLE, digest) as journal:
-        for key, one in KEPT.items():
-            journal.keep(key, one)
+        for key, result in KEPT.items():
+            journal.keep(key, result)
     return path.read_bytes()
 
 

@@ -35,8 +35,8 @@ READ: list[tuple[str, dict[str, Any]]] = [
 def test_each_figure_is_read_with_its_percentile(words: str, lengths: dict[str, Any]) -> None:
     said = read_request(f"Llama-3.1-8B on 4 H100, {words}")
     assert said.lengths is not None and said.unread == ()
-    found = {side: list(getattr(said.lengths, side).percentiles) for side in lengths}
-    assert found == lengths and said.lengths.pairs is None
+    percentiles = {side: list(getattr(said.lengths, side).percentiles) for side in lengths}
+    assert percentiles == lengths and said.lengths.pairs is None
     assert said.input_tokens is None and said.input_tokens_range is None
     assert any("percentiles of the input" in reading for reading in said.readings)
 

@@ -45,17 +45,17 @@ print(*held)
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_memory_stays_flat_over_many_calls() -> None:
-    done = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr[-500:]
-    half, whole = map(float, done.stdout.split())
+    process = subprocess.run([sys.executable, "-c", CALLS], capture_output=True, text=True, check=False, timeout=300)
+    assert process.returncode == 0, process.stderr[-500:]
+    half, whole = map(float, process.stdout.split())
     assert whole < 400
     assert whole - half < 25
 
 
 def test_what_is_kept_never_exceeds_its_bytes() -> None:
-    kept = Kept[int, bytes](1000, lambda _, value: len(value))
+    cache = Kept[int, bytes](1000, lambda _, value: len(value))
     for number in range(100):
         value = bytes(number * 20)
-        assert kept.keep(number, value) is value
-        assert kept.held_bytes <= 1000
-        assert (kept.get(number) == value) == (len(value) <= 1000)
+        assert cache.keep(number, value) is value
+        assert cache.held_bytes <= 1000
+        assert (cache.get(number) == value) == (len(value) <= 1000)

@@ -32,12 +32,12 @@ def test_the_question_is_planned_for_as_many_requests_as_the_limits_allow(words:
 @pytest.mark.parametrize("words", CASES["not_asked"])
 def test_words_that_say_how_many_ask_for_nothing(words: str) -> None:
     said = read_request(words)
-    assert said.objective is None and not any("most load" in one for one in said.unread)
+    assert said.objective is None and not any("most load" in line for line in said.unread)
 
 
 @pytest.mark.parametrize("words", CASES["beside"])
 def test_beside_another_wish_the_question_is_said_not_to_be_acted_on(words: str) -> None:
-    assert any("the most load is not looked for beside" in one for one in read_request(words).unread)
+    assert any("the most load is not looked for beside" in line for line in read_request(words).unread)
 
 
 def test_a_tighter_limit_allows_fewer_and_the_report_says_whose_number_it_is() -> None:
@@ -72,6 +72,6 @@ def test_a_strategy_that_holds_more_requests_than_the_best_one_is_named_first() 
     words = "How many users can 8 H100 serve with Llama-3.1-70B, 2k in / 300 out, TPOT under 50 ms?"
     result = shardwright.plan(words)
     assert result.plan is not None and result.report is not None and result.report.on_more is not None
-    found = re.search(r"simulated: ([\d,]+) by (.+?) with", result.report.on_more)
-    assert found is not None and int(found[1].replace(",", "")) > result.plan.workload.concurrency
+    match = re.search(r"simulated: ([\d,]+) by (.+?) with", result.report.on_more)
+    assert match is not None and int(match[1].replace(",", "")) > result.plan.workload.concurrency
     assert result.report.on_more in render_plan(result, width=2000).split("\n\n")[0]

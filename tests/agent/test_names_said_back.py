@@ -31,36 +31,36 @@ OWN_NAMES = ["Llama-3.1-8B", "meta-llama/Llama-3.1-8B", "llama-3.1-8b-instruct",
 def test_a_name_that_was_mended_or_completed_is_said_back_in_the_first_lines(written: str, meant: str) -> None:
     in_words = shardwright.plan(f"Serve {written} on 2 H100, {SMALL}")
     stated = shardwright.plan(model=written, hardware="2xH100", input_tokens=512, output_tokens=32)
-    for found in (in_words, stated):
-        told = f"Assumed: {written!r} read as {meant}"
-        assert told in render_plan(found, width=100).splitlines()[:3]
+    for result in (in_words, stated):
+        line = f"Assumed: {written!r} read as {meant}"
+        assert line in render_plan(result, width=100).splitlines()[:3]
 
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("name", OWN_NAMES)
 def test_a_models_own_name_is_no_assumption(name: str) -> None:
-    found = shardwright.plan(f"Serve {name} on 2 H100, {SMALL}")
-    assert found.report is not None
+    result = shardwright.plan(f"Serve {name} on 2 H100, {SMALL}")
+    assert result.report is not None
     assert not [
         assumption
-        for assumption in found.report.assumptions
+        for assumption in result.report.assumptions
         if assumption.field == "model" and assumption.value is not None
     ]
 
 
 @pytest.mark.thorough
 def test_a_slip_that_a_key_word_mends_is_told_with_the_name() -> None:
-    found = shardwright.plan("Serve Mixtrl 8x7B on 8 H100")
-    assert found.report is not None
-    (told,) = [assumption.reason for assumption in found.report.assumptions if assumption.field == "model"]
-    assert "'Mixtrl' read as 'mixtral'" in told
+    result = shardwright.plan("Serve Mixtrl 8x7B on 8 H100")
+    assert result.report is not None
+    (reason,) = [assumption.reason for assumption in result.report.assumptions if assumption.field == "model"]
+    assert "'Mixtrl' read as 'mixtral'" in reason
 
 
 def test_a_stated_model_takes_the_place_of_a_mended_one() -> None:
-    found = shardwright.plan(f"Serve Lama-3.1-70B on 2 H100, {SMALL}", model="Llama-3.2-1B")
-    assert found.report is not None and found.plan is not None
-    assert found.plan.model.name == "meta-llama/Llama-3.2-1B"
-    assert not [assumption for assumption in found.report.assumptions if assumption.field == "model"]
+    result = shardwright.plan(f"Serve Lama-3.1-70B on 2 H100, {SMALL}", model="Llama-3.2-1B")
+    assert result.report is not None and result.plan is not None
+    assert result.plan.model.name == "meta-llama/Llama-3.2-1B"
+    assert not [assumption for assumption in result.report.assumptions if assumption.field == "model"]
 
 
 @pytest.fixture
@@ -85,31 +85,31 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ],
 )
 def test_a_config_named_in_words_is_the_model(request_: str, folder: Path) -> None:
-    found = shardwright.plan(request_.replace("{folder}", str(folder)))
-    assert found.plan is not None and found.report is not None
-    assert found.plan.model.name.startswith("own-")
-    assert found.report.not_acted_on == ()
+    result = shardwright.plan(request_.replace("{folder}", str(folder)))
+    assert result.plan is not None and result.report is not None
+    assert result.plan.model.name.startswith("own-")
+    assert result.report.not_acted_on == ()
 
 
 def test_a_path_wins_over_a_name_inside_it(folder: Path) -> None:
     (folder / "Llama-3.1-70B").mkdir()
     (folder / "Llama-3.1-70B" / "config.json").write_text(json.dumps({**CONFIG, "name": "own"}))
-    found = shardwright.plan("Serve ./Llama-3.1-70B on 2 H100")
-    assert found.plan is not None and found.plan.model.name == "own"
+    result = shardwright.plan("Serve ./Llama-3.1-70B on 2 H100")
+    assert result.plan is not None and result.plan.model.name == "own"
 
 
 def test_a_config_in_the_prose_of_a_brief_lies_beside_the_brief(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "ours" / "need.md").write_text("We serve config.json on 2 H100.\n\n512 tokens in, 32 out.\n")
     monkeypatch.chdir("/")
-    found = shardwright.plan(brief=folder / "ours" / "need.md")
-    assert found.plan is not None and found.plan.model.name == "own-ours"
+    result = shardwright.plan(brief=folder / "ours" / "need.md")
+    assert result.plan is not None and result.plan.model.name == "own-ours"
 
 
 def test_a_file_beside_a_named_model_is_not_opened_and_told(folder: Path) -> None:
-    found = shardwright.plan(f"Serve Llama-3.2-1B on 2 H100, {SMALL}, as in config.json")
-    assert found.plan is not None and found.report is not None
-    assert found.plan.model.name == "meta-llama/Llama-3.2-1B"
-    assert any("config.json" in one for one in found.report.not_acted_on)
+    result = shardwright.plan(f"Serve Llama-3.2-1B on 2 H100, {SMALL}, as in config.json")
+    assert result.plan is not None and result.report is not None
+    assert result.plan.model.name == "meta-llama/Llama-3.2-1B"
+    assert any("config.json" in line for line in result.report.not_acted_on)
 
 
 @pytest.mark.parametrize("name", ["absent.json", "no/such/config.json", "./gone.json"])

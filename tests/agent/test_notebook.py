@@ -21,24 +21,24 @@ HOSTILE = "<img src=x onerror=alert(1)>\n\x1b[31m</iframe><script>alert(1)</scri
 @cache
 def results() -> dict[str, Displayed]:
     """One of each kind of result, the plan with a hostile name."""
-    found = shardwright.plan(REQUEST)
+    planned = shardwright.plan(REQUEST)
     document: dict[str, Any] = base_plan("dense-tp2")
     document["model"]["name"] = HOSTILE
     plan = shardwright.Plan.model_validate(document)
     broken = {**document, "nodes": [{**node, "id": HOSTILE} for node in document["nodes"]]}
-    assert found.estimate is not None
+    assert planned.estimate is not None
     return {
-        "result": found, "plan": plan, "estimate": found.estimate, "valid": shardwright.validate(plan),
+        "result": planned, "plan": plan, "estimate": planned.estimate, "valid": shardwright.validate(plan),
         "broken": shardwright.validate(broken), "search": shardwright.search(REQUEST),
     }  # fmt: skip
 
 
 def elements(html: str) -> list[str]:
-    found: list[str] = []
+    tags: list[str] = []
     parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attrs: found.append(tag)
+    parser.handle_starttag = lambda tag, attrs: tags.append(tag)
     parser.feed(html)
-    return found
+    return tags
 
 
 @pytest.mark.parametrize("name", ["result", "plan", "estimate", "valid", "broken", "search"])
@@ -79,5 +79,5 @@ def test_without_pandas_a_line_names_it(name: str, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("name", "column"), [("estimate", "device"), ("broken", "rule"), ("search", "ttft_ms")])
 def test_a_table_is_a_frame(name: str, column: str) -> None:
     pytest.importorskip("pandas")
-    found = getattr(results()[name], "to_pandas")()  # noqa: B009
-    assert len(found) > 0 and column in found.columns
+    frame = getattr(results()[name], "to_pandas")()  # noqa: B009
+    assert len(frame) > 0 and column in frame.columns

@@ -23,9 +23,9 @@ def test_the_best_with_the_phases_placed_otherwise_is_told_with_what_decided(wor
     assert result.plan is not None and result.report is not None
     is_apart = is_disaggregated(result.plan.strategy)
     placed = "both phases on the same GPUs" if is_apart else "prefill and decode on GPUs of their own"
-    _, found, told = result.report.explanation.partition(f"With {placed} the best is ")
-    assert found and "TTFT" in told and "TPOT" in told
-    assert lost_by in told
+    _, phrase, figures = result.report.explanation.partition(f"With {placed} the best is ")
+    assert phrase and "TTFT" in figures and "TPOT" in figures
+    assert lost_by in figures
 
 
 @pytest.mark.parametrize("words", ["on one L4, 4 users", "on 2 L4, 4 users, no disaggregation"])

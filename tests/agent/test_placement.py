@@ -78,10 +78,10 @@ def test_replicas_for_both_are_taken_where_they_hold_as_much_and_are_as_good_to_
     architecture = read_architecture(result.intent.model.config, where="config")
     request = search_request(result.intent, architecture, result.plan.hardware)
     best, other = candidate(is_apart=True, tokens_per_s=100.0), candidate(is_apart=False, **together)
-    chosen, told = placed(request, (best, other), best)
+    chosen, assumption = placed(request, (best, other), best)
     assert chosen is (other if is_together else best)
-    assert (told is None) == (asked is not None)
-    assert told is None or told.value is not is_together
+    assert (assumption is None) == (asked is not None)
+    assert assumption is None or assumption.value is not is_together
 
 
 LEAVING = {"gpus": 22, "billed_gpus": 24}
@@ -114,11 +114,11 @@ def test_several_nodes_are_used_whole_where_that_holds_as_much_and_is_as_good_to
     request = search_request(intent, architecture, hardware_block(intent.hardware, 3))
     usual: dict[str, Any] = {"is_apart": False, "tokens_per_s": 100.0}
     first, second = candidate(**usual | best), candidate(**usual | other)
-    chosen, told = filled(request, (first, second), first)
+    chosen, assumption = filled(request, (first, second), first)
     assert chosen is (second if is_taken else first)
-    assert (told is not None) == is_taken
-    if told is not None:
-        assert (told.field, told.value) == ("gpus", 24) and "nodes are rented whole" in told.reason
+    assert (assumption is not None) == is_taken
+    if assumption is not None:
+        assert (assumption.field, assumption.value) == ("gpus", 24) and "nodes are rented whole" in assumption.reason
 
 
 def test_the_plan_uses_the_whole_of_the_nodes_that_are_billed_for_the_same_cost() -> None:

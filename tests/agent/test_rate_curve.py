@@ -108,41 +108,41 @@ LOST = "3 req/s, 512 in / 8 out, TTFT under 1 s, must survive the loss of one re
 
 
 def test_a_plan_of_one_rate_has_its_reserve_where_the_hardware_is_open() -> None:
-    made = plan(f"Llama-3.2-1B on H100 with vllm, {LOST}")
-    assert made.plan is not None
-    assert made.valid
-    assert made.plan.strategy.dp == 2
-    (kept,) = made.plan.policy.constraints or ()
-    assert (kept.kind, kept.value, kept.words) == ("replicas", 2, "survive the loss of one replica")
-    assert made.report is not None
-    assert not made.report.not_acted_on
+    result = plan(f"Llama-3.2-1B on H100 with vllm, {LOST}")
+    assert result.plan is not None
+    assert result.valid
+    assert result.plan.strategy.dp == 2
+    (constraint,) = result.plan.policy.constraints or ()
+    assert (constraint.kind, constraint.value, constraint.words) == ("replicas", 2, "survive the loss of one replica")
+    assert result.report is not None
+    assert not result.report.not_acted_on
 
 
 def test_a_plan_that_has_not_its_reserve_says_so_in_the_first_lines(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["plan", f"Llama-3.2-1B on 1 H100 with vllm, {LOST}", "--strict"]) == 1
-    told = " ".join(capsys.readouterr().out.split())
+    output = " ".join(capsys.readouterr().out.split())
     assert (
         "Not acted on: 'survive the loss of one replica': the plan is of the rate itself; with 1 lost 2 replicas on 2 "
-        "GPUs (1 named)" in told
+        "GPUs (1 named)" in output
     )
 
 
 def test_a_reserve_that_nobody_had_the_time_to_look_at_is_told() -> None:
-    made = plan(f"Llama-3.2-1B on 2 H100 with vllm, {LOST}", time_limit_s=0.0)
-    assert made.plan is not None and made.report is not None
-    assert any("loss of one replica" in one and "time was over" in one for one in made.report.not_acted_on)
+    result = plan(f"Llama-3.2-1B on 2 H100 with vllm, {LOST}", time_limit_s=0.0)
+    assert result.plan is not None and result.report is not None
+    assert any("loss of one replica" in line and "time was over" in line for line in result.report.not_acted_on)
 
 
 def test_phases_that_were_left_open_share_replicas_where_only_that_leaves_a_reserve() -> None:
-    made = plan(
+    result = plan(
         "12 requests per second of Llama-3.3-70B-Instruct in FP8 on 8 H100s, vLLM, 1500 in / 300 out, p95 TTFT below "
         "1 s, TPOT below 50 ms; must survive the loss of one replica",
         time_limit_s=300,  # on a machine with much else to do the usual limit cuts it short
     )
-    assert made.plan is not None
-    assert not is_disaggregated(made.plan.strategy)
-    assert made.over_day is not None
-    assert made.over_day.steps[0].gpus <= made.plan.strategy.gpu_count == 8
+    assert result.plan is not None
+    assert not is_disaggregated(result.plan.strategy)
+    assert result.over_day is not None
+    assert result.over_day.steps[0].gpus <= result.plan.strategy.gpu_count == 8
 
 
 def test_a_curve_is_a_day_and_a_rate_agrees_with_it() -> None:
@@ -180,9 +180,9 @@ def test_programs_ask_for_a_day_and_get_one_line_where_it_is_none() -> None:
         "output_tokens": 8,
         "tpot_ms": 12.0,
     }
-    found = PLAN.answer(PLAN.question({**asked, "rate_curve": [2.0] * 12 + [20.0] * 12, "headroom": 0.0}))
-    assert found.over_day is not None and found.over_day.headroom_share == 0.0
-    assert "Over the day" in PLAN.text(found)
+    result = PLAN.answer(PLAN.question({**asked, "rate_curve": [2.0] * 12 + [20.0] * 12, "headroom": 0.0}))
+    assert result.over_day is not None and result.over_day.headroom_share == 0.0
+    assert "Over the day" in PLAN.text(result)
     reserved = PLAN.answer(PLAN.question({**asked, "hardware": "1x8:h100-sxm", "rate_curve": [2.0] * 12 + [90.0] * 12}))
     assert reserved.over_day is not None and reserved.plan is not None
     most = max(step.gpus for step in reserved.over_day.steps)
@@ -199,15 +199,15 @@ def test_programs_ask_for_a_day_and_get_one_line_where_it_is_none() -> None:
 @pytest.mark.thorough
 @pytest.mark.parametrize("stated", ["as few as needed", "8 of them, TP2"])
 def test_the_plan_of_a_day_has_the_layout_of_its_table(stated: str) -> None:
-    found = plan(
+    result = plan(
         f"Llama-3.2-1B on L4, {stated}, no disaggregation, 512 in / 64 out, TTFT under 300 ms, TPOT under 14 ms",
         rate_curve="0-16=4,16-24=40",
     )
-    assert found.plan is not None and found.over_day is not None and found.valid
-    day, layout = found.over_day, describe(one_of_each(found.plan.strategy))
+    assert result.plan is not None and result.over_day is not None and result.valid
+    day, layout = result.over_day, describe(one_of_each(result.plan.strategy))
     assert day.layout == layout
     if "TP2" in stated:
         assert layout == "TP2"
     elif day.layouts[0].layout != layout:
-        head = render_plan(found, width=4000).split("\n\n")[0]
+        head = render_plan(result, width=4000).split("\n\n")[0]
         assert f"Over the day {day.layouts[0].layout} takes less" in head

@@ -30,12 +30,12 @@ def test_what_is_told_is_what_naming_the_engine_gains(request_text: str, brings:
     assert unnamed.plan is not None and named.plan is not None and unnamed.report is not None
     assert unnamed.estimate is not None and named.estimate is not None
     hint = unnamed.report.hint or ""
-    told = re.search(
+    match = re.search(
         r"with vLLM named \(--engine vllm\), which brings (.*?) by itself, .*? would be (\d+)% better", hint
     )
-    assert told is not None and brings in told[1]
+    assert match is not None and brings in match[1]
     gain = unnamed.estimate.latency.end_to_end_ms / named.estimate.latency.end_to_end_ms - 1
-    assert gain == pytest.approx(int(told[2]) / 100, abs=0.02)
+    assert gain == pytest.approx(int(match[2]) / 100, abs=0.02)
     assert "with vLLM named" in unnamed.report.explanation
 
 
@@ -55,9 +55,9 @@ def test_fewer_gpus_by_attention_dp_are_said_where_their_number_was_left_open() 
     result = plan(words, time_limit_s=120.0)
     assert result.plan is not None and result.report is not None
     gpus = result.plan.strategy.gpu_count
-    said = re.search(
+    match = re.search(
         r"(?:^|\. )(\d+) GPUs would do with attention DP allowed \(--relax attention_dp\)", result.report.on_fewer or ""
     )
-    assert said is not None and int(said[1]) < gpus
+    assert match is not None and int(match[1]) < gpus
     with_it = plan(f"{words} Attention DP is allowed.", time_limit_s=120.0)
-    assert with_it.plan is not None and with_it.plan.strategy.gpu_count == int(said[1])
+    assert with_it.plan is not None and with_it.plan.strategy.gpu_count == int(match[1])

@@ -84,8 +84,8 @@ def test_a_card_of_one_s_own_is_searched() -> None:
     from shardwright.tools.catalog.hardware import find_accelerator
 
     card = find_accelerator("h100-sxm").model_dump() | {"id": "my-card"}
-    own = {"accelerator": card, "nodes": 1, "gpus_per_node": 4}
-    answer = search(model=MODEL, hardware=own, workload=LOAD)
+    hardware = {"accelerator": card, "nodes": 1, "gpus_per_node": 4}
+    answer = search(model=MODEL, hardware=hardware, workload=LOAD)
     assert answer.best is not None
     assert answer.request.hardware is not None
     assert not isinstance(answer.request.hardware.accelerator, str)
@@ -104,8 +104,8 @@ def test_the_best_and_the_assumptions_are_those_of_plan() -> None:
     assert planned.plan is not None and planned.report is not None and answer.best is not None
     assert answer.best.strategy == planned.plan.strategy
     assert answer.best.concurrency == planned.plan.workload.concurrency
-    own = {assumption.field for assumption in planned.report.assumptions}
-    assert {assumption.field for assumption in answer.assumptions} == own
+    fields = {assumption.field for assumption in planned.report.assumptions}
+    assert {assumption.field for assumption in answer.assumptions} == fields
 
 
 def test_hardware_that_is_left_open_is_the_fewest_that_do() -> None:
@@ -117,18 +117,20 @@ def test_hardware_that_is_left_open_is_the_fewest_that_do() -> None:
 
 def test_candidates_come_best_first_and_no_limit_is_exceeded_by_one_that_is_called_feasible() -> None:
     answer = search(model=MODEL, hardware=HARDWARE, workload=LOAD, tpot_ms_max=5.0, objective="latency", concurrency=4)
-    held = [candidate for candidate in answer.candidates if candidate.feasible]
-    assert 0 < len(held) < len(answer.candidates)
-    assert all(one.tpot_ms is not None and one.tpot_ms <= 5.0 and not one.why_not for one in held)
+    feasible = [candidate for candidate in answer.candidates if candidate.feasible]
+    assert 0 < len(feasible) < len(answer.candidates)
+    assert all(
+        candidate.tpot_ms is not None and candidate.tpot_ms <= 5.0 and not candidate.why_not for candidate in feasible
+    )
     assert all(candidate.why_not for candidate in answer.candidates if not candidate.feasible)
-    assert answer.candidates[: len(held)] == tuple(held)
+    assert answer.candidates[: len(feasible)] == tuple(feasible)
 
 
 def test_the_front_is_of_candidates_that_hold_and_none_of_it_is_beaten_in_both() -> None:
     answer = search(model=MODEL, hardware=HARDWARE, workload=LOAD, objective="throughput")
     front = [answer.candidates[place] for place in answer.pareto]
     assert len(front) > 3
-    assert all(one.feasible for one in front)
+    assert all(candidate.feasible for candidate in front)
     for slower, quicker in pairwise(front):
         assert figures(slower)[0] < figures(quicker)[0]
         assert figures(slower)[1] > figures(quicker)[1]
@@ -142,7 +144,7 @@ def figures(candidate: Candidate) -> tuple[float, float]:
 def test_each_other_family_lost_by_a_number_and_a_rule_that_there_is() -> None:
     answer = search(model="llama-3.1-70b", hardware="1x8:h100-sxm", workload=LOAD, tpot_ms_max=25.0)
     assert answer.best is not None
-    names = [one.family for one in answer.families]
+    names = [lost.family for lost in answer.families]
     assert len(names) == len(set(names))
     # Every family that a candidate belongs to but the winner's is there, and what cannot even hold the weights.
     listed = {family(candidate.strategy) for candidate in answer.candidates}
@@ -151,7 +153,7 @@ def test_each_other_family_lost_by_a_number_and_a_rule_that_there_is() -> None:
     for lost in answer.families:
         assert FIGURE.search(lost.reason), lost.reason
         assert lost.rule is None or lost.rule in rules
-    by_family = {one.family: one for one in answer.families}
+    by_family = {lost.family: lost for lost in answer.families}
     assert by_family["PP"].rule == "PE010"
     assert "exceeds 25 ms" in by_family["PP"].reason
     assert by_family["one device"].rule == "ME001"
@@ -190,16 +192,16 @@ def test_the_runner_ups_of_a_plan_say_the_number_and_the_rule_too() -> None:
 )
 def test_kinds_that_the_space_has_not_are_named_with_the_rule(arguments: dict[str, Any], kinds: dict[str, str]) -> None:
     answer = search(**arguments, hardware=HARDWARE)
-    named = {one.family: one.rule for one in answer.excluded}
-    assert {name: rule for name, rule in named.items() if rule not in (None, "TP005")} == kinds
+    excluded = {kind.family: kind.rule for kind in answer.excluded}
+    assert {name: rule for name, rule in excluded.items() if rule not in (None, "TP005")} == kinds
     # What is said to be missing really is.
-    found = " ".join({family(candidate.strategy) for candidate in answer.candidates}).split(" × ")
-    assert not set(kinds) & set(found)
+    degrees_listed = " ".join({family(candidate.strategy) for candidate in answer.candidates}).split(" × ")
+    assert not set(kinds) & set(degrees_listed)
 
 
 def test_tp_degrees_that_divide_no_heads_are_named() -> None:
     answer = search(model=MODEL, hardware=HARDWARE, workload=LOAD)
-    uneven = next(one for one in answer.excluded if one.rule == "TP005")
+    uneven = next(kind for kind in answer.excluded if kind.rule == "TP005")
     assert uneven.family == "TP 3"
     assert "32 query and 8 KV heads" in uneven.reason
     assert all(
@@ -239,7 +241,7 @@ def test_of_several_limits_each_has_the_best_that_the_others_leave() -> None:
     limits = {"tpot_ms_max": 25.0, "min_tokens_per_second": 50_000.0}
     answer = search(model=MODEL, hardware="1x2:h100-sxm", workload={**LOAD, **limits})
     assert not answer.feasible
-    reach = {one.limit: one.best for one in answer.within_reach}
+    reach = {within.limit: within.best for within in answer.within_reach}
     assert set(reach) == set(limits)
     # What is said of the rate holds the limit on TPOT, and is what a search for throughput under it alone finds.
     alone = search(model=MODEL, hardware="1x2:h100-sxm", workload=LOAD, tpot_ms_max=25.0, objective="throughput").best
@@ -291,9 +293,9 @@ def test_an_argument_that_there_is_not_is_a_type_error_with_the_nearest() -> Non
 
 def test_every_legal_strategy_is_accounted_for() -> None:
     counted = {"evaluated": 200, "timed": 22, "rejected": {"ME001": 90}, "pruned": {"dominated": 14}, "candidates": ()}
-    told = "Of 214 legal strategies 124 fit into memory; 22 were simulated, 14 are no better than another"
-    said = considered(SearchResult.model_validate(counted))
-    assert said.startswith(told) and "The other 88 were not: a quick estimate without queues" in said
+    counts = "Of 214 legal strategies 124 fit into memory; 22 were simulated, 14 are no better than another"
+    sentence = considered(SearchResult.model_validate(counted))
+    assert sentence.startswith(counts) and "The other 88 were not: a quick estimate without queues" in sentence
     assert "The other" not in considered(SearchResult.model_validate(counted | {"timed": 110}))
 
 

@@ -77,6 +77,6 @@ def test_what_refuses_every_strategy_is_named_and_never_memory(constraint: str, 
     result = shardwright.plan(
         words, model="Llama-3.1-8B", hardware="1x8:h100-sxm", constraints=[constraint], disaggregated=bool(words)
     )
-    found = result.infeasible
-    assert found is not None and found.rule == "CO008" and found.shortfall_bytes is None
-    assert re.search(told, found.reason) and "weights" not in found.reason
+    refused = result.infeasible
+    assert refused is not None and refused.rule == "CO008" and refused.shortfall_bytes is None
+    assert re.search(told, refused.reason) and "weights" not in refused.reason

@@ -97,10 +97,10 @@ def test_a_variant_that_nobody_named_is_assumed_by_name(words: str, taken: str, 
     as_option = complete(Said(model="Llama-3.1-8B"), Said.model_validate(said_hardware(words)))
     as_brief = complete(read_brief([("brief.md", f"# Llama-3.1-8B\n\nWe have {words}.")]))
     for intent in (in_words, as_option, as_brief):
-        found = [assumption for assumption in intent.assumptions if assumption.field == "hardware.accelerator"]
+        assumed = [assumption for assumption in intent.assumptions if assumption.field == "hardware.accelerator"]
         assert intent.hardware is not None and intent.hardware.accelerator == taken
-        assert [one.value for one in found] == ([taken] if others else [])
-        assert all(one.reason.endswith(f"not {others}") for one in found)
+        assert [assumption.value for assumption in assumed] == ([taken] if others else [])
+        assert all(assumption.reason.endswith(f"not {others}") for assumption in assumed)
 
 
 def test_a_card_that_a_later_statement_names_in_full_is_not_assumed() -> None:

@@ -37,13 +37,13 @@ def _broken(name: str, node_type: str) -> dict[str, Any]:
 
 
 def _planned(request: str) -> dict[str, Any]:
-    told = shardwright.plan(request).model_dump(mode="json")
-    return {name: told[name] for name in ("plan", "valid", "estimate")} | {"citations": told["report"]["citations"]}
+    result = shardwright.plan(request).model_dump(mode="json")
+    return {name: result[name] for name in ("plan", "valid", "estimate")} | {"citations": result["report"]["citations"]}
 
 
 def _searched(config: dict[str, Any]) -> dict[str, Any]:
-    found = shardwright.search(model=config, hardware="1x2:h100-sxm", workload=LOAD).model_dump(mode="json")
-    return {name: value for name, value in found.items() if name != "seconds"}
+    answer = shardwright.search(model=config, hardware="1x2:h100-sxm", workload=LOAD).model_dump(mode="json")
+    return {name: value for name, value in answer.items() if name != "seconds"}
 
 
 def _verified(document: dict[str, Any]) -> Any:
@@ -60,7 +60,10 @@ CALLS: list[Callable[[], Any]] = [
     *(partial(shardwright.explain, question) for question in QUESTIONS),
     *(partial(shardwright.validate, base_plan(name)) for name in ("moe-ep2", "dense-tp2")),
     *(partial(shardwright.estimate, base_plan(name)) for name in ("moe-ep2", "dense-tp2")),
-    *(partial(shardwright.autofix, _broken("moe-ep2", one)) for one in ("ShardNode", "ExpertNode", "PhaseNode")),
+    *(
+        partial(shardwright.autofix, _broken("moe-ep2", node_type))
+        for node_type in ("ShardNode", "ExpertNode", "PhaseNode")
+    ),
     partial(shardwright.compare, base_plan("dense-tp2"), "TP1"),
     partial(shardwright.export, base_plan("dense-tp2"), "vllm"),
     partial(shardwright.import_plan, "vllm serve Qwen/Qwen3-8B -tp 2", hardware="1x2:h100-sxm"),
@@ -76,8 +79,8 @@ CALLS: list[Callable[[], Any]] = [
 
 
 def _text(call: Callable[[], Any]) -> str:
-    told = call()
-    return json.dumps(told.model_dump(mode="json") if hasattr(told, "model_dump") else told, sort_keys=True)
+    result = call()
+    return json.dumps(result.model_dump(mode="json") if hasattr(result, "model_dump") else result, sort_keys=True)
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_a_model_is_told_what_its_search_did_not_look_at() -> None:
 def test_no_search_beside_the_answer_begins_after_the_limit() -> None:
     refused = shardwright.search(TOO_MUCH, time_limit_s=0.0, sensitivity=True)
     assert refused.infeasible is not None and refused.infeasible.needs.gpus is None
-    assert any("clusters" in one for one in refused.left_out)
+    assert any("clusters" in line for line in refused.left_out)
 
 
 def test_a_case_that_was_cut_short_is_not_kept_for_the_next_run(tmp_path: Path) -> None:
@@ -136,9 +136,9 @@ def test_the_first_lines_say_that_the_limit_was_over(
 
 
 def test_a_sizing_that_is_cut_short_says_that_it_is_and_claims_nothing_of_what_it_did_not_look_at() -> None:
-    asked = "Llama-3.1-8B, 40 requests per second, 2k in / 256 out, TPOT under 20 ms"
-    cut = shardwright.plan(f"{asked}, as few H100 as needed", time_limit_s=0)
-    for result in (cut, shardwright.plan(f"{asked}, on 1 H100", time_limit_s=0)):
+    words = "Llama-3.1-8B, 40 requests per second, 2k in / 256 out, TPOT under 20 ms"
+    cut = shardwright.plan(f"{words}, as few H100 as needed", time_limit_s=0)
+    for result in (cut, shardwright.plan(f"{words}, on 1 H100", time_limit_s=0)):
         report = " ".join(render_plan(result, width=100).split())
         assert "The time limit was over" in report
         assert "is enough is not known: the time was over" in report or "of those looked at before" in report

@@ -33,10 +33,10 @@ def forbidden(report: PlanReport) -> list[Alternative]:
 @pytest.mark.parametrize("case", [case for case in CASES if case["summary"]], ids=lambda case: case["request"])
 def test_the_widest_degree_that_cannot_be_is_named_with_its_rule_and_numbers(case: dict[str, Any]) -> None:
     report = report_of(case["request"])
-    (found,) = forbidden(report)
-    assert (found.summary, found.rule) == (case["summary"], case["rule"])
-    assert all(number in found.reason for number in case["numbers"])
-    assert found.ttft_ms is None
+    (wider,) = forbidden(report)
+    assert (wider.summary, wider.rule) == (case["summary"], case["rule"])
+    assert all(number in wider.reason for number in case["numbers"])
+    assert wider.ttft_ms is None
     assert len(report.alternatives) <= MAX_ALTERNATIVES
 
 

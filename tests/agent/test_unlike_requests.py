@@ -60,10 +60,10 @@ def test_what_cannot_be_together_is_refused_in_a_line(fields: dict[str, Any], sa
 
 
 def test_a_request_of_a_program_states_the_same() -> None:
-    asked = Request.model_validate(
+    request = Request.model_validate(
         {"request": "Llama 3.1 8B on 2 H100, 3 requests/s", "lengths": TAIL, "arrivals": {"burstiness": 0.4}}
     )
-    workload = asked.intent().workload
+    workload = request.intent().workload
     assert workload.lengths == RequestLengths.model_validate(TAIL)
     assert workload.arrivals is not None and workload.arrivals.burstiness == 0.4
 
@@ -82,9 +82,9 @@ def test_the_later_of_lengths_and_a_length_holds() -> None:
 def test_a_comparison_and_a_refusal_say_lengths_in_words() -> None:
     alike, unlike = plan(**SMALL, input_tokens=2199).plan, plan(**SMALL, lengths=TAIL).plan
     assert alike is not None and unlike is not None
-    [told] = [one for one in compare(alike, unlike).question if one.what == "workload lengths"]
-    assert (told.a, told.b) == (None, "input p50 1,000, p95 8,000, at most 49,735")
-    pairs = {"pairs": [[one, 9] for one in range(1, 1000)]}
+    [lengths] = [difference for difference in compare(alike, unlike).question if difference.what == "workload lengths"]
+    assert (lengths.a, lengths.b) == (None, "input p50 1,000, p95 8,000, at most 49,735")
+    pairs = {"pairs": [[tokens, 9] for tokens in range(1, 1000)]}
     with pytest.raises(InputError) as refused:
         plan(**SMALL, lengths=pairs, input_tokens=7)
     assert "lengths = input p50 500, p95 950, at most 999" in str(refused.value) and len(str(refused.value)) < 500

@@ -56,7 +56,7 @@ def wrong_fields(case: dict[str, Any]) -> dict[str, str]:
 
 def test_strangers_are_understood_in_at_least_nine_fields_of_ten() -> None:
     total = sum(len(case["expected"]) for case in UNSEEN)
-    wrong = {case["text"]: found for case in UNSEEN if (found := wrong_fields(case))}
+    wrong = {case["text"]: fields for case in UNSEEN if (fields := wrong_fields(case))}
     assert total == 361
     assert sum(map(len, wrong.values())) <= 0.1 * total, wrong
 

@@ -30,7 +30,7 @@ def lost(call: Call) -> str:
     return f"lost {getattr(call, 'args', ())}"
 
 
-def found(tasks: list[Task[Call]], jobs: int) -> dict[int, Any]:
+def results_of(tasks: list[Task[Call]], jobs: int) -> dict[int, Any]:
     return {task.place: result for task, result in on_local_cores(CALL, tasks, jobs, lost)}
 
 
@@ -38,30 +38,30 @@ def test_every_way_does_every_task() -> None:
     tasks: list[Task[Call]] = [Task(number, partial(abs, -number)) for number in range(7)]
     expected = {number: number for number in range(7)}
     assert {task.place: result for task, result in in_this_process(CALL, tasks)} == expected
-    assert found(tasks, 2) == expected
+    assert results_of(tasks, 2) == expected
 
 
 def test_a_process_that_dies_costs_its_own_task_alone() -> None:
     tasks = [Task(number, DEADLY if number in (1, 4) else partial(abs, number)) for number in range(6)]
-    results = found(tasks, 2)
+    results = results_of(tasks, 2)
     assert {place for place, result in results.items() if result == "lost (9,)"} == {1, 4}
     assert {place: result for place, result in results.items() if place not in (1, 4)} == {0: 0, 2: 2, 3: 3, 5: 5}
 
 
 def test_a_process_that_died_by_chance_is_made_up_for(tmp_path: Path) -> None:
     mark = str(tmp_path / "was here")
-    once = partial(eval, f"__import__('os')._exit(9) if not {_made(mark)} else 'second try'")
-    assert found([Task(0, once), Task(1, partial(abs, 1))], 2) == {0: "second try", 1: 1}
+    once = partial(eval, f"__import__('os')._exit(9) if not {_was_there(mark)} else 'second try'")
+    assert results_of([Task(0, once), Task(1, partial(abs, 1))], 2) == {0: "second try", 1: 1}
 
 
-def _made(mark: str) -> str:
+def _was_there(mark: str) -> str:
     """Code that says whether a folder was there before, and makes it."""
     return f"(__import__('os').path.exists({mark!r}) or __import__('os').mkdir({mark!r}))"
 
 
 def test_a_worker_that_has_nothing_left_helps_with_the_longest_group(tmp_path: Path) -> None:
     tasks: list[Task[Call]] = [Task(place, partial(exec, MET, {"folder": str(tmp_path)}), "long") for place in range(8)]
-    found(tasks, 2)
+    results_of(tasks, 2)
     assert len(list(tmp_path.iterdir())) == 2
 
 
@@ -101,7 +101,7 @@ def test_every_task_is_handed_out_once_and_groups_stay_together(groups: list[str
 
 
 def _is_waiting(groups: list[str | None], seen: list[int], group: str) -> bool:
-    return any(one == group and place not in seen for place, one in enumerate(groups))
+    return any(other == group and place not in seen for place, other in enumerate(groups))
 
 
 def test_left_early_no_process_stays() -> None:

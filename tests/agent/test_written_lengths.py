@@ -22,9 +22,9 @@ CASES: list[dict[str, Any]] = json.loads(
 def test_a_length_of_writing_is_a_length_in_tokens_and_assumed(case: dict[str, Any]) -> None:
     said = read_request(case["text"])
     assert (said.input_tokens, said.output_tokens) == (case["input_tokens"], case["output_tokens"])
-    told = {name: reason for name, reason in said.assumed.items() if name.endswith("_tokens")}
-    assert sorted(told) == case["assumed"] and all(
-        re.search(r"read as [\d,]+ tokens: (one|four) for ", one) for one in told.values()
+    assumed = {name: reason for name, reason in said.assumed.items() if name.endswith("_tokens")}
+    assert sorted(assumed) == case["assumed"] and all(
+        re.search(r"read as [\d,]+ tokens: (one|four) for ", reason) for reason in assumed.values()
     )
     assert not said.unread
 

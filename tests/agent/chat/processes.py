@@ -1,4 +1,4 @@
-"""Real chat processes for tests: the command as a person starts it."""
+"""Chat processes for tests: the command as a person starts it."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ PATIENCE_S = 300
 
 
 def environment(home: Path) -> dict[str, str]:
-    """An environment without an endpoint, with sessions below `home`."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "SHARDWRIGHT_"))}
-    return {**kept, "SHARDWRIGHT_HOME": str(home), "COLUMNS": "100"}
+    """Environment variables without an endpoint, with sessions stored in `home`."""
+    inherited = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "SHARDWRIGHT_"))}
+    return {**inherited, "SHARDWRIGHT_HOME": str(home), "COLUMNS": "100"}
 
 
 def chat(home: Path, *arguments: str, said: str = "") -> subprocess.CompletedProcess[str]:
-    """Run a chat to its end with the lines of `said` as its input."""
+    """Run a chat to its end with `said` on standard input."""
     return subprocess.run(
         [*COMMAND, *arguments],
         input=said,

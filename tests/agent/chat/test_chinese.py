@@ -1,4 +1,4 @@
-"""A person who writes Chinese is answered in Chinese; figures, rules and names are those of the English answer."""
+"""Chinese is answered in Chinese, with the figures, rules and names of the English answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardwright.agent.languages.say import say, speaking
 ROOT = Path(__file__).parents[3]
 TABLE: dict[str, str] = json.loads(files("shardwright.agent.languages").joinpath("chinese.json").read_text("utf-8"))
 FIRST = "在 2 张 H100 上部署 Llama-3.1-8B，输入 2k，输出 256，TTFT 小于 500 ms"
-# What is said, the kind of the answer, and what stands in it.
+# What the person says, the kind of the answer, and words in it.
 DIALOGUE = (
     ("为什么", "refused", "没有说明模型"),
     ("/why", "refused", "还没有提出要求"),
@@ -60,7 +60,7 @@ DIALOGUE = (
 
 @cache
 def spoken() -> tuple[tuple[str, str, str], ...]:
-    """Each thing that was said, the kind of its answer and the answer."""
+    """Each text of the dialogue, the kind of its answer and the answer."""
     with Chat() as chat:
         return tuple((said, (answer := chat.say(said)).kind, answer.text) for said, _, _ in DIALOGUE)
 
@@ -81,10 +81,10 @@ def test_figures_rules_and_names_are_those_of_the_english_answer() -> None:
         ("有风险吗", "is this risky?"),
     )
     with Chat() as chinese, Chat() as english:
-        for own, other in pairs:
-            first, second = chinese.say(own).text, english.say(other).text
-            for found in (r"(?<![\w.])\d+\.\d+", r"\b(?:[A-Z]{2}\d{3}|TP\d+)\b"):
-                assert sorted(set(re.findall(found, first))) == sorted(set(re.findall(found, second)))
+        for text, other in pairs:
+            first, second = chinese.say(text).text, english.say(other).text
+            for pattern in (r"(?<![\w.])\d+\.\d+", r"\b(?:[A-Z]{2}\d{3}|TP\d+)\b"):
+                assert sorted(set(re.findall(pattern, first))) == sorted(set(re.findall(pattern, second)))
             assert not HAN.search(second)
 
 
@@ -125,16 +125,18 @@ def test_what_is_said_does_not_outlast_its_turn() -> None:
 
 
 def test_every_sentence_has_its_translation_and_every_translation_its_sentence() -> None:
-    said: set[str] = set()
-    every: set[str] = set()  # what is said as it stands, and every other text that stands in the code
+    sentences: set[str] = set()
+    every: set[str] = set()  # all texts of the code
     for folder in ("agent", "tools/comparison"):
         for path in (ROOT / folder).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text("utf-8"))):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     every.add(node.value)
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
-                    said.update(str(one.value) for one in node.args[:1] if isinstance(one, ast.Constant))
-    assert said and sorted(said - TABLE.keys()) == []
+                    sentences.update(
+                        str(argument.value) for argument in node.args[:1] if isinstance(argument, ast.Constant)
+                    )
+    assert sentences and sorted(sentences - TABLE.keys()) == []
     assert sorted(TABLE.keys() - every) == []
 
 
@@ -142,4 +144,4 @@ def test_a_translation_has_the_places_of_its_sentence() -> None:
     def places(text: str) -> set[tuple[str, str | None, str | None]]:
         return {(name, form, how) for _, name, form, how in string.Formatter().parse(text) if name is not None}
 
-    assert [sentence for sentence, own in TABLE.items() if places(own) != places(sentence)] == []
+    assert [sentence for sentence, translation in TABLE.items() if places(translation) != places(sentence)] == []

@@ -1,4 +1,4 @@
-"""Thirty turns with a model, in English and Chinese, with the traps of real talks; recorded and replayed."""
+"""Thirty turns with a model, in English and Chinese, with the traps of real talks, recorded and replayed."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ TALK: tuple[tuple[str, list[Step]], ...] = (
     ("it feels expensive", [says("Shall I halve the GPUs or raise the TTFT limit?")]),
     ("what does half of them do?", [supposed("half the GPUs"), says("It fits.")]),
     ("hm", [says("Shall I halve the GPUs or raise the TTFT limit?")]),
-    # Not /take: it answers the question, and the model asks which of the two.
+    # Not /take: it answers the model's question, and the model asks which of the two is meant.
     ("yes, do that", [says("Which of the two: the GPUs, or the limit?")]),
     ("the limit, to 600 ms", replanned("TTFT under 600 ms", "Raised.")),
-    # A limit that nobody stated is refused by its figure, and the model asks.
+    # A limit that nobody stated is refused with its figure, and the model asks.
     ("make it snappy", [replan("TTFT under 250 ms"), says("How many ms to the first token do you need?")]),
     ("500 ms 就够了", replanned("TTFT under 500 ms", "好的，已经改为 500 ms。")),
     ("which vllm flags?", [says("Use --tensor-parallel-size.")]),
@@ -73,10 +73,10 @@ TALK: tuple[tuple[str, list[Step]], ...] = (
 )  # fmt: skip
 
 
-def told(
+def play(
     path: Path, look: Callable[[int, Chat, str], None] = lambda number, chat, text: None
 ) -> tuple[Chat, ScriptedModel]:
-    """The whole talk; `look` is called with the number of each turn, the chat and what was shown."""
+    """Play the whole talk; `look` is called with the number of each turn, the chat and what it showed."""
     model = ScriptedModel([step for _, steps in TALK for step in steps])
     chat = Agent(model, options=AgentOptions(knowledge_tokens=0, transcript=path)).chat()
     for number, (words, _) in enumerate(TALK, start=1):
@@ -99,28 +99,28 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
         gpus[number] = hardware.nodes * hardware.gpus_per_node
         ttft[number] = chat.plan.workload.ttft_ms_max
 
-    chat, model = told(path, look)
+    chat, model = play(path, look)
     assert len(TALK) == 30
 
-    # "yes, do that" halved nothing, and went to the model with its question in view.
+    # "yes, do that" halved nothing; it went to the model together with the model's question.
     assert gpus[number_of("yes, do that")] == 4
-    asked = next(request for request in model.requests if request.messages[-1].content.count("\nyes, do that\n"))
-    assert "may answer" in asked.messages[-1].content
-    assert "Shall I halve the GPUs or raise the TTFT limit?" in asked.messages[-1].content
+    turn_request = next(request for request in model.requests if request.messages[-1].content.count("\nyes, do that\n"))
+    assert "may answer" in turn_request.messages[-1].content
+    assert "Shall I halve the GPUs or raise the TTFT limit?" in turn_request.messages[-1].content
 
-    # The invented limit did not enter the request; the refusal named it.
+    # The invented limit did not enter the request, and the refusal names it.
     assert ttft[number_of("make it snappy")] == 600.0
     refused = [
         message.content for sent in model.requests for message in sent.messages if "was said neither" in message.content
     ]
-    assert refused and all("250 ms" in one for one in refused)
+    assert refused and all("250 ms" in answer for answer in refused)
     assert ttft[number_of("500 ms 就够了")] == 500.0
 
-    # The flags are the tool's, whether the model called it or only talked.
+    # The flags come from the tool, whether or not the model called it.
     assert "vllm serve" in shown[number_of("which vllm flags?")]
     assert "sglang.launch_server" in shown[number_of("用哪些 sglang 启动参数？")]
 
-    # A figure that no tool said is marked.
+    # A figure that no tool reported is marked.
     assert "7,531 tokens/s" in shown[number_of("how many users per GPU is that?")].partition("not checked")[2]
     assert "not checked" not in shown[number_of("is this risky?")].lower()
 
@@ -130,14 +130,14 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
     assert "Current now" in shown[number_of("take it")]
     assert "Current again" in shown[number_of("/undo")]
 
-    # Twenty turns later the decision stands in the memory with the words that made it.
+    # Twenty turns later the decision is in the memory, with the words that made it.
     last = model.requests[-2].messages[-1].content
     decided = next(line for line in last.splitlines() if line.startswith(f"turn {number_of('500 ms 就够了')}:"))
     assert "500 ms 就够了" in decided and "600 → 500" in decided
     assert json.dumps("How many ms to the first token do you need?") in decided
 
-    found = replay_chat(read_recording(path, ChatTranscript))
-    assert found.differences == () and found.same
+    outcome = replay_chat(read_recording(path, ChatTranscript))
+    assert outcome.differences == () and outcome.same
     assert chat.plan is not None
     assert (chat.plan.hardware.accelerator, chat.plan.workload.concurrency) == ("h200-sxm", 16)
     assert chat.plan.precision.weights == "bf16"
@@ -156,7 +156,7 @@ def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path
         "triple the GPUs",
     )
     allowed = ("TTFT under 0.4 s", "4 GPUs", "concurrency 8")
-    for words, is_said in (*((one, False) for one in refused), *((one, True) for one in allowed)):
+    for words, is_said in (*((spoken, False) for spoken in refused), *((spoken, True) for spoken in allowed)):
         steps = [*replanned(REQUEST, "Done."), supposed(words), PLANNED if is_said else says("What do you need?")]
         model = ScriptedModel([*steps, says("So."), says("So.")])
         with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
@@ -176,7 +176,7 @@ def test_what_a_call_says_follows_from_what_was_said_or_is_named(case: dict[str,
 
 @pytest.mark.thorough
 def test_a_figure_of_the_model_counts_once_the_person_has_agreed_to_it() -> None:
-    # A figure that no tool shows either: what was shown may be taken up.
+    # A figure that no tool shows is refused; one that was shown may be used.
     for reply, limit in (("yes please", 287.0), ("hold it there", 287.0), ("no, not that", None)):
         steps = [
             *replanned(REQUEST, "Shall I hold the TTFT under 287 ms?"),

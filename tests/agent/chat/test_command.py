@@ -1,4 +1,4 @@
-"""The command `chat`: turns through a pipe, JSON a line, sessions by name, and how it ends."""
+"""The command `chat`: turns through a pipe, a JSON object a line, sessions by name, exit statuses."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
 
 
 class Piped:
-    """The command in this process, with lines as its input; what a process of its own shows, other tests look at."""
+    """The command run in this process with lines as input; other tests start it as a process."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         self._monkeypatch, self._capsys = monkeypatch, capsys
 
     def __call__(self, *arguments: str, said: str = "") -> tuple[int, str, str]:
-        """Exit status, standard output and standard error."""
+        """Run the command; its exit status, standard output and standard error."""
         self._monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(said.encode())))
         status = run(["chat", *arguments])
         return status, *self._capsys.readouterr()
@@ -44,7 +44,7 @@ class Piped:
 
 @pytest.fixture
 def piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Piped:
-    """Without an endpoint, with sessions below the test's folder."""
+    """The command without an endpoint, with sessions in the test's folder."""
     wanted = environment(tmp_path)
     for name in os.environ.keys() - wanted.keys():
         monkeypatch.delenv(name)
@@ -54,15 +54,15 @@ def piped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captur
 
 
 def test_lines_of_a_pipe_are_turns_and_the_end_of_them_ends_it(tmp_path: Path, piped: Piped) -> None:
-    done = chat(tmp_path, REQUEST, "--ttft-ms", "400", "--session", "mine", said="now with 1 GPU\n\nwhy?\n")
-    assert done.returncode == 0
-    assert done.stdout.count("Valid plan") == 3
-    assert "Limit: TTFT" in done.stdout
-    assert "--resume=mine" in done.stderr
+    process = chat(tmp_path, REQUEST, "--ttft-ms", "400", "--session", "mine", said="now with 1 GPU\n\nwhy?\n")
+    assert process.returncode == 0
+    assert process.stdout.count("Valid plan") == 3
+    assert "Limit: TTFT" in process.stdout
+    assert "--resume=mine" in process.stderr
     status, again, _ = piped("--resume", said="/history\n")
     assert status == 0
     assert again.startswith(f"> {REQUEST}\n")
-    for line in done.stdout.splitlines():
+    for line in process.stdout.splitlines():
         assert line in again
     assert "GPUs: 2 → 1" in again
     listed = json.loads(piped("--list", "--format", "json")[1])
@@ -74,16 +74,16 @@ def test_a_session_in_a_file_of_ones_own_is_found_by_the_name_that_is_told(
     name: str, tmp_path: Path, piped: Piped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    status, _, told = piped("--session", f"./{name}", said="/help\n")
+    status, _, hint = piped("--session", f"./{name}", said="/help\n")
     assert status == 0
-    (resumed,) = shlex.split(told.rpartition("chat ")[2])
+    (resumed,) = shlex.split(hint.rpartition("chat ")[2])
     status, out, _ = piped(resumed, said="")
     assert status == 0 and out.startswith("> /help\n")
 
 
 def test_json_is_one_object_a_turn_and_nothing_else(piped: Piped) -> None:
-    said = f"{REQUEST}\nwhat if 1 GPU\nblub\nnow with 0 GPUs\n/quit\nnever read\n"
-    status, out, _ = piped("--format", "json", said=said)
+    lines = f"{REQUEST}\nwhat if 1 GPU\nblub\nnow with 0 GPUs\n/quit\nnever read\n"
+    status, out, _ = piped("--format", "json", said=lines)
     assert status == 0
     turns = [json.loads(line) for line in out.splitlines()]
     assert [turn["turn"] for turn in turns] == [1, 2, 3, 4, 5]
@@ -113,7 +113,7 @@ def test_a_chat_in_which_nothing_was_said_leaves_no_file(tmp_path: Path, piped: 
 
 @contextlib.contextmanager
 def on_a_terminal(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int, _Screen, IO[bytes]]]:
-    """A chat on a terminal: its process, the terminal to type on, what it shows there, and what it says beside."""
+    """A chat on a terminal: its process, the terminal to type on, its screen, and its standard error."""
     terminal, screen = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "--session", "mine"],
@@ -122,7 +122,7 @@ def on_a_terminal(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[bytes], int
         stderr=subprocess.PIPE,
         env={**environment(tmp_path), "TERM": "dumb", "LANG": "C.UTF-8"},
         start_new_session=True,
-        # A suite that runs in the background may have been told to ignore interrupts, and hands that on.
+        # A suite in the background may ignore interrupts, which child processes inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     os.close(screen)
@@ -144,14 +144,14 @@ def test_interrupts_stop_a_turn_and_then_the_chat(tmp_path: Path) -> None:
         shown.until(b"no model")
         shown.until(b"> ")
         end = time.monotonic() + PATIENCE_S
-        # The prompt is shown a moment before a key is waited for; a signal in between waits for the next one.
+        # The prompt appears a moment before the chat waits for a key; a signal in between waits for the next one.
         while process.poll() is None and time.monotonic() < end:
             process.send_signal(signal.SIGINT)
             time.sleep(0.2)
         assert process.wait(timeout=PATIENCE_S) == 130
-        told = beside.read().decode()
-    assert "Ctrl-C again quits" in told
-    assert "Traceback" not in told
+        output = beside.read().decode()
+    assert "Ctrl-C again quits" in output
+    assert "Traceback" not in output
 
 
 def test_bytes_that_are_no_text_are_said_to_be_and_the_chat_goes_on(tmp_path: Path) -> None:
@@ -163,35 +163,35 @@ def test_bytes_that_are_no_text_are_said_to_be_and_the_chat_goes_on(tmp_path: Pa
         shown.until(b"no model")
         os.write(terminal, b"/quit\n")
         assert process.wait(timeout=PATIENCE_S) == 0
-        told = beside.read().decode()
-    assert "that was not UTF-8 text; say it again" in told
-    assert "Traceback" not in told
+        output = beside.read().decode()
+    assert "that was not UTF-8 text; say it again" in output
+    assert "Traceback" not in output
 
 
 def test_a_model_that_was_asked_for_and_never_answered_shows_in_the_exit_status(piped: Piped) -> None:
     with FaultServer(refuses(401)) as server:
-        asked = ("--llm-url", server.url, "--llm-model", "m")
-        status, out, err = piped("--proposer", "llm", *asked, said=f"{REQUEST}\n")
+        endpoint = ("--llm-url", server.url, "--llm-model", "m")
+        status, out, err = piped("--proposer", "llm", *endpoint, said=f"{REQUEST}\n")
         assert status == 3
         assert out.count("Valid plan") == 1
         assert "answered in no turn" in err.splitlines()[-1]
-        # Commands ask no model, and who left the choice to the tool has his answers.
-        assert piped("--proposer", "llm", *asked, said="/help\n")[0] == 0
-        assert piped(*asked, said=f"{REQUEST}\n")[0] == 0
+        # Commands ask no model, and without `--proposer llm` the built-in proposer answers.
+        assert piped("--proposer", "llm", *endpoint, said="/help\n")[0] == 0
+        assert piped(*endpoint, said=f"{REQUEST}\n")[0] == 0
 
 
 def test_the_time_of_a_model_is_that_of_one_turn(piped: Piped) -> None:
     with FaultServer(hangs) as server:
-        asked = ("--proposer", "llm", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "0.5")
-        status, out, _ = piped(*asked, said=f"{REQUEST}\nwhy not TP1?\n")
-        # What the first turn waited for is not taken from the second one.
+        endpoint = ("--proposer", "llm", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "0.5")
+        status, out, _ = piped(*endpoint, said=f"{REQUEST}\nwhy not TP1?\n")
+        # The waiting time of the first turn is not taken from the second.
         assert len(server.bodies) == 2
     assert (status, out.count("no answer in time")) == (3, 2)
     assert "may take in one turn" in " ".join(piped("--help", said="")[1].split())
 
 
 class _Screen:
-    """What a process writes on its terminal, read as far as it was waited for."""
+    """The output of a process on its terminal, read until awaited words come."""
 
     def __init__(self, terminal: int) -> None:
         self._terminal = terminal

@@ -1,4 +1,4 @@
-"""A chat that is killed at any moment is resumed with everything that had been shown."""
+"""A chat killed at any moment is resumed with everything that it had shown."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def test_nothing_that_was_shown_is_lost(tmp_path: Path, lines: int) -> None:
         process.stdin.write("".join(TURNS * 10).encode())
         process.stdin.flush()
         shown = b"".join(process.stdout.readline() for _ in range(lines))
-        # Somewhere in what follows: in a computation, a commit, a print.
+        # Somewhere in the work on the next line: a computation, a commit, a print.
         time.sleep(lines % 7 * 0.03)
         process.send_signal(signal.SIGKILL)
         shown += process.stdout.read()
     again = chat(tmp_path, "--resume=mine", said="/history\n")
     assert again.returncode == 0
-    told = [line for line in again.stdout.split("\n") if line and not line.startswith("> ")]
+    printed = [line for line in again.stdout.split("\n") if line and not line.startswith("> ")]
     lost = [line for line in shown.decode(errors="ignore").split("\n") if line]
     assert len(lost) >= 1
-    assert told[: len(lost) - 1] == lost[:-1]
-    assert told[len(lost) - 1].startswith(lost[-1])
+    assert printed[: len(lost) - 1] == lost[:-1]
+    assert printed[len(lost) - 1].startswith(lost[-1])

@@ -1,4 +1,4 @@
-"""Follow-ups are read beside what was said before: each changes what it names, and nothing else."""
+"""A follow-up is read together with the earlier requests: it changes what it names, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ CASES = json.loads((Path(__file__).parents[2] / "cases" / "chat.json").read_text
 
 
 def spoken(*texts: str) -> list[Spoken]:
-    """The requests of a chat that began with the one of the table."""
+    """The requests of a chat that begins with that of the table and goes on with `texts`."""
     said = read_request(CASES["request"])
-    made = [Spoken(said, complete(said))]
+    requests = [Spoken(said, complete(said))]
     for text in texts:
-        said = apply_edit(made[-1].said, read_edit(text, made))
-        made.append(Spoken(said, complete(said)))
-    return made
+        said = apply_edit(requests[-1].said, read_edit(text, requests))
+        requests.append(Spoken(said, complete(said)))
+    return requests
 
 
 def value_at(intent: Intent, path: str) -> Any:
-    found: Any = intent
+    value: Any = intent
     for name in path.split("."):
-        found = getattr(found, name)
-    if isinstance(found, tuple):
-        return [one.model_dump() if isinstance(one, BaseModel) else one for one in found]
-    return found
+        value = getattr(value, name)
+    if isinstance(value, tuple):
+        return [part.model_dump() if isinstance(part, BaseModel) else part for part in value]
+    return value
 
 
 @pytest.mark.one_in(3)
@@ -64,12 +64,12 @@ def test_a_follow_up_changes_what_it_names(case: dict[str, Any]) -> None:
 def test_a_follow_up_changes_nothing_else(case: dict[str, Any]) -> None:
     before = spoken(*case.get("before", ()))
     intent = complete(apply_edit(before[-1].said, read_edit(case["say"], before)))
-    named = {path.partition(".")[0] for path in case["intent"]}
-    # Number formats follow the model and the accelerator where nobody stated them.
+    expected = {path.partition(".")[0] for path in case["intent"]}
+    # Number formats that nobody stated follow the model and the accelerator.
     follows = {"assumptions", "words", "readings", "unread", "precision"}
-    # What an engine does by itself comes and goes with it.
-    follows |= {"relaxations"} if "serving" in named else set()
-    for name in set(Intent.model_fields) - named - follows:
+    # Relaxations that an engine brings come and go with it.
+    follows |= {"relaxations"} if "serving" in expected else set()
+    for name in set(Intent.model_fields) - expected - follows:
         assert getattr(intent, name) == getattr(before[-1].intent, name), name
 
 
@@ -117,8 +117,8 @@ def test_what_was_not_understood_is_listed() -> None:
 def test_every_change_is_told() -> None:
     before = spoken()[0].intent
     after = spoken("16 GPUs, fp8, no TTFT limit, allow attention dp")[-1].intent
-    told = request_changes(before, after)
-    assert {line.partition(":")[0] for line in told} == {
+    lines = request_changes(before, after)
+    assert {line.partition(":")[0] for line in lines} == {
         "GPUs",
         "nodes",
         "number formats",

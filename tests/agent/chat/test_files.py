@@ -1,4 +1,4 @@
-"""Files that a chat is told to write go where they were named, and replace nothing but files."""
+"""Files that a chat writes go to the path that was named, and replace nothing but files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model is given of a talk keeps within a budget: tools' old answers are shortened first, decisions never."""
+"""What a model gets of a talk fits a budget: old tool answers are shortened first, decisions never."""
 
 from __future__ import annotations
 
@@ -33,29 +33,29 @@ def asked_last(turns: int, tokens: int) -> str:
 
 
 def test_a_talk_that_fits_is_given_whole() -> None:
-    told = asked_last(1, 400_000)
-    assert "characters more)" not in told and "are not given" not in told
-    assert told.count("When ignored") == 1  # the end of the passage
+    prompt = asked_last(1, 400_000)
+    assert "characters more)" not in prompt and "are not given" not in prompt
+    assert prompt.count("When ignored") == 1  # the end of the passage
 
 
 def test_the_oldest_answers_of_tools_are_shortened_first_and_words_and_decisions_stay() -> None:
-    told = asked_last(6, 8_000)
-    assert 0 < told.count("characters more)") < 7
-    assert "are not given" not in told
-    assert told.rindex("characters more)") < told.index("**When ignored")
-    assert told.count("My own words of a passage.") == 6
-    assert "My own words of the first turn: two GPUs share each layer." in told
-    assert f'turn 1: "{REQUEST}": a request ->' in told
+    prompt = asked_last(6, 8_000)
+    assert 0 < prompt.count("characters more)") < 7
+    assert "are not given" not in prompt
+    assert prompt.rindex("characters more)") < prompt.index("**When ignored")
+    assert prompt.count("My own words of a passage.") == 6
+    assert "My own words of the first turn: two GPUs share each layer." in prompt
+    assert f'turn 1: "{REQUEST}": a request ->' in prompt
 
 
 @pytest.mark.thorough
 def test_then_the_oldest_turns_are_left_out_and_decisions_stay() -> None:
-    told = asked_last(30, 4_000)
-    assert "earlier turns are not given" in told
-    assert "My own words of the first turn" not in told
-    assert "turn 31, person: explain it, number 29" in told
-    assert f'turn 1: "{REQUEST}": a request ->' in told
-    assert estimate_tokens(told) < MEMORY_TOKENS
+    prompt = asked_last(30, 4_000)
+    assert "earlier turns are not given" in prompt
+    assert "My own words of the first turn" not in prompt
+    assert "turn 31, person: explain it, number 29" in prompt
+    assert f'turn 1: "{REQUEST}": a request ->' in prompt
+    assert estimate_tokens(prompt) < MEMORY_TOKENS
 
 
 @pytest.mark.parametrize("faults", [1, 2])

@@ -1,4 +1,4 @@
-"""A chat with a model is recorded in one file and plays again without it, to the same end or with what differs."""
+"""A chat with a model is recorded in one file and replays without it, to the same end or with what differs."""
 
 from __future__ import annotations
 
@@ -44,9 +44,9 @@ def recorded(path: Path, mode: str = "auto") -> ChatTranscript:
 def test_a_chat_plays_again_to_the_same_end(tmp_path: Path, mode: str) -> None:
     whole = recorded(tmp_path / "chat.json", mode)
     (tmp_path / "plan.json").unlink(missing_ok=True)
-    found = replay_chat(whole)
-    assert found.differences == () and found.same
-    assert found.turns == 5
+    outcome = replay_chat(whole)
+    assert outcome.differences == () and outcome.same
+    assert outcome.turns == 5
     assert [path.name for path in tmp_path.iterdir()] == ["chat.json"]  # a turn that wrote a file writes none again
 
 
@@ -68,9 +68,9 @@ def test_what_differs_is_said_by_turn(tmp_path: Path) -> None:
         steps[at] = {"kind": kind, "data": {**steps[at]["data"], **data}}
         return replay_chat(ChatTranscript.model_validate({**whole, "steps": steps})).differences
 
-    assert any(one.startswith("turn 1 ") and "the plan is another" in one for one in changed("answer", plan="x"))
-    assert any("the text: recorded 'Valid" in one for one in changed("answer", text="Valid plan: TP64\n"))
-    assert any("request 1 is not the one" in one for one in changed("request", digest="x"))
+    assert any(line.startswith("turn 1 ") and "the plan is another" in line for line in changed("answer", plan="x"))
+    assert any("the text: recorded 'Valid" in line for line in changed("answer", text="Valid plan: TP64\n"))
+    assert any("request 1 is not the one" in line for line in changed("request", digest="x"))
     cut = ChatTranscript.model_validate({**whole, "steps": whole["steps"][:3]})
     assert any("cut off" in difference for difference in replay_chat(cut).differences)
 

@@ -1,4 +1,4 @@
-"""A key that is known is in nothing that a chat keeps or shows, whoever says it."""
+"""A known key appears in nothing that a chat stores or shows, whoever says it."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply, Usage
 
-# What the chat says itself after words of a model that no tool stands behind.
+# The chat's note after words of a model that no tool supports.
 UNCHECKED = "(No tool was asked"
 CANARY = "sk-canary-7f3b9c2d1e"
 
 
 class Telling:
-    """A model that says the key, in pieces."""
+    """A model that says the key in pieces."""
 
     name = "telling"
 
@@ -58,7 +58,7 @@ def test_a_key_is_in_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 class Streaming:
-    """A model whose words come in the pieces that were given."""
+    """A model whose words come in the given pieces."""
 
     name = "streaming"
 
@@ -92,5 +92,5 @@ def test_words_that_only_begin_as_a_secret_does_are_shown_in_full(monkeypatch: p
     monkeypatch.setenv("HF_TOKEN", CANARY)
     model = Streaming("it begins with ", CANARY[:9])
     with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
-        said = chat.say("how does the key begin?").text
-    assert said.partition(UNCHECKED)[0] == f"it begins with {CANARY[:9]}\n"
+        answer = chat.say("how does the key begin?").text
+    assert answer.partition(UNCHECKED)[0] == f"it begins with {CANARY[:9]}\n"

@@ -1,4 +1,4 @@
-"""A chat is kept: it is resumed as it stood, belongs to one process, and refuses what it does not know."""
+"""A chat is stored: it is resumed as it was, belongs to one process, and refuses files that it does not know."""
 
 from __future__ import annotations
 
@@ -74,14 +74,14 @@ def test_what_is_shown_is_on_the_disk_before(tmp_path: Path) -> None:
     seen: list[str] = []
 
     def look(piece: str) -> None:
-        # What a crash at this moment would leave: the files as another process finds them.
+        # The files as another process would find them after a crash at this moment.
         copy = tmp_path / "copy.sqlite"
         for suffix in ("", "-wal"):
             source = Path(f"{path}{suffix}")
             Path(f"{copy}{suffix}").write_bytes(source.read_bytes() if source.exists() else b"")
         with Session(copy) as session:
-            kept = "".join(str(event.data["text"]) for event in session.events() if event.kind == "shown")
-        assert kept.endswith(piece)
+            written = "".join(str(event.data["text"]) for event in session.events() if event.kind == "shown")
+        assert written.endswith(piece)
         seen.append(piece)
 
     with Chat(path) as chat:
@@ -100,13 +100,13 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
     )
     with Session(path) as session:
         session.add(("turn", {"text": "hello", "at": -1}))
-        done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
-        assert "another process has this session open" in done.stdout
+        process = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+        assert "another process has this session open" in process.stdout
         with pytest.raises(InputError, match="another process"):
             Session(path)
         session.add(("done", {"kind": "show"}))
-    done = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
-    assert done.stdout == ""
+    process = subprocess.run([sys.executable, "-c", script, str(path)], capture_output=True, text=True, check=True)
+    assert process.stdout == ""
 
 
 def test_files_are_for_their_owner_alone(tmp_path: Path) -> None:
@@ -201,14 +201,14 @@ def test_a_calibration_comes_back_with_the_chat(tmp_path: Path) -> None:
     from shardwright.tools.calibration.custom import CustomCalibration
 
     path = tmp_path / "one.sqlite"
-    own = CustomCalibration(name="mine")
-    with Chat(path, calibration=own) as chat:
+    calibration = CustomCalibration(name="mine")
+    with Chat(path, calibration=calibration) as chat:
         chat.say(REQUEST)
     with Chat(path) as chat:
         chat.say("1 GPU")
         assert chat.result is not None
         assert chat.result.intent is not None
-        assert chat.result.intent.calibration == own
+        assert chat.result.intent.calibration == calibration
 
 
 def test_a_first_turn_that_was_cut_off_is_done_again_with_its_options(tmp_path: Path) -> None:

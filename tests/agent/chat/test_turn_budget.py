@@ -1,4 +1,4 @@
-"""A turn has one budget for its talk and for the runs that its tools begin, and what was paid for is on the disk."""
+"""A turn has one budget for its talk and for the runs of its tools, and what was paid for is stored."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_tokens_of_such_a_run_end_the_turn() -> None:
 def test_a_run_has_what_the_talk_has_left() -> None:
     chat, model = talk(REPLAN, WRONG, PROPOSAL, limits=Limits(tokens=2200))
     chat.say(REQUEST)
-    # The second answer took the rest: the proposal after it is not asked for, the built-in plan is shown.
+    # The second answer used up the budget: no further proposal is asked for, the built-in plan is shown.
     assert len(model.requests) == 2
     assert chat.result is not None
     assert chat.result.report is not None
@@ -68,7 +68,7 @@ def test_of_many_calls_in_one_answer_those_beyond_the_limit_are_not_made() -> No
 
 
 class Interrupted:
-    """A model that begins a run and is interrupted within it."""
+    """A model that starts a run and is interrupted within it."""
 
     name = "interrupted"
 

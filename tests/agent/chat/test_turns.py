@@ -1,4 +1,4 @@
-"""Each text is answered as the kind of turn that it is; a question never changes the plan."""
+"""Each text is answered according to its kind of turn; a question never changes the plan."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
 @pytest.fixture
 def chat() -> Iterator[Chat]:
     """A chat with a plan."""
-    with Chat() as one:
-        one.say(REQUEST)
-        yield one
+    with Chat() as opened:
+        opened.say(REQUEST)
+        yield opened
 
 
 @pytest.mark.one_in(8)
@@ -66,7 +66,7 @@ def test_what_if_leaves_the_plan_and_take_makes_it_the_current_one(chat: Chat) -
     taken = chat.say("take it")
     assert taken.kind == "plan"
     assert chat.plan == answer.result.plan != before
-    assert chat.say("take it").error is None  # nothing is aside any more: read as words
+    assert chat.say("take it").error is None  # no plan is set aside any more: read as words
 
 
 def test_undo_and_redo_take_several_steps_and_no_more_than_there_are(chat: Chat) -> None:
@@ -74,11 +74,11 @@ def test_undo_and_redo_take_several_steps_and_no_more_than_there_are(chat: Chat)
     for text in ("1 GPU", "use fp8", "TTFT under 500 ms"):
         chat.say(text)
         plans.append(chat.plan)
-    for said, place in (("/undo 2", 1), ("/undo 1", 0), ("/redo 3", 3)):
-        assert chat.say(said).kind == "moved"
+    for command, place in (("/undo 2", 1), ("/undo 1", 0), ("/redo 3", 3)):
+        assert chat.say(command).kind == "moved"
         assert chat.plan == plans[place]
-    for said in ("/undo 4", "/redo 1", "/undo 0", "/undo -1", "/undo 2 3"):
-        assert chat.say(said).error is not None, said
+    for command in ("/undo 4", "/redo 1", "/undo 0", "/undo -1", "/undo 2 3"):
+        assert chat.say(command).error is not None, command
         assert chat.plan == plans[3]
 
 
@@ -237,7 +237,7 @@ def test_why_not_apart_names_the_best_of_them_and_what_decided(load: str) -> Non
 
 
 def cost_of(text: str) -> list[str]:
-    """The costs in the row of a table of figures."""
+    """The costs in a table of figures."""
     row = next(line for line in text.splitlines() if "cost of a million output tokens" in line)
     return re.findall(r"[\d.,]+ USD", row)
 
@@ -247,11 +247,11 @@ def test_each_plan_of_a_changed_price_has_its_own() -> None:
         chat.say(f"{REQUEST}, 2 USD per GPU hour")
         for price, of_before in ((3, 2), (5, 3)):
             now = chat.say(f"now {price} USD per GPU hour")
-            for said in (now.text, chat.say("/diff").text):
-                before, after = (float(one.split()[0]) for one in cost_of(said))
+            for text in (now.text, chat.say("/diff").text):
+                before, after = (float(cost.split()[0]) for cost in cost_of(text))
                 assert after / before == pytest.approx(price / of_before, rel=0.01)
         aside = chat.say("what if it were 10 USD per GPU hour?")
-        before, after = (float(one.split()[0]) for one in cost_of(aside.text))
+        before, after = (float(cost.split()[0]) for cost in cost_of(aside.text))
         assert after / before == pytest.approx(2.0, rel=0.01)
 
 
@@ -291,8 +291,10 @@ def test_what_is_risky_is_told_by_ranges_memory_and_the_loss_of_a_replica(reques
 def test_what_flips_the_choice_is_what_a_what_if_then_chooses() -> None:
     with Chat() as chat:
         chat.say("Llama-3.1-70B on 16 H100, 2k in / 256 out, concurrency 32, TPOT under 30 ms, TTFT under 1 s")
-        told = " ".join(chat.say("what would change your mind?").text.split())
-        flipped = told.partition("With 2x the requests in flight (64): ")[2].partition(", TTFT")[0].partition(" → ")[2]
+        answer = " ".join(chat.say("what would change your mind?").text.split())
+        flipped = (
+            answer.partition("With 2x the requests in flight (64): ")[2].partition(", TTFT")[0].partition(" → ")[2]
+        )
         assert flipped
         chat.say("what if traffic doubles?")
         chat.say("/take")

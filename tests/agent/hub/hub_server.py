@@ -1,4 +1,4 @@
-"""A Hugging Face Hub on this machine: it answers the paths that the Hub's tools ask, as the Hub does."""
+"""A local Hugging Face Hub that answers the paths that the Hub's tools ask for, as the Hub does."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct, field
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
-# What the Hub answers for repositories that it does not show: status, and its own code of the error.
+# The Hub's answer for repositories that it does not show: HTTP status and its own error code.
 REFUSALS = {
     "acme/Gated-7B": (403, "GatedRepo"),
     "acme/Terms-7B": (401, "GatedRepo"),
@@ -23,7 +23,7 @@ REFUSALS = {
 
 
 class Hub(Struct):
-    """The files of repositories by `org/name/file`, and what was asked: method, path and whether a token came along."""
+    """Files by `org/name/file`, and the requests `asked`: method, path and authorization header."""
 
     url: str
     files: dict[str, bytes] = field(default_factory=dict)
@@ -84,7 +84,7 @@ def _handler(hub: Hub) -> type[BaseHTTPRequestHandler]:
 
 @contextmanager
 def hub_running() -> Iterator[Hub]:
-    """A Hub that runs inside."""
+    """Run a Hub inside the `with`."""
     hub = Hub("")
     server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(hub))
     server.daemon_threads = True

@@ -1,4 +1,4 @@
-"""A model by its id of the Hugging Face Hub: from the local cache, and from the Hub where that was allowed."""
+"""A model by its Hugging Face id comes from the local cache, or from the Hub if that is allowed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardwright.tools.errors import InputError
 
 from .hub_server import COMMIT, Hub, hub_running
 
-# As published: without what the catalogue says of formats.
+# The config as published, without the catalogue's formats.
 CONFIG = {name: value for name, value in find_model("Qwen3-8B").config.items() if name != "native_weight_dtype"}
 CONFIG["num_hidden_layers"] = 20
 AWQ = {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": True, "version": "gemm"}
@@ -28,7 +28,7 @@ TOKEN = "hf_never_shown_1234567890"
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache; no token and no Hub of the machine's own."""
+    """An empty cache, without a token or a Hub of this machine."""
     for name in ("HF_TOKEN", "HF_HUB_OFFLINE", "SHARDWRIGHT_ONLINE", "HUGGINGFACE_HUB_CACHE"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path / "hub"))
@@ -47,7 +47,7 @@ def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 def keep(cache: Path, repository: str, files: dict[str, Any], *, is_main: bool = True) -> None:
-    """Lay files out as the Hub's tools do: blobs, a snapshot of links to them, and what `main` is."""
+    """Store files as the Hub's tools do: blobs, a snapshot of links to them, and the commit of `main`."""
     folder = cache / f"models--{repository.replace('/', '--')}"
     snapshot = folder / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)
@@ -62,7 +62,7 @@ def keep(cache: Path, repository: str, files: dict[str, Any], *, is_main: bool =
 
 
 def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """The exit status and the one line of a call that is refused; the token is in neither stream."""
+    """The exit status and the one line of a refused call; asserts that neither stream has the token."""
     capfd.readouterr()
     status = run(arguments)
     out, err = capfd.readouterr()
@@ -74,9 +74,9 @@ def refused(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, st
 @pytest.mark.parametrize("is_main", [True, False])
 def test_a_model_in_the_local_cache_is_planned_for_without_a_network(cache: Path, is_main: bool) -> None:
     keep(cache, "acme/odd-one", {"config.json": CONFIG}, is_main=is_main)
-    made = plan("Serve acme/odd-one on 1 H100, 1k in, 128 out").plan
-    assert made is not None and made.model.name == "acme/odd-one"
-    assert made.model.config["num_hidden_layers"] == 20
+    planned = plan("Serve acme/odd-one on 1 H100, 1k in, 128 out").plan
+    assert planned is not None and planned.model.name == "acme/odd-one"
+    assert planned.model.config["num_hidden_layers"] == 20
 
 
 @pytest.mark.parametrize("home", ["HF_HOME", "XDG_CACHE_HOME"])
@@ -93,9 +93,9 @@ def test_the_cache_is_found_where_the_tools_of_the_hub_keep_it(
 def test_a_quantised_config_in_the_cache_says_the_format(cache: Path) -> None:
     keep(cache, "Qwen/Qwen2.5-7B-Instruct-AWQ", {"config.json": {**CONFIG, "quantization_config": AWQ}})
     assert find_model("Qwen/Qwen2.5-7B-Instruct-AWQ").architecture().native_precision == "int4"
-    made = plan("Serve Qwen/Qwen2.5-7B-Instruct-AWQ on 1 H100").plan
-    assert made is not None and made.model.name == "Qwen/Qwen2.5-7B-Instruct-AWQ"
-    assert made.precision.weights == "int4" and made.model.config["num_hidden_layers"] == 20
+    planned = plan("Serve Qwen/Qwen2.5-7B-Instruct-AWQ on 1 H100").plan
+    assert planned is not None and planned.model.name == "Qwen/Qwen2.5-7B-Instruct-AWQ"
+    assert planned.precision.weights == "int4" and planned.model.config["num_hidden_layers"] == 20
 
 
 @pytest.mark.parametrize(
@@ -115,8 +115,8 @@ def test_how_a_checkpoint_is_quantised_may_stand_in_a_file_of_its_own(
 
 def test_what_the_catalogue_knows_needs_neither_cache_nor_network(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHARDWRIGHT_ONLINE", "1")
-    made = plan("Serve Qwen/Qwen3-8B on 1 H100").plan
-    assert made is not None and made.model.name == "Qwen/Qwen3-8B"
+    planned = plan("Serve Qwen/Qwen3-8B on 1 H100").plan
+    assert planned is not None and planned.model.name == "Qwen/Qwen3-8B"
     assert not hub.asked
 
 
@@ -143,11 +143,11 @@ def test_a_model_is_fetched_once_and_then_kept_for_the_tools_of_the_hub(
     hub: Hub, cache: Path, capfd: pytest.CaptureFixture[str], name: str
 ) -> None:
     assert run(["plan", "--online", f"Serve {name} on 1 H100"]) == 0
-    asked = len(hub.asked)
+    count = len(hub.asked)
     assert run(["plan", f"Serve {name} on 1 H100"]) == 0
     out, err = capfd.readouterr()
     assert name in out and TOKEN not in out + err
-    assert len(hub.asked) == asked and hub.asked[0][:2] == ("GET", f"/{name}/resolve/main/config.json")
+    assert len(hub.asked) == count and hub.asked[0][:2] == ("GET", f"/{name}/resolve/main/config.json")
     assert hub.asked[0][2] == f"Bearer {TOKEN}"
     assert TOKEN not in "".join(path.read_text() for path in cache.rglob("*") if path.is_file())
     from huggingface_hub import try_to_load_from_cache
@@ -159,8 +159,8 @@ def test_how_a_fetched_checkpoint_is_quantised_is_fetched_too(hub: Hub, monkeypa
     hub.put("acme/Plain-7B-GPTQ", "config.json", CONFIG)
     hub.put("acme/Plain-7B-GPTQ", "quantize_config.json", {"bits": 4, "group_size": 128})
     monkeypatch.setenv("SHARDWRIGHT_ONLINE", "1")
-    made = plan("Serve acme/Plain-7B-GPTQ on 1 H100").plan
-    assert made is not None and made.precision.weights == "int4"
+    planned = plan("Serve acme/Plain-7B-GPTQ on 1 H100").plan
+    assert planned is not None and planned.precision.weights == "int4"
 
 
 def test_a_brief_and_a_proposal_may_name_a_model_of_the_hub(
@@ -195,9 +195,9 @@ def test_what_the_hub_does_not_give_is_one_line(
     hub.put("acme/Weights-7B", "model.gguf", "")
     hub.files["acme/Large-7B/config.json"] = b" " * 1_000_001
     hub.files["acme/Text-7B/config.json"] = b"<html>"
-    found, line = refused(capfd, "plan", "--online", "--model", name, "--hardware", "1x1:h100")
+    exit_status, line = refused(capfd, "plan", "--online", "--model", name, "--hardware", "1x1:h100")
     assert expected in line
-    assert found == status
+    assert exit_status == status
 
 
 def test_a_slow_hub_is_given_up(hub: Hub, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,8 +223,8 @@ def test_without_the_extra_one_line_names_it(
 
 def test_a_slash_in_a_sentence_makes_no_model(hub: Hub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SHARDWRIGHT_ONLINE", "1")
-    made = plan("Serve Qwen3-8B on 1 H100/H100-80GB, 2k/256 tokens in/out, prefill/decode together").plan
-    assert made is not None and made.model.name == "Qwen/Qwen3-8B"
+    planned = plan("Serve Qwen3-8B on 1 H100/H100-80GB, 2k/256 tokens in/out, prefill/decode together").plan
+    assert planned is not None and planned.model.name == "Qwen/Qwen3-8B"
     assert not hub.asked
 
 

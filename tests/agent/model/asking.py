@@ -1,4 +1,4 @@
-"""Asks a fault server through the real client, and keeps what came of it."""
+"""Asks a fault server through the real client, and records the outcome."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ WITH_TOOLS = HELLO.model_copy(update={"tools": (LOOK,)})
 
 
 class Asked(Struct):
-    """What one question came to: a reply or a fault, the requests that the server saw, the pauses between them."""
+    """The outcome of a question: a reply or a fault, the requests that the server got, the pauses between them."""
 
     bodies: list[Any]
     wall_s: float
@@ -33,13 +33,13 @@ class Asked(Struct):
 
     @property
     def answered(self) -> Reply:
-        """The reply; there must be one."""
+        """The reply, which must exist."""
         assert self.reply is not None, self.fault
         return self.reply
 
     @property
     def failed(self) -> EndpointError:
-        """The fault; there must be one."""
+        """The fault, which must exist."""
         assert self.fault is not None, self.reply
         return self.fault
 
@@ -52,13 +52,13 @@ def ask(
     wrap: Callable[[str], object] | None = None,
     **fields: Any,
 ) -> Asked:
-    """Ask a server of `steps`; pauses are noted and not slept. `wrap` makes a client of the user's own for a URL."""
+    """Ask a server of `steps`; pauses are recorded, not slept. `wrap` makes the user's client for a URL."""
     pauses: list[float] = []
     shown: list[str] = []
     with FaultServer(*steps) as server:
         settings = EndpointSettings.model_validate({"base_url": server.url, "model": "m", **fields})
-        own = None if wrap is None else wrap(server.url)
-        client = EndpointClient(settings, own, sleep=pauses.append, seed=7)
+        client_given = None if wrap is None else wrap(server.url)
+        client = EndpointClient(settings, client_given, sleep=pauses.append, seed=7)
         start = time.monotonic()
         reply, fault = None, None
         try:

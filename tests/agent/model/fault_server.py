@@ -1,6 +1,6 @@
-"""A real HTTP server on loopback that answers chat completions by script, and misbehaves on purpose.
+"""An HTTP server on loopback that answers chat completions by script, and misbehaves on purpose.
 
-Each request takes the next step of the script; the last step stands for all that come after it. It keeps every request.
+Each request takes the next step of the script; the last step repeats. The server records every request.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Json = Mapping[str, Any]
 
 
 class Received(Struct, frozen=True):
-    """A request as it came; names of headers in lower case."""
+    """A received request, with header names in lower case."""
 
     method: str
     path: str
@@ -26,7 +26,7 @@ class Received(Struct, frozen=True):
 
 
 class Exchange:
-    """One request and the socket that its answer goes to."""
+    """A request and the socket for its answer."""
 
     def __init__(self, handler: BaseHTTPRequestHandler, received: Received, is_over: threading.Event) -> None:
         self.received = received
@@ -34,7 +34,7 @@ class Exchange:
         self._is_over = is_over
 
     def raw(self, data: bytes) -> None:
-        """Bytes as they are; a client that has gone away is no error."""
+        """Send bytes as they are; a client that has gone away is no error."""
         try:
             self._handler.wfile.write(data)
             self._handler.wfile.flush()
@@ -42,7 +42,7 @@ class Exchange:
             self._is_over.wait(0)
 
     def wait(self, seconds: float) -> bool:
-        """Do nothing; whether the server is still wanted."""
+        """Wait; `True` while the server still runs."""
         return not self._is_over.wait(seconds)
 
 
@@ -50,7 +50,7 @@ Step = Callable[[Exchange], None]
 
 
 def head(status: int, length: int | None, kind: str = "application/json", headers: Mapping[str, str] = {}) -> bytes:
-    """The first lines of an answer."""
+    """The status line and the headers of an answer."""
     lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", "Connection: close"]
     lines += [f"{name}: {value}" for name, value in headers.items()]
     lines += [] if length is None else [f"Content-Length: {length}"]
@@ -58,7 +58,7 @@ def head(status: int, length: int | None, kind: str = "application/json", header
 
 
 def sends(data: bytes | str | Json, status: int = 200, kind: str = "application/json", **headers: str) -> Step:
-    """A whole answer; underscores in the names of headers are hyphens."""
+    """A whole answer; underscores in header names become hyphens."""
     body = data if isinstance(data, bytes) else data.encode() if isinstance(data, str) else json.dumps(data).encode()
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda exchange: exchange.raw(head(status, len(body), kind, named) + body)
@@ -70,7 +70,7 @@ def refuses(status: int, message: str = "no", **headers: str) -> Step:
 
 
 def answer(message: Json, finish: str | None = "stop", **more: Any) -> dict[str, Any]:
-    """The body of an answer."""
+    """The body of a chat completion."""
     usage = {"prompt_tokens": 11, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 3}}
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     return {"id": "x", "object": "chat.completion", "model": "m-1", "choices": [choice], "usage": usage, **more}
@@ -82,7 +82,7 @@ def text(content: Any = "hello", finish: str | None = "stop", **more: Any) -> St
 
 
 def call(name: str = "look", arguments: Any = "{}", own_id: Any = "c1") -> dict[str, Any]:
-    """A call as servers write it."""
+    """A tool call as servers write it."""
     return {"id": own_id, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -108,12 +108,12 @@ def streams(pieces: Iterable[Json | bytes], *, done: bool = True, every_s: float
 
 
 def hangs(exchange: Exchange) -> None:
-    """Says nothing at all."""
+    """Never answer."""
     exchange.wait(60)
 
 
 def drips(data: bytes, every_s: float = 0.02) -> Step:
-    """One byte at a time, for ever: each comes before any timeout between two bytes."""
+    """One byte at a time, forever: each comes before any timeout between two bytes."""
 
     def step(exchange: Exchange) -> None:
         exchange.raw(data)
@@ -124,19 +124,19 @@ def drips(data: bytes, every_s: float = 0.02) -> Step:
 
 
 def drips_headers(exchange: Exchange) -> None:
-    """A head that never ends."""
+    """Send headers that never end."""
     exchange.raw(b"HTTP/1.1 200 OK\r\nX-Slow: ")
     while exchange.wait(0.02):
         exchange.raw(b"a")
 
 
 def cuts(data: bytes, promised: int = 10_000) -> Step:
-    """A plain answer that ends before the length that it promised."""
+    """A plain answer that is shorter than its promised length in bytes."""
     return lambda exchange: exchange.raw(head(200, promised) + data)
 
 
 class FaultServer:
-    """The server, started; use it as a context manager."""
+    """A context manager that runs the server."""
 
     def __init__(self, *steps: Step, models: Step | None = None) -> None:
         self.requests: list[Received] = []
@@ -146,7 +146,7 @@ class FaultServer:
 
         class Handler(BaseHTTPRequestHandler):
             def log_message(self, *arguments: Any) -> None:
-                """Say nothing."""
+                """Log nothing."""
 
             def do_GET(self) -> None:
                 outer._answer(self, None)
@@ -161,7 +161,7 @@ class FaultServer:
 
     @property
     def port(self) -> int:
-        """Where it listens."""
+        """The port that it listens on."""
         return self._server.server_address[1]
 
     @property
@@ -171,7 +171,7 @@ class FaultServer:
 
     @property
     def bodies(self) -> list[Any]:
-        """What was posted."""
+        """The posted bodies."""
         return [request.body for request in self.requests if request.method == "POST"]
 
     def _answer(self, handler: BaseHTTPRequestHandler, body: Any) -> None:

@@ -1,4 +1,4 @@
-"""Servers of this machine as people run them: they make of a request what llama.cpp and Ollama make of it.
+"""Local servers as people run them: they treat a request as llama.cpp and Ollama do.
 
 Written after `common/json-schema-to-grammar.cpp` and `oaicompat_chat_params_parse` of llama.cpp, and after
 `api/types.go` and `openai/openai.go` of Ollama.
@@ -15,13 +15,13 @@ from msgspec import Struct, field
 
 from .fault_server import Exchange, answer, delta, refuses, sends, streams
 
-# What a model says to a request, as the server hands it on: text, or the calls of a turn.
+# The model's answer to a request as the server passes it on: text, or the tool calls of a turn.
 Says = Callable[[dict[str, Any]], str | list[dict[str, Any]]]
 _TYPES = frozenset({"string", "integer", "number", "boolean", "object", "array", "null"})
 
 
 def refused_by_grammar(schema: Any, root: Any = None) -> str | None:
-    """What llama.cpp says of a schema that it makes no grammar of."""
+    """Why llama.cpp can make no grammar of a schema; `None` if it can."""
     root = schema if root is None else root
     if "$ref" in schema:
         reference = schema["$ref"]
@@ -31,16 +31,16 @@ def refused_by_grammar(schema: Any, root: Any = None) -> str | None:
     if "pattern" in schema and not (schema["pattern"].startswith("^") and schema["pattern"].endswith("$")):
         return "Pattern must start with '^' and end with '$'"
     kinds = schema.get("type", [])
-    named = {kinds} if isinstance(kinds, str) else set(kinds)
-    if named - _TYPES or "not" in schema:
+    types = {kinds} if isinstance(kinds, str) else set(kinds)
+    if types - _TYPES or "not" in schema:
         return f"Unrecognized schema: {json.dumps(schema)}"
     inner = [*schema.get("properties", {}).values(), *schema.get("anyOf", [])]
     inner += [schema["items"]] if "items" in schema else []
-    return next((found for one in inner if (found := refused_by_grammar(one, root)) is not None), None)
+    return next((words for part in inner if (words := refused_by_grammar(part, root)) is not None), None)
 
 
 class LlamaCpp(Struct):
-    """llama-server. `is_old`: before it knew `json_schema` (September 2024), when it refused by status 500."""
+    """llama-server. `is_old`: before it had `json_schema` (September 2024), when it refused with status 500."""
 
     says: Says
     is_old: bool = False
@@ -57,16 +57,16 @@ class LlamaCpp(Struct):
         schemas = [tool["function"]["parameters"] for tool in body.get("tools", [])]
         schemas += [wanted["schema"]] if "schema" in wanted else []
         schemas += [wanted["json_schema"]["schema"]] if "json_schema" in wanted else []
-        refused = next((words for one in schemas if (words := refused_by_grammar(one)) is not None), None)
+        refused = next((words for schema in schemas if (words := refused_by_grammar(schema)) is not None), None)
         if refused is not None:
             return refuses(400, f"JSON schema conversion failed:\n{refused}")(exchange)
         self.grammars += schemas
-        said = self.says(body)
-        return sends(_answer(said, system_fingerprint=self.build))(exchange)
+        message = self.says(body)
+        return sends(_answer(message, system_fingerprint=self.build))(exchange)
 
 
 class Ollama(Struct):
-    """Ollama. `tools` is what its templates can show of the tools of a request, `context` what it cuts prompts to."""
+    """Ollama. `tools` are those of each request as its templates show them, `context` the size it cuts prompts to."""
 
     says: Says
     context: int = 4096
@@ -83,18 +83,18 @@ class Ollama(Struct):
             if refused is not None:
                 return refuses(500, "invalid JSON schema in format")(exchange)
             self.formats.append(wanted["json_schema"]["schema"])
-        said, signed = self.says(body), {"system_fingerprint": "fp_ollama"}
+        message, signed = self.says(body), {"system_fingerprint": "fp_ollama"}
         read = min(self.context, len(json.dumps(body["messages"])) // 4)
         usage = {"prompt_tokens": read, "completion_tokens": 3}
         if not body.get("stream"):
-            return sends({**_answer(said, **signed), "usage": usage})(exchange)
-        # Calls are parsed when they are whole, and sent in one piece.
+            return sends({**_answer(message, **signed), "usage": usage})(exchange)
+        # Calls are parsed once they are whole, and sent in one piece.
         pieces = (
-            [{"content": word} for word in re.findall(r"\S+\s*", said)]
-            if isinstance(said, str)
-            else [{"tool_calls": said}]
+            [{"content": word} for word in re.findall(r"\S+\s*", message)]
+            if isinstance(message, str)
+            else [{"tool_calls": message}]
         )
-        finish = "stop" if isinstance(said, str) else "tool_calls"
+        finish = "stop" if isinstance(message, str) else "tool_calls"
         ends = [{**delta({"content": ""}, finish), **signed}, {"choices": [], "usage": usage, **signed}]
         return streams([*({**delta(piece), **signed} for piece in pieces), *ends])(exchange)
 
@@ -106,17 +106,17 @@ def _answer(said: str | list[dict[str, Any]], **more: Any) -> dict[str, Any]:
 
 
 def _tool(function: dict[str, Any]) -> dict[str, Any]:
-    """What is left of a function: `ToolFunction` and `ToolProperty`."""
+    """The fields of a function that Ollama keeps: `ToolFunction` and `ToolProperty`."""
     parameters = function["parameters"]
-    kept = {name: parameters[name] for name in ("type", "$defs", "items", "required") if name in parameters}
-    kept["properties"] = {name: _property(schema) for name, schema in parameters.get("properties", {}).items()}
-    return {"name": function["name"], "description": function["description"], "parameters": kept}
+    shown = {name: parameters[name] for name in ("type", "$defs", "items", "required") if name in parameters}
+    shown["properties"] = {name: _property(schema) for name, schema in parameters.get("properties", {}).items()}
+    return {"name": function["name"], "description": function["description"], "parameters": shown}
 
 
 def _property(schema: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: schema[name] for name in ("type", "items", "description", "enum", "required") if name in schema}
+    shown = {name: schema[name] for name in ("type", "items", "description", "enum", "required") if name in schema}
     if "anyOf" in schema:
-        kept["anyOf"] = [_property(one) for one in schema["anyOf"]]
+        shown["anyOf"] = [_property(branch) for branch in schema["anyOf"]]
     if "properties" in schema:
-        kept["properties"] = {name: _property(inner) for name, inner in schema["properties"].items()}
-    return kept
+        shown["properties"] = {name: _property(inner) for name, inner in schema["properties"].items()}
+    return shown

@@ -1,4 +1,4 @@
-"""What a model or a server may write in an answer, and the reply that it becomes."""
+"""Whatever a model or a server writes in an answer becomes a reply or a fault."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ COLOUR = AnswerSchema(
 
 
 def read(message: dict[str, Any], finish: str = "stop", **more: Any) -> Reply:
-    """The reply of an answer with this message."""
+    """The reply read from an answer with this message."""
     return reply_from(answer(message, finish, **more), NOTHING_SECRET, input_bytes=400)
 
 
@@ -96,22 +96,22 @@ def test_why_an_answer_ended(message: dict[str, Any], finish: str, found: str) -
     ],
 )
 def test_arguments_are_text_as_the_model_wrote_them(given_arguments: Any, found: str) -> None:
-    (one,) = read({"tool_calls": [call(arguments=given_arguments)]}).tool_calls
-    assert one.arguments == found
+    (tool_call,) = read({"tool_calls": [call(arguments=given_arguments)]}).tool_calls
+    assert tool_call.arguments == found
 
 
 def test_calls_that_are_none_are_left_out_and_nameless_ones_kept() -> None:
     reply = read({"tool_calls": [None, "x", {}, {"id": "a"}, {"id": "b", "function": {}}, call(own_id="c")]})
-    assert [(one.id, one.name) for one in reply.tool_calls] == [("b", ""), ("c", "look")]
+    assert [(tool_call.id, tool_call.name) for tool_call in reply.tool_calls] == [("b", ""), ("c", "look")]
 
 
 @given(
     st.lists(st.one_of(st.none(), st.integers(), st.sampled_from(["", " ", "a", "call_1_0"]), st.text()), max_size=9)
 )
 def test_every_call_has_an_id_of_its_own(ids: list[Any]) -> None:
-    calls = read({"tool_calls": [call(own_id=one) for one in ids]}).tool_calls
-    assert len({one.id for one in calls}) == len(calls) == len(ids)
-    assert all(one.id.strip() for one in calls)
+    calls = read({"tool_calls": [call(own_id=call_id) for call_id in ids]}).tool_calls
+    assert len({tool_call.id for tool_call in calls}) == len(calls) == len(ids)
+    assert all(tool_call.id.strip() for tool_call in calls)
 
 
 def test_more_calls_than_a_model_that_stops_makes_are_no_answer() -> None:
@@ -135,14 +135,14 @@ def test_more_calls_than_a_model_that_stops_makes_are_no_answer() -> None:
     ],
 )
 def test_tokens_that_were_not_counted_are_estimated_and_said_to_be(usage: Any) -> None:
-    found = read({"content": "x" * 80}, usage=usage).usage
-    assert (found.input_tokens, found.output_tokens, found.is_estimated) == (100, 20, True)
+    used = read({"content": "x" * 80}, usage=usage).usage
+    assert (used.input_tokens, used.output_tokens, used.is_estimated) == (100, 20, True)
 
 
 def test_tokens_that_were_counted_are_taken_over() -> None:
-    found = read({"content": "x"}).usage
-    assert (found.input_tokens, found.output_tokens, found.cached_input_tokens) == (11, 7, 3)
-    assert not found.is_estimated
+    used = read({"content": "x"}).usage
+    assert (used.input_tokens, used.output_tokens, used.cached_input_tokens) == (11, 7, 3)
+    assert not used.is_estimated
     odd = {"prompt_tokens": 5, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 900}}
     assert read({"content": "x"}, usage=odd).usage.cached_input_tokens == 5
 
@@ -209,7 +209,7 @@ def test_a_schema_is_checked_though_the_server_said_it_keeps_it(content: str, fa
 def test_ten_calls_in_one_answer_arrive_over_http_in_order() -> None:
     calls = [call(f"tool_{at}", '{"a": 1}' if at != 4 else '{"a": ', "same") for at in range(10)]
     asked = ask(sends(answer({"content": None, "tool_calls": calls}, "tool_calls")), request=WITH_TOOLS)
-    found = asked.answered.tool_calls
-    assert [one.name for one in found] == [f"tool_{at}" for at in range(10)]
-    assert len({one.id for one in found}) == 10
-    assert found[4].arguments == '{"a": '
+    calls_read = asked.answered.tool_calls
+    assert [tool_call.name for tool_call in calls_read] == [f"tool_{at}" for at in range(10)]
+    assert len({tool_call.id for tool_call in calls_read}) == 10
+    assert calls_read[4].arguments == '{"a": '

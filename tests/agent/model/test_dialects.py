@@ -1,4 +1,4 @@
-"""llama.cpp and Ollama are sent what they can read: whole schemas in their words, checked here by ours."""
+"""llama.cpp and Ollama get schemas that they can read in full; answers are checked by the original schemas."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ from .local_servers import LlamaCpp, Ollama, refused_by_grammar
 
 REQUEST = "Serve Llama-3.1-8B on 2 H100, 2k in, 256 out"
 SCHEMAS = {tool.name: tool.spec.parameters for tool in ALL_TOOLS} | {
-    one.name: one.json_schema for one in (READING_ANSWER, STRATEGY_ANSWER)
+    answer.name: answer.json_schema for answer in (READING_ANSWER, STRATEGY_ANSWER)
 }
 IN_SCHEMA = HELLO.model_copy(update={"answer": STRATEGY_ANSWER})
 PLANNED = '{"strategy": {"dp": 1, "prefill": {"tp": 2}, "decode": {"tp": 2}}, "rationale": null}'
 
 
 def reads_then_submits(body: dict[str, Any]) -> str | list[dict[str, Any]]:
-    """A model that states no fact, and takes the built-in plan."""
+    """A model that states no fact and submits the built-in plan."""
     if "tools" not in body:
         return '{"facts": [], "not_understood": []}'
     return [{**call("submit_dag", '{"handle": "reference"}', "call_1"), "index": 0}]
@@ -82,7 +82,7 @@ def test_what_a_server_cannot_read_is_left_out_of_what_is_sent_and_not_of_what_i
     server_ = LlamaCpp(lambda _: '"DP4"')
     with FaultServer(server_) as server:
         asking = client(server)
-        # Whose server it is, is told by its first answer.
+        # The first answer shows which server it is.
         ask(asking, HELLO)
         reply = asking.complete(asked, Deadline.after(20))
     assert server_.grammars == [{"type": "string", "maxLength": 9}]
@@ -95,8 +95,8 @@ def test_references_stand_written_out_where_a_server_does_not_follow_them() -> N
         "properties": {"a": {"$ref": "#/$defs/A", "description": "an A"}},
     }
     inside = {"type": "object", "properties": {"b": {}, "$ref": {"type": "string"}}}
-    found = written(schema, frozenset({"type", "properties", "description"}))
-    assert found == {"properties": {"a": {**inside, "description": "an A"}}}
+    inlined = written(schema, frozenset({"type", "properties", "description"}))
+    assert inlined == {"properties": {"a": {**inside, "description": "an A"}}}
 
 
 def test_ollama_shows_a_model_the_whole_strategy() -> None:
@@ -105,8 +105,8 @@ def test_ollama_shows_a_model_the_whole_strategy() -> None:
         result = Agent(client(server), options=AgentOptions(knowledge_tokens=0)).run(REQUEST)
     assert result.report is not None and result.report.model_use is not None
     assert result.report.model_use.status == "accepted"
-    # The reading came first, so that the tools are written for it from the first turn.
-    submit = next(one for one in server_.tools[0] if one["name"] == "submit_dag")["parameters"]
+    # The reading comes first, so the first turn's tools are already written for this server.
+    submit = next(tool for tool in server_.tools[0] if tool["name"] == "submit_dag")["parameters"]
     shown = submit["properties"]["strategy"]["anyOf"][0]["properties"]
     assert shown["prefill"]["anyOf"][0]["properties"].keys() >= {"tp", "pp", "ep", "stage_layers"}
     assert "$defs" not in submit and server_.formats == [READING_ANSWER.json_schema]
@@ -117,7 +117,7 @@ def test_calls_that_come_whole_in_a_stream_are_read() -> None:
     with FaultServer(Ollama(lambda _: two)) as server:
         asking = client(server)
         reply = asking.complete(WITH_TOOLS, Deadline.after(20), lambda _: None)
-    assert [json.loads(one.arguments) for one in reply.tool_calls] == [{"at": 0}, {"at": 1}]
+    assert [json.loads(tool_call.arguments) for tool_call in reply.tool_calls] == [{"at": 0}, {"at": 1}]
     assert (reply.finish, asking.features.dialect) == ("tool_calls", OLLAMA)
 
 
@@ -134,9 +134,9 @@ def test_an_old_llama_cpp_is_asked_in_its_own_form_at_once_and_from_then_on() ->
 @pytest.mark.parametrize("words", ["json_object is not supported", "response_format must be text"])
 def test_a_server_that_takes_neither_form_has_no_schemas(words: str) -> None:
     steps = [refuses(400, "type must be text or json_object"), refuses(400, words)]
-    with FaultServer(*steps) as server, pytest.raises(EndpointError, match=words) as found:
+    with FaultServer(*steps) as server, pytest.raises(EndpointError, match=words) as refused:
         ask(client(server), IN_SCHEMA)
-    assert found.value.kind == "not_supported"
+    assert refused.value.kind == "not_supported"
 
 
 SIGNATURES = {

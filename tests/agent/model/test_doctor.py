@@ -1,4 +1,4 @@
-"""`doctor` finds out what a server can do: the same questions asked of servers that can do different things."""
+"""`doctor` finds out what a server can do, by asking servers of different abilities the same questions."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ FORM_ONLY = '{"colour": "green", "count": 3, "note": ""}'
 
 
 def usage_at_the_end() -> Step:
-    """A stream with its tokens counted."""
+    """A stream that ends with its usage."""
     usage = {"choices": [], "usage": {"prompt_tokens": 9, "completion_tokens": 2}}
     return streams([delta({"content": "rea"}), delta({"content": "dy"}, "stop"), usage])
 
 
 def sums(body: Any) -> Step:
-    """A model that calls the tool as it is told."""
+    """A model that calls the tool as asked."""
     twice = "twice" in body["messages"][-1]["content"]
     calls = [call("report_sum", '{"a": 1, "b": 2, "sum": 3}', f"c{at}") for at in range(2 if twice else 1)]
     return sends(answer({"content": None, "tool_calls": calls}, "tool_calls"))
@@ -37,7 +37,7 @@ def server_of(
     plain: Step = text("ready"),  # noqa: B008
     stream: Callable[[], Step] = usage_at_the_end,
 ) -> Step:
-    """A server that answers each kind of question in its own way."""
+    """A server with its own step for each kind of question."""
 
     def step(exchange: Exchange) -> None:
         body = exchange.received.body
@@ -56,7 +56,7 @@ def server_of(
 def examined(
     step: Step, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], models: Step = MODELS, *more: str
 ) -> tuple[int, dict[str, Any]]:
-    """The exit status of `doctor` and its report."""
+    """Exit status and report of `doctor`."""
     with FaultServer(step, models=models) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.delenv("OPENAI_API_KEY", raising=False)
@@ -67,7 +67,7 @@ def examined(
 
 
 def states(report: dict[str, Any]) -> dict[str, str]:
-    """What each check found."""
+    """The state of each check by name."""
     return {check["name"]: check["state"] for check in report["checks"]}
 
 
@@ -94,7 +94,7 @@ def ignores_tools(body: Any) -> Step:
 
 
 def wrong_arguments(body: Any) -> Step:
-    """A model that calls with arguments of its own."""
+    """A model that calls the tool with other arguments."""
     del body
     return sends(answer({"content": None, "tool_calls": [call("report_sum", '{"a": "x"}')]}, "tool_calls"))
 

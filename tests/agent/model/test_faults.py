@@ -1,4 +1,4 @@
-"""Every fault of a server, over HTTP with the real client: the right kind, the right number of requests, in time."""
+"""Every server fault, over HTTP with the real client, has the right kind and number of requests, in time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .fault_server import (
     text,
 )
 
-# Longer than a deadline may be overrun, with two slow cores and other work beside it.
+# Most seconds by which a deadline may be overrun, with two slow cores and other work on them.
 SLACK_S = 30.0
 WHOLE = json.dumps(answer({"content": "broken"}))
 HALF = WHOLE[:40]
@@ -203,16 +203,16 @@ def test_an_error_is_one_line_that_names_place_status_and_words() -> None:
 
 
 def test_a_client_of_the_user_s_own_is_asked_with_its_retries_off_and_left_open() -> None:
-    made: list[openai.OpenAI] = []
+    clients: list[openai.OpenAI] = []
 
     def users_own(url: str) -> openai.OpenAI:
-        made.append(openai.OpenAI(base_url=url, api_key="sk-of-the-user", max_retries=5))
-        return made[0]
+        clients.append(openai.OpenAI(base_url=url, api_key="sk-of-the-user", max_retries=5))
+        return clients[0]
 
     asked = ask(refuses(500), refuses(500), text("hello"), wrap=users_own)
     assert asked.answered.text == "hello"
     assert asked.answered.attempts == len(asked.bodies) == 3
-    assert not made[0].is_closed()
+    assert not clients[0].is_closed()
 
 
 @pytest.mark.parametrize("client", [openai.AsyncOpenAI(api_key="x"), object(), "http://localhost"])
@@ -230,14 +230,14 @@ def test_one_connection_serves_request_after_request_after_a_drop() -> None:
 @pytest.mark.parametrize("is_given", [False, True])
 @pytest.mark.parametrize("fault", SLOW.values(), ids=SLOW.keys())
 def test_what_was_given_up_ends_soon_after(fault: Step, is_given: bool) -> None:
-    """A connection of ours is closed at the deadline, so that no thread of it outlives the question for long."""
+    """Our connection is closed at the deadline, so that its threads soon end."""
     with FaultServer(fault) as server:
-        own = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user") if is_given else None
-        client = EndpointClient(EndpointSettings(base_url=server.url, model="m"), own)
+        users_client = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user") if is_given else None
+        client = EndpointClient(EndpointSettings(base_url=server.url, model="m"), users_client)
         with pytest.raises(EndpointError):
             client.complete(HELLO, Deadline.after(0.1))
         end = time.monotonic() + 300
-        while any(one.name == THREAD_NAME for one in threading.enumerate()):
+        while any(thread.name == THREAD_NAME for thread in threading.enumerate()):
             assert time.monotonic() < end, "the thread still listens"
             time.sleep(0.01)
 
@@ -259,8 +259,10 @@ def test_how_a_user_chose_to_speak_http_is_kept() -> None:
 
 def test_the_key_of_a_user_s_client_is_sent() -> None:
     with FaultServer(text("hello")) as server:
-        own = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user")
-        EndpointClient(EndpointSettings(base_url=server.url, model="m"), own).complete(HELLO, Deadline.after(30))
+        users_client = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user")
+        EndpointClient(EndpointSettings(base_url=server.url, model="m"), users_client).complete(
+            HELLO, Deadline.after(30)
+        )
         assert server.requests[0].headers["authorization"] == "Bearer sk-of-the-user"
 
 

@@ -1,4 +1,4 @@
-"""A key that a server sends back in disguise: what leaves the process does not hold it, however often it is decoded."""
+"""A key that a server sends back in disguise does not leave the process, however often it is encoded."""
 
 from __future__ import annotations
 
@@ -31,49 +31,49 @@ from ..loop.questions import SMALL, question, reference_document
 from .fault_server import FaultServer, Step, answer, call, delta, refuses, sends, streams
 
 KEY = "sk-Canary_7/Zq+1vB"
-ESCAPED = "".join(f"\\u{ord(one):04x}" for one in KEY)
+ESCAPED = "".join(f"\\u{ord(letter):04x}" for letter in KEY)
 DISGUISES: dict[str, Callable[[str], str]] = {
     "JSON": lambda text: json.dumps(text)[1:-1],
-    "JSON, each letter": lambda text: "".join(f"\\u{ord(one):04X}" for one in text),
-    "Python": lambda text: "".join(f"\\x{ord(one):02x}" if ord(one) < 256 else one for one in text),
+    "JSON, each letter": lambda text: "".join(f"\\u{ord(letter):04X}" for letter in text),
+    "Python": lambda text: "".join(f"\\x{ord(letter):02x}" if ord(letter) < 256 else letter for letter in text),
     "percent": lambda text: "".join(f"%{byte:02x}" if byte % 2 else f"%{byte:02X}" for byte in text.encode()),
     "some percent": lambda text: text.replace("a", "%61").replace("%", "%25", 1),
-    "HTML": lambda text: "".join(f"&#{ord(one)};" for one in text),
-    "HTML, hexadecimal": lambda text: "".join(f"&#X{ord(one):04x};" for one in text),
+    "HTML": lambda text: "".join(f"&#{ord(letter)};" for letter in text),
+    "HTML, hexadecimal": lambda text: "".join(f"&#X{ord(letter):04x};" for letter in text),
     "HTML, named": lambda text: html.escape(text).replace("/", "&sol;").replace("_", "&lowbar;"),
     "capitals": str.upper,
     "no capitals": str.lower,
     "zero width": "\u200b".join,
     "soft hyphens": "\xad".join,
-    "wide": lambda text: "".join(chr(ord(one) + 0xFEE0) if "!" <= one <= "~" else one for one in text),
+    "wide": lambda text: "".join(chr(ord(letter) + 0xFEE0) if "!" <= letter <= "~" else letter for letter in text),
 }
-# Disguises put over each other, the first one innermost; nobody reads an escape whose letters stand apart or are wide.
+# Nested disguises, innermost first; nobody reads an escape whose letters are spaced or wide.
 LAYERS = st.lists(st.sampled_from(list(DISGUISES)), max_size=3).filter(
     lambda names: not {"zero width", "soft hyphens", "wide", "capitals"} & set(names[1:])
 )
 
 
 def disguised(names: list[str], key: str = KEY) -> str:
-    """The key under the disguises of `names`."""
+    """The key in the disguises of `names`, innermost first."""
     for name in names:
         key = DISGUISES[name](key)
     return key
 
 
 def readings(text: str) -> Iterator[str]:
-    """What readers may make of a text, in lower case: each decodes all that it can once more."""
+    """Eight readings of a text in lower case, each after one more round of decoding."""
     for _ in range(8):
         plain = re.sub("[\u200b\xad]", "", text)
-        plain = "".join(chr(ord(one) - 0xFEE0) if "\uff01" <= one <= "\uff5e" else one for one in plain)
+        plain = "".join(chr(ord(letter) - 0xFEE0) if "\uff01" <= letter <= "\uff5e" else letter for letter in plain)
         yield plain.lower()
         text = re.sub(r"\\(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))", lambda m: chr(int(m[1] or m[2], 16)), text)
         text = html.unescape(unquote(re.sub(r'\\(["\\/])', r"\1", text)))
 
 
 def holds_key(text: str) -> bool:
-    """Whether a reader finds the key."""
+    """Whether some reading of `text` has the key."""
     middles = [base64.b64encode(f"{before}{KEY}".encode()).decode()[4:20] for before in ("", "a", "ab")]
-    return any(KEY.lower() in one for one in readings(text)) or any(one in text for one in middles)
+    return any(KEY.lower() in reading for reading in readings(text)) or any(reading in text for reading in middles)
 
 
 def _says(text: str) -> Step:
@@ -81,12 +81,12 @@ def _says(text: str) -> Step:
 
 
 def _submits(document: str) -> Step:
-    # Arguments are JSON inside of JSON: what is escaped in them is escaped once more on the way.
+    # Arguments are JSON inside JSON: their escapes are escaped once more.
     return sends(answer({"tool_calls": [call("submit_dag", document)]}, "tool_calls"))
 
 
 def _renamed(name: str) -> str:
-    """The arguments that submit a valid plan in which a template of one copy names a node."""
+    """Arguments that submit a valid plan in which a template with one copy names a node."""
     document = reference_document()
     inner = {node["parent"] for node in document["nodes"]}
     leaf = next(node for node in document["nodes"] if node["id"] not in inner)
@@ -104,7 +104,7 @@ PLACES: dict[str, Callable[[str], Step]] = {
     "node": lambda key: _submits(
         f'{{"document": {{"strategy": {_DEGREES}, "nodes": [{{"id": "{key}", "type": "x"}}]}}}}'
     ),
-    # What the compact form puts together: numbers into names, names of copies behind the name of their replica.
+    # The compact form puts numbers into names, and names of copies behind the name of their replica.
     "template": lambda key: _submits(_renamed(key.replace("+1", "+{i+1}"))),
     "copy": lambda key: _submits(
         f'{{"document": {{"strategy": {_DEGREES}, "hardware": {{"gpus_per_node": 2}}, "nodes": ['
@@ -119,7 +119,7 @@ PLACES: dict[str, Callable[[str], Step]] = {
     "error": lambda key: refuses(400, key),
     "error that is cut": lambda key: sends((" " * 65_520 + f"it is {key}")[:65_540], 500, "text/plain"),
     "error with 200": lambda key: sends({"error": {"message": key}}),
-    "stream": lambda key: streams([*(delta({"content": one}) for one in key), delta({}, "stop")]),
+    "stream": lambda key: streams([*(delta({"content": letter}) for letter in key), delta({}, "stop")]),
 }
 
 
@@ -133,7 +133,7 @@ PLACES: dict[str, Callable[[str], Step]] = {
 @given(st.sampled_from(list(PLACES)), LAYERS)
 def test_no_result_and_no_transcript_holds_the_key(tmp_path: Path, place: str, names: list[str]) -> None:
     transcript = tmp_path / "run.json"
-    # Of text inside of JSON quotes only what JSON can carry is sent.
+    # Inside JSON quotes only valid JSON text is sent.
     key = disguised(names).replace("\\x", "\\\\x") if "Python" in names else disguised(names)
     with FaultServer(PLACES[place](key)) as server:
         settings = read_settings(
@@ -155,8 +155,8 @@ def test_no_output_of_the_command_holds_the_key(
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     document = f'{{"strategy": {_DEGREES}, "rationale": "{ESCAPED}"}}'
     with FaultServer(_submits(document)) as server:
-        asked = ("--llm-url", server.url, "--llm-model", "m", "--transcript", str(tmp_path / "run.json"))
-        assert run(["plan", SMALL, "--proposer", "llm", *asked, "-o", str(tmp_path / "plan.json")]) == 0
+        options = ("--llm-url", server.url, "--llm-model", "m", "--transcript", str(tmp_path / "run.json"))
+        assert run(["plan", SMALL, "--proposer", "llm", *options, "-o", str(tmp_path / "plan.json")]) == 0
     seen = [*capsys.readouterr(), *(path.read_text() for path in tmp_path.iterdir())]
     assert len(seen) == 4
     assert not any(map(holds_key, seen))
@@ -193,17 +193,17 @@ def test_no_chat_holds_the_key(
     steps = [
         sends(answer({"content": hidden[1], "tool_calls": [call("replan", words)]}, "tool_calls")),
         sends(answer({"tool_calls": [call("explain", f'{{"words": "{ESCAPED}"}}')]}, "tool_calls")),
-        streams([*(delta({"content": one}) for one in " ".join(hidden)), delta({}, "stop")]),
+        streams([*(delta({"content": letter}) for letter in " ".join(hidden)), delta({}, "stop")]),
     ]
     with FaultServer(*steps) as server:
-        asked = ("--llm-url", server.url, "--llm-model", "m", "--session", str(path), "--format", output_format)
+        options = ("--llm-url", server.url, "--llm-model", "m", "--session", str(path), "--format", output_format)
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"plan it\nand now?\n")))
-        assert run(["chat", *asked]) == 0
+        assert run(["chat", *options]) == 0
     with sqlite3.connect(path) as session:
-        kept = [data for (data,) in session.execute("SELECT data FROM events")]
-        kept += [zlib.decompress(data).decode() for (data,) in session.execute("SELECT data FROM documents")]
-    assert len(kept) > 5
-    assert not any(map(holds_key, [*capsys.readouterr(), *kept]))
+        stored = [data for (data,) in session.execute("SELECT data FROM events")]
+        stored += [zlib.decompress(data).decode() for (data,) in session.execute("SELECT data FROM documents")]
+    assert len(stored) > 5
+    assert not any(map(holds_key, [*capsys.readouterr(), *stored]))
 
 
 def test_no_evaluation_holds_the_key(
@@ -214,9 +214,9 @@ def test_no_evaluation_holds_the_key(
     case = {"id": "one", "request": SMALL, "expected": "plan"}
     (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")
     with FaultServer(PLACES["node"](ESCAPED), PLACES["rationale"](ESCAPED)) as server:
-        asked = ("--solver", "live", "--llm-url", server.url, "--llm-model", "m", "--journal", "run.journal")
+        options = ("--solver", "live", "--llm-url", server.url, "--llm-model", "m", "--journal", "run.journal")
         pages = ("--html", "page.html", "--junit", "junit.xml", "--record", "tape")
-        run(["eval", "cases.jsonl", *asked, "-o", "results.json", *pages, "--jobs", "1"])
+        run(["eval", "cases.jsonl", *options, "-o", "results.json", *pages, "--jobs", "1"])
     files = [path for path in tmp_path.rglob("*") if path.is_file()]
     assert len(files) > 6
     seen = [*capsys.readouterr(), *(path.read_text() for path in files)]

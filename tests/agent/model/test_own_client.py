@@ -1,4 +1,4 @@
-"""A client of the user's own: what it needs, and what becomes of one that is at fault."""
+"""A user's own client: what it needs, and how its faults are reported."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TOOK = Usage(input_tokens=7, output_tokens=3)
 
 
 class Own:
-    """A client that has nothing of ours but the types; `answer` says what it does."""
+    """A client that shares only our types; `answer` makes its answers."""
 
     name = "mine"
 
@@ -39,8 +39,8 @@ def test_a_client_with_tools_is_made_of_public_names() -> None:
 
     def answer(request: ModelRequest) -> Reply:
         assert "submit_dag" in {tool.name for tool in request.tools}
-        made = ToolCall(id="1", name="submit_dag", arguments=arguments)
-        return Reply(tool_calls=(made,), finish="tool_calls", usage=TOOK)
+        submission = ToolCall(id="1", name="submit_dag", arguments=arguments)
+        return Reply(tool_calls=(submission,), finish="tool_calls", usage=TOOK)
 
     prices = shardwright.Prices(usd_per_million_input=1.0, usd_per_million_output=2.0)
     report = agent(answer, prices=prices, limits=shardwright.Limits(usd=1.0)).run(REQUEST).report
@@ -56,8 +56,8 @@ def test_an_answer_that_is_no_reply_is_refused_in_one_line_that_names_the_client
         agent(lambda request: answer, transcript=tmp_path / "run.json").run(REQUEST)
     assert type(answer).__name__ in str(refused.value) and "\n" not in str(refused.value)
     with agent(lambda request: answer).chat() as chat:
-        said = chat.say(REQUEST)
-    assert said.error is not None and said.error.startswith("client: Own (mine) answered with")
+        turn = chat.say(REQUEST)
+    assert turn.error is not None and turn.error.startswith("client: Own (mine) answered with")
 
 
 def test_what_a_client_raises_of_its_own_passes_as_it_is_and_the_chat_goes_on() -> None:

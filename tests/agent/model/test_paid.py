@@ -1,4 +1,4 @@
-"""What an answer took is known though the answer cannot be used, and is charged by whoever asked."""
+"""The cost of an unusable answer is known, and is charged to whoever asked."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def test_a_run_and_its_replay_charge_what_was_lost(tmp_path: Path) -> None:
     use = result.report.model_use
     assert use is not None
     assert (use.input_tokens, use.output_tokens, use.turns, use.requests) == (900, 100, 0, 2)
-    done = replay(read_transcript(path))
-    assert done.same
-    assert done.replayed.spent.input_tokens == 900
+    outcome = replay(read_transcript(path))
+    assert outcome.same
+    assert outcome.replayed.spent.input_tokens == 900
 
 
 def test_a_chat_charges_what_was_lost() -> None:

@@ -1,4 +1,4 @@
-"""A secret is found in every form, whole or cut into pieces; honest text is left alone."""
+"""A secret is found in every form, whole or in pieces; other text is left alone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from shardwright.agent.model.redaction import REDACTED, RedactedStream, Redactor
 
-# A part of our own mark cannot be hidden by it.
+# A part of the redaction mark cannot be hidden by the mark.
 SECRETS = st.text(st.characters(min_codepoint=33, max_codepoint=126), min_size=8, max_size=24).filter(
     lambda secret: secret.lower() not in REDACTED
 )
@@ -28,20 +28,20 @@ def test_a_secret_is_found_in_every_form(secret: str, before: str, after: str) -
 
 @given(SECRETS, st.binary(max_size=7), st.binary(max_size=7))
 def test_a_secret_is_found_in_base64_at_every_alignment(secret: str, before: bytes, after: bytes) -> None:
-    assume(Redactor([secret]).text(secret) == REDACTED)  # no placeholder of a local server's
+    assume(Redactor([secret]).text(secret) == REDACTED)  # not the placeholder key of a local server
     data = before + secret.encode() + after
     for encoded in (base64.b64encode(data).decode(), base64.urlsafe_b64encode(data).decode()):
         assert REDACTED in Redactor([secret]).text(encoded)
 
 
-# Of letters that escapes are made of: parts of a secret are secrets, stand in one another, or end as an escape.
+# Letters of escapes: parts of a secret are secrets, contain one another, or end as an escape.
 TRICKY = st.text(st.sampled_from("a\\fn0%41&;lt"), min_size=6, max_size=12)
 
 
 @given(SECRETS | TRICKY, st.lists(st.integers(1, 9), min_size=1, max_size=20), st.text(max_size=9))
 @example("000000\\f", [1], "")
 def test_a_secret_cut_into_pieces_is_found(secret: str, lengths: list[int], around: str) -> None:
-    # A backslash before it has been shown by the time that it is seen to begin no escape.
+    # A preceding backslash has been shown before it turns out to begin no escape.
     assume(not around.endswith("\\"))
     text, redactor = f"{around}{secret} {around}", Redactor([secret])
     stream, shown, at = RedactedStream(redactor), [], 0
@@ -70,5 +70,5 @@ def test_a_key_that_is_none_is_no_secret(placeholder: str) -> None:
 
 
 def test_values_are_redacted_through_and_through() -> None:
-    found = Redactor(["canary-1"]).value({"canary-1": ["a canary-1", {"b": "CANARY-1"}, 7, None]})
-    assert found == {REDACTED: [f"a {REDACTED}", {"b": REDACTED}, 7, None]}
+    redacted = Redactor(["canary-1"]).value({"canary-1": ["a canary-1", {"b": "CANARY-1"}, 7, None]})
+    assert redacted == {REDACTED: [f"a {REDACTED}", {"b": REDACTED}, 7, None]}

@@ -1,4 +1,4 @@
-"""A canary in every place that can hold a secret: in no message, reply, piece of text or log line."""
+"""A canary in every place that can hold a secret appears in no message, reply, piece of text or log line."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ CANARIES = (KEY, HEADER, USER, PASSWORD, QUERY)
 
 
 def forms(secret: str) -> Iterator[str]:
-    """The ways in which a careless server writes a secret."""
+    """Ways in which a careless server writes a secret."""
     yield from (secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.upper())
     for before in ("", "a", "ab"):
         yield base64.b64encode(f"{before}{secret}:x".encode()).decode()
@@ -49,7 +49,7 @@ ECHOES: dict[str, Step] = {
     "call": sends(answer({"tool_calls": [call(ECHO, json.dumps({"a": ECHO}), ECHO)]}, "tool_calls")),
     "arguments as an object": sends(answer({"tool_calls": [call("look", {"a": ECHO})]}, "tool_calls")),
     "stream": streams([delta({"content": ECHO[at : at + 7]}) for at in range(0, len(ECHO), 7)] + [delta({}, "stop")]),
-    "stream, letter by letter": streams([delta({"content": one}) for one in ECHO] + [delta({}, "stop")]),
+    "stream, letter by letter": streams([delta({"content": letter}) for letter in ECHO] + [delta({}, "stop")]),
     "error in a stream": streams([{"error": {"message": ECHO}}]),
     "header": sends("{}", 302, Location=f"http://x/{quote(KEY)}?{quote(QUERY)}"),
     "silence": hangs,
@@ -57,11 +57,11 @@ ECHOES: dict[str, Step] = {
 
 
 def leaked(seen: str) -> list[str]:
-    """Secrets that stand in `seen` in any form."""
-    found = [secret for secret in CANARIES for form in forms(secret) if form.lower() in seen.lower()]
+    """Secrets that `seen` has in any form."""
+    secrets = [secret for secret in CANARIES for form in forms(secret) if form.lower() in seen.lower()]
     # The end of base64 depends on what follows the secret; its middle does not.
     middles = [base64.b64encode(f"{before}{KEY}".encode()).decode()[4:16] for before in ("", "a", "ab")]
-    return found + [middle for middle in middles if middle in seen]
+    return secrets + [middle for middle in middles if middle in seen]
 
 
 @pytest.mark.one_in(4)
@@ -112,10 +112,10 @@ def test_secrets_of_a_client_of_the_user_s_own_are_known_too() -> None:
         sends(answer({"content": str(exchange.received)}))(exchange)
 
     with FaultServer(step) as server:
-        own = openai.OpenAI(
+        users_client = openai.OpenAI(
             base_url=server.url, api_key=KEY, default_headers={"X-Mine": HEADER}, default_query={"tag": QUERY}
         )
-        reply = EndpointClient.wrapping(own, "m").complete(HELLO, Deadline.after(20))
+        reply = EndpointClient.wrapping(users_client, "m").complete(HELLO, Deadline.after(20))
     assert "x-mine" in reply.text
     assert leaked(reply.text) == []
 

@@ -1,4 +1,4 @@
-"""Settings of an endpoint: which source wins, what is refused, and in which words."""
+"""Endpoint settings: which source wins, what is refused, and with which words."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _no_file_of_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def read(environment: dict[str, str], flags: EndpointFlags | None = None, file: Path | None = None) -> EndpointSettings:
-    """Settings out of just these."""
+    """Settings from these sources only."""
     return read_settings(flags, environment, file)
 
 
@@ -35,11 +35,16 @@ def file_of(tmp_path: Path, text: str) -> Path:
 def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -> None:
     path = file_of(tmp_path, '[endpoint]\nbase_url = "http://file/v1"\nmodel = "file"\nmode = "text"\nstream = true\n')
     assert read({}, None, path).model == "file"
-    named = {"SHARDWRIGHT_CONFIG": str(path)}
-    assert read(named).base_url == "http://file/v1"
-    both = {**named, "SHARDWRIGHT_LLM_MODEL": "env", "SHARDWRIGHT_LLM_MODE": "schema"}
-    found = read(both, EndpointFlags(model="flag"))
-    assert (found.base_url, found.model, found.mode, found.stream) == ("http://file/v1", "flag", "schema", True)
+    environment = {"SHARDWRIGHT_CONFIG": str(path)}
+    assert read(environment).base_url == "http://file/v1"
+    both = {**environment, "SHARDWRIGHT_LLM_MODEL": "env", "SHARDWRIGHT_LLM_MODE": "schema"}
+    settings = read(both, EndpointFlags(model="flag"))
+    assert (settings.base_url, settings.model, settings.mode, settings.stream) == (
+        "http://file/v1",
+        "flag",
+        "schema",
+        True,
+    )
 
 
 def test_the_usual_file_is_read_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,7 +57,7 @@ def test_the_usual_file_is_read_where_it_is(tmp_path: Path, monkeypatch: pytest.
 
 
 def test_every_variable_is_read() -> None:
-    found = read(
+    settings = read(
         {
             **BASE,
             "OPENAI_API_KEY": " sk-1234567 \n",
@@ -66,13 +71,13 @@ def test_every_variable_is_read() -> None:
             "SHARDWRIGHT_LLM_USD_PER_MILLION_OUTPUT": "2",
         }
     )
-    assert found.api_key is not None
-    assert found.api_key.get_secret_value() == "sk-1234567"
-    assert {name: value.get_secret_value() for name, value in found.headers.items()} == {"X-A": "b", "X-C": "d"}
-    assert (found.mode, found.stream, found.request_timeout_s) == ("schema", True, 7.5)
-    assert (found.transport_attempts, found.max_answer_bytes) == (2, 20_000)
-    assert found.prices is not None
-    assert (found.prices.usd_per_million_input, found.prices.usd_per_million_output) == (0.5, 2)
+    assert settings.api_key is not None
+    assert settings.api_key.get_secret_value() == "sk-1234567"
+    assert {name: value.get_secret_value() for name, value in settings.headers.items()} == {"X-A": "b", "X-C": "d"}
+    assert (settings.mode, settings.stream, settings.request_timeout_s) == ("schema", True, 7.5)
+    assert (settings.transport_attempts, settings.max_answer_bytes) == (2, 20_000)
+    assert settings.prices is not None
+    assert (settings.prices.usd_per_million_input, settings.prices.usd_per_million_output) == (0.5, 2)
 
 
 def test_secrets_in_a_file_are_named_by_their_variables(tmp_path: Path) -> None:
@@ -81,23 +86,23 @@ def test_secrets_in_a_file_are_named_by_their_variables(tmp_path: Path) -> None:
         f'[endpoint]\nbase_url = "{URL}"\nmodel = "m"\napi_key_env = "MINE"\nheaders = {{ X-Team = "red" }}\n'
         'headers_env = { X-Api-Key = "OTHER" }\nprices = { usd_per_million_input = 1, usd_per_million_output = 2 }\n',
     )
-    found = read({"MINE": "sk-mine-1", "OTHER": "other-1"}, None, path)
-    assert found.api_key is not None
-    assert found.api_key.get_secret_value() == "sk-mine-1"
-    assert {name: value.get_secret_value() for name, value in found.headers.items()} == {
+    settings = read({"MINE": "sk-mine-1", "OTHER": "other-1"}, None, path)
+    assert settings.api_key is not None
+    assert settings.api_key.get_secret_value() == "sk-mine-1"
+    assert {name: value.get_secret_value() for name, value in settings.headers.items()} == {
         "X-Team": "red",
         "X-Api-Key": "other-1",
     }
 
 
 def test_a_url_that_is_shown_has_neither_user_nor_query() -> None:
-    found = read({**BASE, "OPENAI_BASE_URL": "https://me:secret@host:8443/v1/?api-version=2024-06&sig=abc#x"})
-    assert found.base_url == "https://host:8443/v1"
-    assert {name: value.get_secret_value() for name, value in found.query.items()} == {
+    settings = read({**BASE, "OPENAI_BASE_URL": "https://me:secret@host:8443/v1/?api-version=2024-06&sig=abc#x"})
+    assert settings.base_url == "https://host:8443/v1"
+    assert {name: value.get_secret_value() for name, value in settings.query.items()} == {
         "api-version": "2024-06",
         "sig": "abc",
     }
-    assert {"me", "secret", "me:secret", "abc"} <= set(found.secrets())
+    assert {"me", "secret", "me:secret", "abc"} <= set(settings.secrets())
 
 
 @pytest.mark.parametrize(

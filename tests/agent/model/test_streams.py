@@ -1,4 +1,4 @@
-"""Answers in pieces: put together whatever the pieces are, and never taken for whole where they were cut off."""
+"""Streamed answers are put together whatever the pieces are, and are never taken for whole if cut off."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ USAGE = {"choices": [], "usage": {"prompt_tokens": 5, "completion_tokens": 2}}
 
 
 def piece(index: Any = None, own_id: Any = None, name: Any = None, arguments: Any = None) -> dict[str, Any]:
-    """A piece of a call; `None` leaves a part out."""
+    """A piece of a tool call; `None` leaves a part out."""
     function = {key: value for key, value in (("name", name), ("arguments", arguments)) if value is not None}
     parts = {"index": index, "id": own_id, "function": function}
     return delta({"tool_calls": [{key: value for key, value in parts.items() if value is not None}]})
@@ -121,8 +121,8 @@ CALLS: dict[str, tuple[list[dict[str, Any]], list[tuple[str, str]]]] = {
 def test_calls_are_put_together_from_their_pieces(pieces: list[dict[str, Any]], found: list[tuple[str, str]]) -> None:
     asked = ask(streams([*pieces, END]), stream=True, request=WITH_TOOLS)
     calls = asked.answered.tool_calls
-    assert [(one.name, one.arguments) for one in calls] == found
-    assert len({one.id for one in calls}) == len(calls)
+    assert [(tool_call.name, tool_call.arguments) for tool_call in calls] == found
+    assert len({tool_call.id for tool_call in calls}) == len(calls)
     assert asked.shown == [], "arguments are not text for people"
 
 
@@ -148,7 +148,7 @@ def test_any_bytes_are_an_answer_or_a_fault_however_they_are_cut(data: bytes, le
 def test_how_the_network_cuts_a_stream_changes_nothing(pieces: list[str], cuts: list[int]) -> None:
     import json
 
-    events = [delta({"content": one}) for one in pieces] + [delta({}, "stop")]
+    events = [delta({"content": content}) for content in pieces] + [delta({}, "stop")]
     data = b"".join(b"data: " + json.dumps(event).encode() + b"\r\n\r\n" for event in events)
     shown: list[str] = []
     stream, at = StreamedAnswer(Redactor(()), shown.append), 0

@@ -1,4 +1,4 @@
-"""Servers of different styles: what they refuse is left out at once, and for the rest of the run."""
+"""What servers of different styles refuse is left out at once, and for the rest of the run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ IN_SCHEMA = HELLO.model_copy(update={"answer": COLOUR})
 
 
 def refusing(is_refused: Callable[[Any], bool], message: str, status: int = 400) -> Callable[[Exchange], None]:
-    """A server that refuses some bodies and answers all others."""
+    """A server that refuses some bodies and answers the others."""
 
     def step(exchange: Exchange) -> None:
         body = exchange.received.body
@@ -38,7 +38,7 @@ def refusing(is_refused: Callable[[Any], bool], message: str, status: int = 400)
 
 
 def has(*path: str | int) -> Callable[[Any], bool]:
-    """Whether a body has something at `path`."""
+    """A predicate: whether a body has a value at `path`."""
 
     def found(body: Any) -> bool:
         for part in path:
@@ -52,7 +52,7 @@ def has(*path: str | int) -> Callable[[Any], bool]:
 
 
 STRICT_TOOL = ("tools", 0, "function", "strict")
-# What is asked, what is refused, in which words, and whether it is streamed.
+# The request, what is refused, with which words, and whether it is streamed.
 CONCESSIONS: dict[str, tuple[ModelRequest, Callable[[Any], bool], str, bool]] = {
     "OpenAI, max_tokens": (
         HELLO,
@@ -125,7 +125,7 @@ NO_TOOLS = {
 def test_a_server_without_tools_is_told_apart_so_that_another_mode_can_be_tried(status: int, words: str) -> None:
     asked = ask(refuses(status, words), request=WITH_TOOLS)
     assert asked.failed.kind == "not_supported"
-    # Strictness may have been left out first where the words are about both.
+    # If the words are about both, `strict` may have been left out first.
     assert len(asked.bodies) <= 2
 
 

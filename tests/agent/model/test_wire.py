@@ -1,4 +1,4 @@
-"""For any conversation, what is sent is well formed: a server that is strict about it has nothing to refuse."""
+"""Any conversation is sent well formed: a strict server has nothing to refuse."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ FEATURES = st.builds(Features, system_role=st.booleans(), strict_tools=st.boolea
 
 
 def assert_well_formed(messages: list[dict[str, Any]]) -> None:
-    """What the strictest servers check."""
+    """Assert what the strictest servers check."""
     at = 0
     while at < len(messages):
         message = messages[at]
@@ -55,7 +55,7 @@ def test_any_conversation_is_well_formed(messages: list[Message], features: Feat
     sent = wire_messages(messages, features)
     assert_well_formed(sent)
     roles = [message["role"] for message in sent]
-    assert not any(one == two and one in ("user", "system") for one, two in pairwise(roles))
+    assert not any(role == after and role in ("user", "system") for role, after in pairwise(roles))
     assert features.system_role or "system" not in roles
     assert json.dumps(sent, ensure_ascii=False).encode()
 
@@ -69,14 +69,14 @@ def test_after_any_calls_each_is_answered_once_and_by_its_own_result(calls: list
     messages = [Message(role="assistant", content="", tool_calls=tuple(calls)), *results]
     sent = wire_messages(messages, Features())
     assert_well_formed(sent)
-    assert [one["content"] for one in sent[1:]] == [f"result {at}" for at in range(len(calls))]
+    assert [message["content"] for message in sent[1:]] == [f"result {at}" for at in range(len(calls))]
 
 
 def test_a_call_that_nobody_answered_is_said_not_to_be_done() -> None:
     call = ToolCall(id="a", name="look", arguments="{}")
     interrupted = [Message(role="assistant", content="", tool_calls=(call,)), Message(role="user", content="go on")]
     sent = wire_messages(interrupted, Features())
-    assert [one["role"] for one in sent] == ["assistant", "tool", "user"]
+    assert [message["role"] for message in sent] == ["assistant", "tool", "user"]
     assert sent[1]["content"] == NOT_DONE
 
 
@@ -92,7 +92,7 @@ def test_arguments_that_are_none_stay_readable_to_the_model() -> None:
 def test_no_word_is_lost_where_messages_are_joined(messages: list[Message]) -> None:
     sent = wire_messages(messages, Features())
     for message in messages:
-        assert any(whole_characters(message.content) in one["content"] for one in sent)
+        assert any(whole_characters(message.content) in sent_message["content"] for sent_message in sent)
 
 
 def test_a_tool_is_strict_only_where_it_says_so_and_the_server_takes_it() -> None:
@@ -111,7 +111,7 @@ def test_a_tool_is_strict_only_where_it_says_so_and_the_server_takes_it() -> Non
 
 
 def test_the_beginning_of_a_conversation_never_changes_as_it_grows() -> None:
-    """Servers cache by prefix: each request begins with the whole of the one before."""
+    """Servers cache by prefix: each request begins with the whole previous one."""
     call = ToolCall(id="a", name="look", arguments="{}")
     grown = [
         *HELLO.messages,

@@ -1,4 +1,4 @@
-"""Work under a deadline: what it gives, what it raises, and that nobody waits for it longer."""
+"""Work under a deadline: its result, its errors, and that nobody waits for it longer."""
 
 from __future__ import annotations
 
@@ -35,20 +35,20 @@ def test_what_the_work_raises_is_raised() -> None:
 
 @pytest.mark.parametrize("is_talking", [False, True])
 def test_at_the_deadline_the_work_is_told_and_left(is_talking: bool) -> None:
-    left, told, dropped = threading.Event(), threading.Event(), threading.Event()
+    given_up, noticed, dropped = threading.Event(), threading.Event(), threading.Event()
 
     def work(line: Line) -> None:
-        while is_talking and not left.is_set():
+        while is_talking and not given_up.is_set():
             line.say("x")
-        # It ends no sooner than it was left: who waits for it does not get so far.
-        if left.wait(PATIENCE_S) and line.is_dropped:
-            told.set()
+        # It ends only after it was given up; a caller that still waited for it would time out.
+        if given_up.wait(PATIENCE_S) and line.is_dropped:
+            noticed.set()
 
     with pytest.raises(OverdueError):
         work_until(Deadline.after(0.1), work, on_drop=dropped.set)
-    left.set()
+    given_up.set()
     assert dropped.is_set()
-    assert told.wait(PATIENCE_S)
+    assert noticed.wait(PATIENCE_S)
 
 
 def test_a_listener_that_fails_ends_the_work() -> None:

@@ -1,4 +1,4 @@
-"""Questions that every operation answers in no time, for whoever asks them: the library, HTTP, MCP."""
+"""Questions that every operation answers quickly, for tests of the library, HTTP and MCP."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ COMMAND = "vllm serve meta-llama/Llama-3.1-8B -tp 2"
 
 
 def long_question() -> dict[str, Any]:
-    """A question that is searched for ten seconds and more; another each time, as the same is answered sooner."""
+    """A question whose search takes ten seconds or more; a new one each time, as repeats are answered sooner."""
     return {
         "model": "DeepSeek-V3", "hardware": "512x8:h100-sxm", "precision": "any", "input_tokens": next(_PROMPTS),
         "output_tokens": 512, "concurrency": 4096, "sensitivity": True, "time_limit_s": 100,
@@ -21,7 +21,7 @@ def long_question() -> dict[str, Any]:
 
 
 def questions(plan: dict[str, Any] | str) -> dict[str, dict[str, Any]]:
-    """A question by operation; `plan` is a document, or what stands for one."""
+    """A question for each operation, by name; `plan` is a document or a reference to one."""
     return {
         "plan": {"request": REQUEST},
         "search": {**SMALL, "top": 3},

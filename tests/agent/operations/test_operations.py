@@ -1,4 +1,4 @@
-"""Operations: each answers its question as the library does, refuses what is none in one line, and opens no file."""
+"""Each operation answers as the library does, refuses a bad question in one line, and opens no file."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_what_is_no_object_is_refused_in_plain_words() -> None:
 
 def test_a_request_can_state_what_the_library_takes() -> None:
     stated = set(Request.model_fields)
-    # The serving block is `engine` here; limits have one name each; ranges are part of `workload`.
+    # The serving block is called `engine`; limits have one name each; ranges are part of `workload`.
     left_out = {
         "serving",
         "ttft_ms_max",

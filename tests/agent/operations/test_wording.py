@@ -1,4 +1,4 @@
-"""Clients of tools have no shell: what they are told names tools and arguments, and scripts stay as they are."""
+"""Clients of tools have no shell: texts for them name tools and arguments, and scripts stay as they are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shardwright.agent.mcp.tools import MCP
 from shardwright.agent.operations.wording import HTTP, answer_to_client, report_to_client, told_to_client
 from shardwright.tools.plan.describe import SAY_APART, SAY_TOGETHER
 
-# What reports say of the command line, and what clients are told.
+# Sentences of reports that name the command line, and their wording for clients.
 SENTENCES = [
     ("why: shardwright explain TP005", "why: the tool explain TP005"),
     ("name one (`shardwright models` lists them)", "name one (`the tool models` lists them)"),
@@ -27,7 +27,7 @@ SENTENCES = [
     (f"and is simpler ({SAY_TOGETHER}, for it)", "and is simpler (disaggregated: false, for it)"),
     (f"the plan ({SAY_APART},\nfor it)", "the plan (disaggregated: true,\nfor it)"),
 ]
-# What is not ours, or no sentence.
+# Texts that are not ours, or no sentences.
 KEPT = [
     "vllm bench serve --model Qwen/Qwen3-8B --max-concurrency 4",
     "Not understood: --max-modle-len (did you mean --max-model-len?)",
