@@ -24,7 +24,7 @@ from shardwright.tools.validate import validate
 pytestmark = pytest.mark.thorough
 
 
-@pytest.mark.parametrize("engine", [one.title for one in JUDGED.values()])
+@pytest.mark.parametrize("engine", [engine.title for engine in JUDGED.values()])
 @pytest.mark.parametrize(
     ("model", "brought"),
     [("Llama-3.1-70B", ("vocab_parallel",)), ("DeepSeek-V3", ("tp_in_expert", "vocab_parallel"))],
@@ -48,7 +48,7 @@ def test_what_was_asked_for_is_not_assumed_as_well() -> None:
     assert not [assumption for assumption in intent.assumptions if assumption.field == "relaxations"]
 
 
-@pytest.mark.parametrize("engine", [*(one.title for one in JUDGED.values()), FRONT])
+@pytest.mark.parametrize("engine", [*(engine.title for engine in JUDGED.values()), FRONT])
 def test_the_engine_of_a_document_brings_the_same(engine: str) -> None:
     """70B over eight: 21.3 GB of weights on each where the vocabulary is whole, 17.6 GB where it is split."""
     planned = plan("Llama-3.1-70B on 8 H100 TP8, 2k in, 256 out, no engine").plan

@@ -144,7 +144,7 @@ def figures(candidate: Candidate) -> tuple[float, float]:
 def test_each_other_family_lost_by_a_number_and_a_rule_that_there_is() -> None:
     answer = search(model="llama-3.1-70b", hardware="1x8:h100-sxm", workload=LOAD, tpot_ms_max=25.0)
     assert answer.best is not None
-    names = [lost.family for lost in answer.families]
+    names = [other_family.family for other_family in answer.families]
     assert len(names) == len(set(names))
     # Every family that a candidate belongs to but the winner's is there, and what cannot even hold the weights.
     listed = {family(candidate.strategy) for candidate in answer.candidates}
@@ -153,7 +153,7 @@ def test_each_other_family_lost_by_a_number_and_a_rule_that_there_is() -> None:
     for lost in answer.families:
         assert FIGURE.search(lost.reason), lost.reason
         assert lost.rule is None or lost.rule in rules
-    by_family = {lost.family: lost for lost in answer.families}
+    by_family = {other_family.family: other_family for other_family in answer.families}
     assert by_family["PP"].rule == "PE010"
     assert "exceeds 25 ms" in by_family["PP"].reason
     assert by_family["one device"].rule == "ME001"

@@ -1,4 +1,4 @@
-"""Command-line tests print as into a wide terminal, so that no path is wrapped wherever temporary folders lie."""
+"""Command-line tests print to a wide terminal, so that no path of a temporary folder is wrapped."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Odd ends of a process: commands with standard streams, files and surroundings that do not work, each as a real one.
+"""Odd ends of a process: real commands with standard streams, files or surroundings that do not work.
 
-Tables of calls (`CALLS`) and of what may be the matter (`TROUBLES`), of options that write a file (`WRITERS`) and of
-where (`PLACES`). Of each pair `fault` and `misplaced` say what is wrong with how it ended: in all of them a message is
-one line, the status is the right one, and no traceback is shown.
+Tables of calls (`CALLS`) and troubles (`TROUBLES`), of options that write a file (`WRITERS`) and places for it
+(`PLACES`). `fault` and `misplaced` judge the end of each pair: a message must be one line, the status the right one,
+and no traceback shown.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PROGRAM = Path(sys.executable).parent / "shardwright"
 REPOSITORY = Path(__file__).parents[2]
 REQUEST = "Serve Llama-3.1-8B on 2 H100, 1k in, 64 out, one user, lowest latency"
 TINY_MODEL = "Qwen3-0.6B on 1 H100, 1k in, 64 out"
-# Nobody listens there.
+# Nobody listens on this port.
 NO_ENDPOINT = ("--proposer", "llm", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "5")
 PATIENCE_S = 300
 MARKS = ("Traceback", "Exception ignored", "Fatal Python", "Error in sys", "BrokenPipeError", "OSError")
 
 
 class Call(Struct, frozen=True):
-    """A call of the program by its arguments, in the folder that `prepared` makes; `said` is its standard input."""
+    """A call of the program with arguments, in a folder made by `prepared`; `said` is its standard input."""
 
     name: str
     arguments: tuple[str, ...]
@@ -46,7 +46,7 @@ class Call(Struct, frozen=True):
 
 
 class Ended(Struct, frozen=True):
-    """How a call ended; `left` are the files that it left half-written."""
+    """How a call ended; `left` names the half-written files that it left."""
 
     status: int
     out: bytes
@@ -60,14 +60,14 @@ class Ended(Struct, frozen=True):
 
     @property
     def is_clean(self) -> bool:
-        """Whether nothing was shown that is for programmers, and nothing is left."""
+        """Whether it showed no traceback and left nothing."""
         return not self.left and not any(mark in self.err for mark in MARKS)
 
 
 class Trouble(Struct, frozen=True):
-    """What is the matter: done `before` in the child; `refused` of a call says whether it must be status 2 then.
+    """A trouble, set up by `before` in the child; `refused` tells whether a call must then end with status 2.
 
-    Where it is not, the call ends as without the trouble, or (`may_refuse`) is refused in one line.
+    Otherwise the call ends as without the trouble, or (`may_refuse`) is refused in one line.
     """
 
     name: str
@@ -80,7 +80,7 @@ class Trouble(Struct, frozen=True):
 
 
 def call(name: str, *arguments: str, said: str | None = None) -> Call:
-    """A call, its arguments behind its name."""
+    """The call with a name and arguments."""
     return Call(name, arguments, said)
 
 
@@ -133,7 +133,9 @@ CALLS = (
     call("--version", "--version"),
     call("nothing"),
 )
-COMMANDS = tuple(dict.fromkeys(one.arguments[0] for one in CALLS if one.arguments and one.arguments[0][0] != "-"))
+COMMANDS = tuple(
+    dict.fromkeys(listed.arguments[0] for listed in CALLS if listed.arguments and listed.arguments[0][0] != "-")
+)
 HELPS = (call("--help", "--help"), *(call(f"{name} --help", name, "--help") for name in COMMANDS))
 
 
@@ -168,21 +170,21 @@ def _writes_to_full_file() -> None:
 
 
 def limit_files(most_bytes: int) -> None:
-    """No file of this process grows beyond so many bytes, as on a disk that is full then."""
+    """Let no file of this process grow beyond `most_bytes`, as on a full disk."""
     resource.setrlimit(resource.RLIMIT_FSIZE, (most_bytes, most_bytes))
 
 
-def prints(one: Call) -> bool:
-    """Whether the call writes on standard output when all is well."""
-    return one.name not in ("an unknown option", "a missing file", "measure", "models -")
+def prints(tried: Call) -> bool:
+    """Whether the call writes to standard output without trouble."""
+    return tried.name not in ("an unknown option", "a missing file", "measure", "models -")
 
 
-def reads(one: Call) -> bool:
+def reads(tried: Call) -> bool:
     """Whether the call reads standard input."""
-    return one.said is not None
+    return tried.said is not None
 
 
-def always(one: Call) -> bool:
+def always(tried: Call) -> bool:
     """Every call."""
     return True
 
@@ -212,7 +214,7 @@ TROUBLES: tuple[Trouble, ...] = (
 
 
 def prepared(folder: Path) -> Path:
-    """`folder` with a file of every kind that a call of the tables reads."""
+    """Fill `folder` with a file of every kind that the calls read, and return it."""
     cases = (
         {"id": "words", "request": REQUEST, "strategy": "TP2"},
         {"id": "nonsense", "request": "Fly me to the moon", "answer": "refused"},
@@ -234,14 +236,14 @@ def prepared(folder: Path) -> Path:
 
 
 def environment(changes: dict[str, str | None] | None = None) -> dict[str, str]:
-    """The environment of a call: no endpoint, a wide terminal; what `changes` sets to `None` is not there."""
+    """The environment of a call: no endpoint, a wide terminal, and `changes`, in which `None` removes a variable."""
     changed = {"COLUMNS": "200", "SHARDWRIGHT_CONFIG": None, **(changes or {})}
     whole = {name: value for name, value in os.environ.items() if not name.startswith(("OPENAI_", "SHARDWRIGHT_"))}
     return {name: value for name, value in (whole | changed).items() if value is not None}
 
 
-def ended(one: Call, folder: Path, trouble: Trouble | None = None) -> Ended:
-    """The call as a process in a copy of `folder`."""
+def ended(tried: Call, folder: Path, trouble: Trouble | None = None) -> Ended:
+    """Run the call as a process in `folder`, in trouble if one is given."""
     trouble = trouble or Trouble("none")
     before = trouble.before
 
@@ -249,45 +251,45 @@ def ended(one: Call, folder: Path, trouble: Trouble | None = None) -> Ended:
         signal.signal(signal.SIGINT, signal.default_int_handler)
         before()
 
-    done = subprocess.run(
-        [PROGRAM, *one.arguments],
+    process = subprocess.run(
+        [PROGRAM, *tried.arguments],
         cwd=folder,
         env=environment(trouble.environment),
-        input=(one.said or "").encode(),
+        input=(tried.said or "").encode(),
         capture_output=True,
         preexec_fn=begin,
         check=False,
         timeout=PATIENCE_S,
     )
-    left = tuple(path.name for path in folder.iterdir() if path.name.endswith(".tmp"))
-    return Ended(done.returncode, done.stdout, done.stderr.decode(errors="replace"), left)
+    leftovers = tuple(path.name for path in folder.iterdir() if path.name.endswith(".tmp"))
+    return Ended(process.returncode, process.stdout, process.stderr.decode(errors="replace"), leftovers)
 
 
 def _timeless(out: bytes) -> bytes:
-    """What a call printed, less how long it took."""
+    """The output of a call without the time that it took."""
     return re.sub(rb"(in|failed) +[0-9.,]+\b", rb"\1 -", out)
 
 
-def fault(one: Call, usual: Ended, trouble: Trouble, found: Ended) -> str | None:
-    """What is wrong with how the call ended, beside how it ends where nothing is the matter; `None`: nothing."""
-    # A line that was there before the trouble (the name of a chat) may be there, too.
-    is_refusal = found.status == 2 and (1 <= found.lines <= usual.lines + 1 or not trouble.shows_errors)
-    if not found.is_clean:
-        return "a traceback" if not found.left else f"left {found.left}"
-    if trouble.refused(one):
-        return None if is_refusal else f"status {found.status}, {found.lines} lines: must be refused in one line"
+def fault(tried: Call, usual: Ended, trouble: Trouble, outcome: Ended) -> str | None:
+    """What is wrong with the `outcome` of a call in trouble, compared with its `usual` one; `None` if nothing is."""
+    # A line printed before the trouble (the name of a chat) is allowed, too.
+    is_refusal = outcome.status == 2 and (1 <= outcome.lines <= usual.lines + 1 or not trouble.shows_errors)
+    if not outcome.is_clean:
+        return "a traceback" if not outcome.left else f"left {outcome.left}"
+    if trouble.refused(tried):
+        return None if is_refusal else f"status {outcome.status}, {outcome.lines} lines: must be refused in one line"
     if trouble.may_refuse and is_refusal:
         return None
-    if found.status != usual.status:
-        return f"status {found.status}, not {usual.status}"
-    if found.lines > usual.lines:
-        return f"{found.lines} lines on standard error, not {usual.lines}"
-    if trouble.same_output and _timeless(found.out) != _timeless(usual.out):
+    if outcome.status != usual.status:
+        return f"status {outcome.status}, not {usual.status}"
+    if outcome.lines > usual.lines:
+        return f"{outcome.lines} lines on standard error, not {usual.lines}"
+    if trouble.same_output and _timeless(outcome.out) != _timeless(usual.out):
         return "another output"
     return None
 
 
-# Options that write a file, behind a call that asks for it; the place has this ending.
+# Options that write a file, with a call that takes them and the ending of the file.
 WRITERS = (
     (call("plan -o", "plan", TINY_MODEL, "-o"), ""),
     (call("plan --mix -o", "plan", TINY_MODEL, "--mix", "mix.yaml", "-o"), ""),
@@ -306,7 +308,7 @@ WRITERS = (
     (call("calibrate -o", "calibrate", "measured.csv", "-o"), ""),
     (call("chat --session", "chat", TINY_MODEL, "--session"), ".sqlite"),
 )
-# Places, made in the folder of the call, and whether a call that writes there is refused.
+# Places made in the folder of the call, and whether a call that writes to them is refused.
 PLACES: dict[str, tuple[Callable[[Path], object], bool]] = {
     "an empty place": (lambda place: None, False),
     "a link to a file": (lambda place: place.symlink_to("there"), False),
@@ -320,20 +322,20 @@ PLACES: dict[str, tuple[Callable[[Path], object], bool]] = {
 }
 
 
-def written(one: Call, folder: Path, ending: str, name: str) -> Ended:
-    """The call as a process in `folder`, writing to the place called `name`."""
+def written(tried: Call, folder: Path, ending: str, name: str) -> Ended:
+    """Run the call as a process in `folder`, writing to the place called `name`."""
     make, _ = PLACES[name]
     make(folder / f"place{ending}")
     limit = Trouble(name, lambda: limit_files(50)) if name == "a full disk" else None
-    return ended(Call(one.name, (*one.arguments, f"./place{ending}"), one.said), folder, limit)
+    return ended(Call(tried.name, (*tried.arguments, f"./place{ending}"), tried.said), folder, limit)
 
 
-def misplaced(usual: Ended, found: Ended, *, is_refused: bool) -> str | None:
-    """What is wrong with how a call ended that writes to a place; `None`: nothing."""
-    if not found.is_clean:
-        return f"left {found.left}" if found.left else "a traceback"
+def misplaced(usual: Ended, outcome: Ended, *, is_refused: bool) -> str | None:
+    """What is wrong with the `outcome` of a call that writes to a place; `None` if nothing is."""
+    if not outcome.is_clean:
+        return f"left {outcome.left}" if outcome.left else "a traceback"
     if is_refused:
-        # A line that was there before the trouble (the name of a chat) may be there, too.
-        is_said = found.status == 2 and 1 <= found.lines <= usual.lines + 1
-        return None if is_said else f"status {found.status}, {found.lines} lines: must be refused in one line"
-    return None if found.status == usual.status else f"status {found.status}, not {usual.status}"
+        # A line printed before the trouble (the name of a chat) is allowed, too.
+        is_said = outcome.status == 2 and 1 <= outcome.lines <= usual.lines + 1
+        return None if is_said else f"status {outcome.status}, {outcome.lines} lines: must be refused in one line"
+    return None if outcome.status == usual.status else f"status {outcome.status}, not {usual.status}"

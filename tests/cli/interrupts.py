@@ -1,4 +1,4 @@
-"""Calls that are interrupted some time after they began, each as a real process: how they end, and what they leave.
+"""Calls interrupted some time after they began, each as a real process: how they end, and what they leave.
 
 A call ends as without an interrupt or with status 130, in at most one line, and leaves no process and no half-written
 file.
@@ -15,8 +15,8 @@ from pathlib import Path
 
 from .ends import PATIENCE_S, Call, Ended, environment
 
-# The program as its script runs it. At the first import of `main` it tells on a pipe that it has begun: before that, an
-# interrupt is the interpreter's business.
+# The program as its script runs it. At the first import of `main` it reports on a pipe that it has begun: before that,
+# the interpreter handles interrupts.
 _ENTRY = """
 import os, sys
 from shardwright.agent.cli import main
@@ -32,38 +32,38 @@ if __name__ == "__main__":
 """
 
 
-def interrupted(one: Call, folder: Path, after_s: float) -> Ended:
-    """The call as a process that is interrupted so many seconds after it began; `left` names processes, too."""
+def interrupted(tried: Call, folder: Path, after_s: float) -> Ended:
+    """Run the call as a process and interrupt it `after_s` seconds after it began; `left` lists processes, too."""
     entry = folder / "entry.py"
     entry.write_text(_ENTRY)
-    told, tell = os.pipe()
+    began, begin = os.pipe()
     process = subprocess.Popen(
-        [sys.executable, entry, str(tell), *one.arguments],
+        [sys.executable, entry, str(begin), *tried.arguments],
         cwd=folder,
         env=environment(),
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
-        pass_fds=(tell,),
+        pass_fds=(begin,),
         start_new_session=True,
         # A shell that runs this in the background has it ignore interrupts, which children inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    os.close(tell)
-    os.read(told, 1)
-    os.close(told)
+    os.close(begin)
+    os.read(began, 1)
+    os.close(began)
     time.sleep(after_s)
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGINT)
     out, err = process.communicate(timeout=PATIENCE_S)
-    left = [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
+    leftovers = [path.name for path in folder.iterdir() if path.name.endswith(".tmp")]
     if not has_ended(process.pid):
-        left.append("processes")
-    return Ended(process.returncode, out, err.decode(errors="replace"), tuple(left))
+        leftovers.append("processes")
+    return Ended(process.returncode, out, err.decode(errors="replace"), tuple(leftovers))
 
 
 def has_ended(group: int) -> bool:
-    """Whether every process of a group has ended, or does within a generous time."""
+    """Whether every process of a group ends within a generous time."""
     until = time.monotonic() + PATIENCE_S
     while time.monotonic() < until:
         try:
@@ -74,10 +74,10 @@ def has_ended(group: int) -> bool:
     return False
 
 
-def disturbed(usual: Ended, found: Ended) -> str | None:
-    """What is wrong with how an interrupted call ended; `None`: nothing."""
-    if not found.is_clean:
-        return f"left {found.left}" if found.left else "a traceback"
-    if found.status not in (130, usual.status):
-        return f"status {found.status}, neither 130 nor {usual.status}"
-    return None if found.lines <= 1 else f"{found.lines} lines on standard error"
+def disturbed(usual: Ended, outcome: Ended) -> str | None:
+    """What is wrong with the `outcome` of an interrupted call; `None` if nothing is."""
+    if not outcome.is_clean:
+        return f"left {outcome.left}" if outcome.left else "a traceback"
+    if outcome.status not in (130, usual.status):
+        return f"status {outcome.status}, neither 130 nor {usual.status}"
+    return None if outcome.lines <= 1 else f"{outcome.lines} lines on standard error"

@@ -1,4 +1,4 @@
-"""`measure` and `calibrate`, and `--calibration` on `estimate` and `plan`: statuses, one-line refusals, round trips."""
+"""`measure`, `calibrate`, and `--calibration` of `estimate` and `plan`: statuses, one-line refusals, round trips."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ ON_H100 = ["--hardware", "1x1:h100-sxm"]
 
 
 def json_of(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """The JSON of a command that must end well."""
+    """The JSON of a command that must succeed."""
     assert run([*arguments, "--format", "json"]) == 0
     return json.loads(capsys.readouterr().out)
 
 
 def refusal(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """The one line of a call that must be refused."""
+    """The one-line message of a call that must be refused."""
     assert run(arguments) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -51,7 +51,7 @@ def plan_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def bench_file(tmp_path: Path) -> Path:
-    """A run of vLLM's client."""
+    """The result file of a run of vLLM's benchmark client."""
     path = tmp_path / "bench.json"
     path.write_text(json.dumps(OUTPUT["vllm"]))
     return path
@@ -59,7 +59,7 @@ def bench_file(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def kernel_file(tmp_path: Path) -> Path:
-    """Kernel times of an H100 whose matmuls reach half of everything."""
+    """Kernel times of an H100 whose matmuls reach half of its peak rates."""
     truth, rows_of, _ = TRUTHS["gemm"]
     path = tmp_path / "kernels.csv"
     path.write_text(table_text(rows_of(truth, QUICK)))
@@ -73,22 +73,24 @@ def test_kernel_times_become_a_calibration_that_changes_an_estimate_and_no_verdi
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    own = tmp_path / "mine.json"
-    found = json_of(["calibrate", str(kernel_file), "-o", str(own)], capsys)
-    assert found["kind"] == "kernels"
-    assert found["kernels"][0]["shipped_pct"] > 3 * found["kernels"][0]["own_pct"]
-    assert read_calibration(own).model_dump(mode="json", exclude_none=True) == json.loads(own.read_text())
+    calibration = tmp_path / "mine.json"
+    learned = json_of(["calibrate", str(kernel_file), "-o", str(calibration)], capsys)
+    assert learned["kind"] == "kernels"
+    assert learned["kernels"][0]["shipped_pct"] > 3 * learned["kernels"][0]["own_pct"]
+    assert read_calibration(calibration).model_dump(mode="json", exclude_none=True) == json.loads(
+        calibration.read_text()
+    )
 
     shipped = json_of(["estimate", str(plan_file)], capsys)
-    calibrated = json_of(["estimate", str(plan_file), "--calibration", str(own)], capsys)
+    calibrated = json_of(["estimate", str(plan_file), "--calibration", str(calibration)], capsys)
     assert calibrated["calibration"]["profile"] == "mine"
     assert "kernels of h100-sxm (gemm bf16)" in calibrated["calibration"]["note"]
-    # The matmuls of a tiny model are launches, which are longer here.
+    # In a tiny model matmuls are mostly launch time, which is longer here.
     assert calibrated["latency"]["tpot_ms"] != shipped["latency"]["tpot_ms"]
     assert calibrated["memory"] == shipped["memory"]
 
     verdict = json_of(["validate", str(plan_file)], capsys)
-    monkeypatch.setenv("SHARDWRIGHT_CALIBRATION", str(own))
+    monkeypatch.setenv("SHARDWRIGHT_CALIBRATION", str(calibration))
     assert json_of(["estimate", str(plan_file)], capsys) == calibrated
     assert json_of(["validate", str(plan_file)], capsys) == verdict
 
@@ -96,15 +98,15 @@ def test_kernel_times_become_a_calibration_that_changes_an_estimate_and_no_verdi
 def test_a_serving_run_becomes_a_calibration_that_changes_a_plan_s_figures(
     tmp_path: Path, bench_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = tmp_path / "mine.json"
-    found = json_of(["calibrate", str(bench_file), *ON_H100, "-o", str(own), "--name", "our cluster"], capsys)
-    errors = {error["figure"]: error for error in found["engines"][0]["errors"]}
+    calibration = tmp_path / "mine.json"
+    learned = json_of(["calibrate", str(bench_file), *ON_H100, "-o", str(calibration), "--name", "our cluster"], capsys)
+    errors = {error["figure"]: error for error in learned["engines"][0]["errors"]}
     assert errors["tpot_ms"]["after_pct"] < errors["tpot_ms"]["before_pct"]
     assert errors["tpot_ms"]["left_out_pct"] is None
-    asked = ["plan", "--model", "llama-3.1-8b", *ON_H100, "--input-tokens", "1k", "--output-tokens", "128",
+    arguments = ["plan", "--model", "llama-3.1-8b", *ON_H100, "--input-tokens", "1k", "--output-tokens", "128",
              "--concurrency", "10"]  # fmt: skip
-    shipped = json_of(asked, capsys)["estimate"]
-    planned = json_of([*asked, "--calibration", str(own)], capsys)
+    shipped = json_of(arguments, capsys)["estimate"]
+    planned = json_of([*arguments, "--calibration", str(calibration)], capsys)
     assert planned["valid"]
     assert planned["estimate"]["calibration"]["profile"] == "our cluster"
     assert planned["estimate"]["latency"]["tpot_ms"] > shipped["latency"]["tpot_ms"]
@@ -152,20 +154,20 @@ def test_a_wrong_call_is_one_line(
 def test_nothing_is_written_where_nothing_was_learned(
     tmp_path: Path, plan_file: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    own = tmp_path / "mine.json"
-    refusal(["calibrate", str(plan_file), *ON_H100, "-o", str(own)], capsys)
-    assert not own.exists()
+    calibration = tmp_path / "mine.json"
+    refusal(["calibrate", str(plan_file), *ON_H100, "-o", str(calibration)], capsys)
+    assert not calibration.exists()
 
 
 def test_without_pytorch_measure_names_the_extra() -> None:
-    # An entry of None is how Python itself says that a module cannot be imported.
+    # With an entry of None in sys.modules, Python cannot import the module.
     code = (
         "import sys; sys.modules['torch'] = None; from shardwright.agent.cli.app import run; sys.exit(run(['measure']))"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert done.stderr == "shardwright: measure needs PyTorch: pip install 'shardwright[measure]'\n"
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300)
+    assert process.returncode == 2
+    assert process.stdout == ""
+    assert process.stderr == "shardwright: measure needs PyTorch: pip install 'shardwright[measure]'\n"
 
 
 @pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch (the extra measure)")
@@ -174,11 +176,11 @@ def test_measure_times_this_machine_and_calibrate_takes_only_an_accelerator_s_ti
 ) -> None:
     table = tmp_path / "kernels.csv"
     arguments = ["measure", "--quick", "--kernels", "gemm,attention,moe", "-o", str(table)]
-    found = json_of(arguments, capsys)
-    assert {entry["table"] for entry in found["tables"]} == {"gemm", "attn_prefill", "attn_decode", "moe"}
+    measured = json_of(arguments, capsys)
+    assert {entry["table"] for entry in measured["tables"]} == {"gemm", "attn_prefill", "attn_decode", "moe"}
     rows = read_kernel_rows(table.read_text(), "kernels.csv")
-    assert sum(entry["rows"] for entry in found["tables"]) == len(rows)
-    if found["gpu"] == "cpu":
+    assert sum(entry["rows"] for entry in measured["tables"]) == len(rows)
+    if measured["gpu"] == "cpu":
         assert {row.mode for row in rows} == {"host"}
         assert "times of a host" in refusal(["calibrate", str(table)], capsys)
     else:
@@ -188,9 +190,9 @@ def test_measure_times_this_machine_and_calibrate_takes_only_an_accelerator_s_ti
 @pytest.mark.skipif(not HAS_TORCH, reason="needs PyTorch (the extra measure)")
 def test_measure_times_collectives_between_processes(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "collectives.csv"
-    found = json_of(["measure", "--quick", "--kernels", "collectives", "-o", str(table)], capsys)
+    measured = json_of(["measure", "--quick", "--kernels", "collectives", "-o", str(table)], capsys)
     rows = read_kernel_rows(table.read_text(), "collectives.csv")
-    if found["gpu"] == "cpu" or found["devices"] > 1:
+    if measured["gpu"] == "cpu" or measured["devices"] > 1:
         assert {row.shape["op"] for row in rows} == {
             "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "send_recv"
         }  # fmt: skip

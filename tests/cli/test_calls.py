@@ -1,4 +1,4 @@
-"""A wrong call is one clear line and status 2; help, version and completion need nothing but click."""
+"""A wrong call gives one clear line and status 2; help, version and completion need nothing but click."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_completion_prints_the_script_of_the_shell(shell: str, capsys: pytest.Ca
 
 
 def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
-    """The real command as a process of its own."""
+    """Run the real command as a process."""
     return subprocess.run(
         [str(PROGRAM), *arguments], capture_output=True, text=True, check=False, timeout=300, **options
     )  # type: ignore[call-overload] # options are subprocess.run's own
@@ -95,15 +95,15 @@ def process(*arguments: str, **options: object) -> subprocess.CompletedProcess[s
 def test_completion_offers_commands_and_the_names_of_closed_sets() -> None:
     def offered(words: str) -> str:
         position = str(len(words.split(" ")) - 1)
-        asked = {"_SHARDWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": position}
-        return process(env=os.environ | asked).stdout
+        completion = {"_SHARDWRIGHT_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": position}
+        return process(env=os.environ | completion).stdout
 
     assert "plain,validate" in offered("shardwright val")
     assert "plain,throughput" in offered("shardwright plan --objective th")
 
 
 def test_help_loads_no_heavy_library() -> None:
-    # What that comes to in seconds is measured by benchmarks/whole_process.py.
+    # benchmarks/whole_process.py measures it in seconds.
     assert process("--help").returncode == 0
     code = (
         "import sys; sys.argv = ['shardwright', '--help']; from shardwright.agent.cli import main; main();"
@@ -122,17 +122,17 @@ def test_the_version_is_the_package_s() -> None:
 
 def test_a_closed_pipe_is_no_traceback_and_keeps_the_status() -> None:
     shell = f'"{PROGRAM}" schema | head -n 1; echo "${{PIPESTATUS[0]}}"'
-    done = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=300)
-    assert done.stderr == ""
-    assert done.stdout == "{\n0\n"
+    ended = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=False, timeout=300)
+    assert ended.stderr == ""
+    assert ended.stdout == "{\n0\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="the system has no device that is always full")
 def test_a_full_disk_is_one_line() -> None:
     with Path("/dev/full").open("w") as full:
-        done = subprocess.run([str(PROGRAM), "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-    assert done.returncode == 2
-    assert done.stderr.count("\n") == 1
+        ended = subprocess.run([str(PROGRAM), "schema"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert ended.returncode == 2
+    assert ended.stderr.count("\n") == 1
 
 
 def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
@@ -144,11 +144,11 @@ def test_an_interrupt_ends_with_130_and_no_traceback() -> None:
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell that runs the tests in the background has them ignore interrupts, which children inherit.
+        # Tests in the background of a shell ignore interrupts, which children inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert waiting.stdin is not None
-    # More than a pipe holds: when it is written, the command has begun to read.
+    # More than a pipe holds: once it is written, the command has begun to read.
     waiting.stdin.write("x" * 300_000)
     waiting.send_signal(signal.SIGINT)
     _, err = waiting.communicate(timeout=300)

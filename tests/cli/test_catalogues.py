@@ -18,7 +18,7 @@ from ..plan.tiny import DENSE, MLA
 
 
 def output(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> str:
-    """What a call that must succeed prints."""
+    """The standard output of a call that must succeed."""
     assert run(arguments) == 0
     out, err = capsys.readouterr()
     assert err == ""

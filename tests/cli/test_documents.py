@@ -28,14 +28,14 @@ def plan_text() -> str:
 
 @pytest.fixture
 def plan_file(tmp_path: Path, plan_text: str) -> Path:
-    """The same in a file."""
+    """The small valid plan in a file."""
     path = tmp_path / "plan.json"
     path.write_text(plan_text)
     return path
 
 
 def broken(plan_text: str) -> dict[str, Any]:
-    """The plan with a GPU count that its graph does not have, and an edge to nowhere."""
+    """The plan with a GPU count that differs from its graph's, and an edge to nowhere."""
     document = json.loads(plan_text)
     document["strategy"]["gpu_count"] = 5
     document["edges"].append({"source": "request", "target": "nowhere", "type": "data"})
@@ -115,8 +115,8 @@ def test_what_starts_an_engine_in_place_of_a_plan_is_one_line_that_points_to_imp
     launch = "vllm serve Qwen/Qwen3-32B -tp 4"
     (tmp_path / "launch.sh").write_text(launch)
     stdin_of(monkeypatch, launch.encode())
-    given = {"argument": launch, "file": str(tmp_path / "launch.sh"), "standard input": "-"}[place]
-    assert run([command, given, *(("--to", "sglang") if command == "export" else ())]) == 2
+    source = {"argument": launch, "file": str(tmp_path / "launch.sh"), "standard input": "-"}[place]
+    assert run([command, source, *(("--to", "sglang") if command == "export" else ())]) == 2
     out, err = capsys.readouterr()
     assert out == ""
     assert err.count("\n") == 1
@@ -200,11 +200,11 @@ def test_the_json_of_an_expansion_is_of_the_format_for_one_phase_or_both(
     both = json.loads(capsys.readouterr().out)
     assert [both[phase]["phase"] for phase in ("prefill", "decode")] == ["prefill", "decode"]
     assert run(["expand", str(plan_file), "--format", "json", "--no-fold", "--phase", "decode"]) == 0
-    one = json.loads(capsys.readouterr().out)
-    assert one["format"] == "shardwright/execution"
-    assert len(one["nodes"]) > len(both["decode"]["nodes"])
+    single = json.loads(capsys.readouterr().out)
+    assert single["format"] == "shardwright/execution"
+    assert len(single["nodes"]) > len(both["decode"]["nodes"])
     assert {"id", "op", "phase", "input_shape", "output_shape", "dtype", "flops", "bytes", "comm_bytes"} <= set(
-        one["nodes"][0]
+        single["nodes"][0]
     )
 
 
@@ -223,10 +223,10 @@ def test_an_expansion_in_a_file_is_what_would_be_printed_and_its_ending_says_the
 ) -> None:
     assert run(["expand", str(plan_file), "--fold", *options]) == 0
     printed = capsys.readouterr().out
-    for place, said in (("by-ending", []), ("stated", options)):
+    for place, stated in (("by-ending", []), ("stated", options)):
         written = tmp_path / place / name
         written.parent.mkdir()
-        assert run(["expand", str(plan_file), "--fold", *said, "-o", str(written)]) == 0
+        assert run(["expand", str(plan_file), "--fold", *stated, "-o", str(written)]) == 0
         assert capsys.readouterr().out == ""
         assert written.read_text(encoding="utf-8") == printed
 
@@ -275,7 +275,7 @@ def test_the_schema_is_the_published_one_and_the_compact_one_allows_repeat(capsy
 
 @pytest.fixture
 def several(tmp_path: Path) -> dict[str, str]:
-    """The paths of a plan that keeps every rule, of one that breaks one, of one with a warning, and of no plan."""
+    """Paths of a plan that keeps every rule, of one that breaks a rule, of one with a warning, and of no plan."""
     broken = base_plan("dense-tp2")
     broken["strategy"]["gpu_count"] = 5
     idle = apply(find_rule("GP005").bad)
@@ -311,10 +311,10 @@ def test_several_reports_are_a_list_or_one_run_with_the_line_of_each_finding(
     files = [several["good"], several["broken"]]
     assert run(["validate", *files, "--format", "json"]) == 1
     listed = json.loads(capsys.readouterr().out)
-    assert [(one["file"], one["valid"]) for one in listed] == [(files[0], True), (files[1], False)]
+    assert [(entry["file"], entry["valid"]) for entry in listed] == [(files[0], True), (files[1], False)]
     assert run(["validate", *files, "--format", "sarif"]) == 1
-    (made,) = json.loads(capsys.readouterr().out)["runs"]
-    assert [artifact["location"]["uri"] for artifact in made["artifacts"]] == [Path(file).as_uri() for file in files]
-    (found,) = [result["locations"][0]["physicalLocation"] for result in made["results"]]
-    line = Path(files[1]).read_text(encoding="utf-8").splitlines()[found["region"]["startLine"] - 1]
-    assert found["artifactLocation"]["uri"] == Path(files[1]).as_uri() and '"gpu_count": 5' in line
+    (sarif,) = json.loads(capsys.readouterr().out)["runs"]
+    assert [artifact["location"]["uri"] for artifact in sarif["artifacts"]] == [Path(file).as_uri() for file in files]
+    (place,) = [result["locations"][0]["physicalLocation"] for result in sarif["results"]]
+    line = Path(files[1]).read_text(encoding="utf-8").splitlines()[place["region"]["startLine"] - 1]
+    assert place["artifactLocation"]["uri"] == Path(files[1]).as_uri() and '"gpu_count": 5' in line

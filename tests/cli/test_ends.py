@@ -1,6 +1,6 @@
-"""However a process ends: what could not be written is said in one line, and an interrupt is status 130 and one line.
+"""Whatever ends a process: a failed write is reported in one line, an interrupt with status 130 and one line.
 
-A part of the tables, with real processes; `benchmarks/ends.py` runs all of them.
+Runs a part of the tables with real processes; `benchmarks/ends.py` runs all of them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .interrupts import disturbed, interrupted
 
 BY_NAME = {call.name: call for call in (*CALLS, *HELPS)}
 TROUBLE = {trouble.name: trouble for trouble in TROUBLES}
-# What a call prints by click, by us, reads, and keeps: each with the troubles that could be its own.
+# Calls that print by click or by us, that read, or that store: each with the troubles that concern it.
 PAIRS = [
     *(("--version", name) for name in TROUBLE),
     *(("plan --help", name) for name in ("stdout full", "stdout without a reader")),
@@ -50,7 +50,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(base: Path, tmp_path: Path) -> Path:
-    """A folder with links to the prepared files, which calls read only."""
+    """A folder with links to the prepared files, which calls only read."""
     for path in base.iterdir():
         (tmp_path / path.name).symlink_to(path)
     return tmp_path
@@ -58,7 +58,7 @@ def folder(base: Path, tmp_path: Path) -> Path:
 
 @cache
 def usual(name: str, base: Path) -> Ended:
-    """How the call ends where nothing is the matter."""
+    """The outcome of the call without trouble."""
     return ended(BY_NAME[name], base)
 
 
@@ -67,20 +67,20 @@ def usual(name: str, base: Path) -> Ended:
 def test_a_process_in_trouble_says_so_in_one_line_or_does_its_work(
     name: str, trouble: str, base: Path, folder: Path
 ) -> None:
-    found = ended(BY_NAME[name], folder, TROUBLE[trouble])
-    assert fault(BY_NAME[name], usual(name, base), TROUBLE[trouble], found) is None
+    outcome = ended(BY_NAME[name], folder, TROUBLE[trouble])
+    assert fault(BY_NAME[name], usual(name, base), TROUBLE[trouble], outcome) is None
 
 
-WRITERS = {one.name: (one, ending) for one, ending in ALL_WRITERS}
+WRITERS = {writer.name: (writer, ending) for writer, ending in ALL_WRITERS}
 
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", ["sweep -o", "eval --journal"])
 def test_on_a_full_disk_nothing_is_lost_in_silence(name: str, folder: Path) -> None:
-    one, ending = WRITERS[name]
-    found = written(one, folder, ending, "a full disk")
-    assert misplaced(found, found, is_refused=True) is None
-    assert "cannot be" in found.err
+    writer, ending = WRITERS[name]
+    outcome = written(writer, folder, ending, "a full disk")
+    assert misplaced(outcome, outcome, is_refused=True) is None
+    assert "cannot be" in outcome.err
 
 
 @pytest.mark.parametrize("place", [name for name in PLACES if name != "a full disk"])
@@ -94,7 +94,7 @@ def test_a_place_that_cannot_be_written_is_refused_and_the_report_is_shown(
     out, err = capsys.readouterr()
     assert (status, err.count("\n")) == ((2, 1) if is_refused else (0, 0))
     assert "Traceback" not in err
-    # What is only found out when it is written does not cost the report.
+    # An error at the time of writing does not cost the report.
     assert bool(out) == (not is_refused or "cannot be written" in err)
 
 
@@ -141,7 +141,7 @@ from shardwright.agent.cli import process
 process.begin()
 interrupt = lambda: signal.raise_signal(signal.SIGINT)
 """
-# An interrupt while a serializer, a finalizer or an import runs, whose errors are replaced or dropped.
+# An interrupt in a serializer, a finalizer or an import, whose errors are replaced or dropped.
 LOST = {
     "a serializer": """
 from pydantic import BaseModel, model_serializer
@@ -185,10 +185,10 @@ with tempfile.TemporaryDirectory() as folder:
 
 
 def said_by(code: str) -> str:
-    """Both outputs of a process that runs `code`."""
+    """Standard output and standard error of a process that runs `code`."""
     command = [sys.executable, "-c", BEGIN + code]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
-    return done.stdout + done.stderr
+    completed = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    return completed.stdout + completed.stderr
 
 
 def indented(code: str) -> str:

@@ -1,6 +1,6 @@
-"""No entrance fails by what comes in: a document that cannot be is answered, or refused in one line with its place.
+"""No entrance fails on its input: an impossible document is answered, or refused in one line with its place.
 
-Cells of the table of entrances and hostile contents, in this process; `benchmarks/attack.py entrances` tries all of it.
+Tries cells of the table of entrances and hostile contents in this process; `benchmarks/attack.py entrances` tries all.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from ..attack.hostile_files import HONEST, SPECIAL, hostile_contents
 from ..attack.probe import Probe
 from ..attack.seeds import seed_plan, seed_text
 
-# In this process there is no other standard input, and what only the command itself writes takes it long.
+# In this process there is no other standard input, and files that only the command writes take long.
 HERE = [name for name, entrance in ENTRANCES.items() if not entrance.by_stdin and entrance.base not in MADE]
-# Sound, these would search long, or ask; what is no file they refuse at once.
+# With a sound file these would search long or ask a model; anything else they refuse at once.
 LONG = ("chat", "eval", "sweep", "search", "settings", "calibrate", "plan brief md", "plan transcript", "plan output")
 QUICK = [name for name in HERE if not name.startswith(LONG)]
-# What is read from a file. A transcript is written, and only where a model is asked.
+# Entrances that read a file. A transcript is written, and only if a model is asked.
 FILES = [name for name in HERE if "{file}" in ENTRANCES[name].arguments and name != "plan transcript"]
-# Each entrance is tried with every so many of the contents, each with others.
+# Each entrance is tried with every n-th content, starting at another one.
 STEP = 9
 NO_FILES = ("a pipe", "a socket", "/dev/zero", "a folder", "a link to itself")
 PLACES: tuple[tuple[str | int, ...], ...] = (
@@ -46,7 +46,7 @@ class Gate:
         self._folder, self._capsys, self._monkeypatch = folder, capsys, monkeypatch
 
     def ended(self, name: str, content: str) -> Ended | None:
-        """How the call of that entrance ends with that content; `None` where that content is no argument."""
+        """The outcome of calling the entrance with `content`; `None` if that content cannot be an argument."""
         place = self._folder / content.replace("/", "")
         place.mkdir()
         call = prepared(ENTRANCES[name], content, place, random.Random(f"{name} < {content}"))
@@ -85,7 +85,7 @@ def test_a_text_without_a_proposal_gets_no_certificate(gate: Gate) -> None:
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_no_file_is_refused_at_once(name: str, gate: Gate) -> None:
-    # What is written may be a device.
+    # An output may be a device.
     for content in NO_FILES if name != "plan output" else ("a pipe", "a folder", "a link to itself"):
         ended = gate.ended(name, content)
         assert ended is not None and (ended.status, ended.err.count("\n")) == (2, 1), content
@@ -103,24 +103,24 @@ def test_half_a_character_in_a_plan_is_a_finding_with_its_place(
     holder[place[-1]] = "\ud800"
     path.write_text(json.dumps(document), encoding="utf-8")
     assert run(["validate", str(path)]) == 1
-    assert "ST001" in (told := capsys.readouterr().out) and "half a character" in told
-    assert "/".join(map(str, place)) in told
+    assert "ST001" in (output := capsys.readouterr().out) and "half a character" in output
+    assert "/".join(map(str, place)) in output
     assert run(["estimate", str(path)]) == 2
     assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_standard_input_is_read_by_its_own_name() -> None:
-    done = subprocess.run(
+    process = subprocess.run(
         [*COMMAND, "validate", "/dev/stdin"],
         input=seed_text("dense-tp2"), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 @pytest.mark.thorough
 def test_a_stream_that_never_ends_is_refused_at_its_bound() -> None:
     with Path("/dev/zero").open("rb") as zeros:
-        done = subprocess.run(
+        process = subprocess.run(
             [*COMMAND, "plan", "--brief", "-"], stdin=zeros, capture_output=True, text=True, timeout=60, check=False
         )
-    assert done.returncode == 2 and "larger than" in done.stderr and done.stderr.count("\n") == 1
+    assert process.returncode == 2 and "larger than" in process.stderr and process.stderr.count("\n") == 1

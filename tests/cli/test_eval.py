@@ -130,7 +130,7 @@ def test_a_baseline_that_was_better_is_status_1_and_what_was_lost_is_named(
     assert evaluated(path, "-o", str(old)) == 0
     assert evaluated(path, "--baseline", str(old)) == 0
     assert "No worse than the baseline, a run of builtin, in the 2 cases that both have." in capsys.readouterr().out
-    # Someone who never corrects himself loses what a repair would have mended.
+    # A solver that never corrects itself loses what a repair would have mended.
     assert evaluated(path, "--no-fixes", "--corrections", "0", "--solver", "stubborn", "--baseline", str(old)) == 1
     out = capsys.readouterr().out
     assert "Worse than the baseline, a run of builtin, in the 2 cases that both have." in out
@@ -189,9 +189,9 @@ def test_a_wrong_call_is_one_line_and_status_2_and_writes_nothing(
 
 
 def test_a_calibration_of_one_s_own_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    own = tmp_path / "mine.cal"
-    own.write_text(own_calibration(0.5).model_dump_json())
-    assert evaluated(written(tmp_path, "words"), "--calibration", str(own), "--format", "json") == 0
+    calibration = tmp_path / "mine.cal"
+    calibration.write_text(own_calibration(0.5).model_dump_json())
+    assert evaluated(written(tmp_path, "words"), "--calibration", str(calibration), "--format", "json") == 0
     payload = json.loads(capsys.readouterr().out)
     assert (payload["solver"], payload["solved"]) == ("builtin by mine", 1)
 
@@ -214,10 +214,10 @@ def test_the_reports_are_whole(tmp_path: Path, capsys: pytest.CaptureFixture[str
     page, junit = tmp_path / "a.html", tmp_path / "a.xml"
     assert evaluated(written(tmp_path, "broken", "nonsense"), "--html", str(page), "--junit", str(junit)) == 0
     assert page.read_text(encoding="utf-8").rstrip().endswith("</html>")
-    named = [f"{one.get('classname')} {one.get('name')}" for one in ET.parse(junit).iter("testcase")]
-    assert all(any(name in one for one in named) for name in ("broken", "nonsense"))
+    tests = [f"{test.get('classname')} {test.get('name')}" for test in ET.parse(junit).iter("testcase")]
+    assert all(any(name in test for test in tests) for name in ("broken", "nonsense"))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "a.xml", "mine.jsonl"]
-    # What was there before stays where a run cannot be begun.
+    # Existing reports stay if a run cannot begin.
     before = page.read_bytes()
     assert evaluated(written(tmp_path), "--html", str(page), "--baseline", str(tmp_path / "none")) == 2
     assert page.read_bytes() == before
@@ -236,9 +236,9 @@ def test_a_journal_goes_on_where_a_run_ended(tmp_path: Path, capsys: pytest.Capt
     journal = tmp_path / "journal"
     assert evaluated(written(tmp_path, "broken"), "--journal", str(journal)) == 0
     assert evaluated(written(tmp_path, "broken", "nonsense"), "--journal", str(journal)) == 0
-    kept = journal.read_bytes().count(b'{"case":')
+    count = journal.read_bytes().count(b'{"case":')
     assert evaluated(written(tmp_path, "broken", "nonsense"), "--journal", str(journal)) == 0
-    assert kept == 2 == journal.read_bytes().count(b'{"case":')
+    assert count == 2 == journal.read_bytes().count(b'{"case":')
 
 
 @pytest.mark.thorough
@@ -254,7 +254,7 @@ def test_an_interrupt_is_status_130_and_the_same_call_goes_on(
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        # A shell that runs the tests in the background has them ignore interrupts, which children inherit.
+        # Tests in the background of a shell ignore interrupts, which children inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 300
@@ -264,10 +264,10 @@ def test_an_interrupt_is_status_130_and_the_same_call_goes_on(
     begun.send_signal(signal.SIGINT)
     out, err = begun.communicate(timeout=300)
     assert (begun.returncode, out, report.exists()) == (130, "", False)
-    kept = f"finished cases are kept in {journal}: the same call goes on from there"
-    assert err == f"shardwright: interrupted; {kept}\n"
-    kept = journal.read_bytes().count(b'{"case":')
-    path.write_text("\n".join(map(json.dumps, many[:kept])))
+    hint = f"finished cases are kept in {journal}: the same call goes on from there"
+    assert err == f"shardwright: interrupted; {hint}\n"
+    hint = journal.read_bytes().count(b'{"case":')
+    path.write_text("\n".join(map(json.dumps, many[:hint])))
     assert evaluated(str(path), "--journal", str(journal), "-o", str(report)) == 0
-    assert journal.read_bytes().count(b'{"case":') == kept
-    assert json.loads(report.read_text())["solved"] == kept
+    assert journal.read_bytes().count(b'{"case":') == hint
+    assert json.loads(report.read_text())["solved"] == hint

@@ -1,4 +1,4 @@
-"""`explain`: a topic, a rule or a question is answered with its citation; what is not spoken of exits 1."""
+"""`explain`: a topic, a rule or a question is answered with its citation; an unknown topic exits with status 1."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardwright.tools.rules.registry import all_rules
 
 
 def printed(arguments: list[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> str:
-    """What `explain` prints on standard output."""
+    """The standard output of `explain`."""
     assert run(["explain", *arguments]) == status
     out, err = capsys.readouterr()
     assert err == ""
@@ -62,10 +62,10 @@ def test_json_is_what_the_function_gives(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_further_passages_are_shown_where_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
-    one, three = printed(["KV cache"], capsys), printed(["-n", "3", "KV cache"], capsys)
+    single, three = printed(["KV cache"], capsys), printed(["-n", "3", "KV cache"], capsys)
     every = printed(["--all", "KV cache"], capsys)
-    assert three.startswith(one.rstrip("\n"))
-    assert (one.count("\nFrom: "), three.count("\nFrom: ")) == (1, 3)
+    assert three.startswith(single.rstrip("\n"))
+    assert (single.count("\nFrom: "), three.count("\nFrom: ")) == (1, 3)
     assert 3 < every.count("\nFrom: ") <= MAX_ANSWERS
 
 

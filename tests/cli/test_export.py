@@ -76,8 +76,8 @@ def test_traces_are_a_new_folder_and_the_report_counts_its_files(
 def test_traces_need_a_new_folder(
     place: str | None, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    named = [] if place is None else ["-o", place if place == "-" else str(tmp_path / place)]
-    assert run(["export", str(plan), "--to", "chakra", *named]) == 2
+    output = [] if place is None else ["-o", place if place == "-" else str(tmp_path / place)]
+    assert run(["export", str(plan), "--to", "chakra", *output]) == 2
     out, err = capsys.readouterr()
     assert out == "" and len(err.splitlines()) == 1 and list(tmp_path.iterdir()) == [plan]
 

@@ -1,4 +1,4 @@
-"""`fidelity`: a table in, errors out; one line and a status where the table is none."""
+"""`fidelity`: a table in, errors out; one line and a status for a file that is no table."""
 
 from __future__ import annotations
 

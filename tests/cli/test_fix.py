@@ -1,4 +1,4 @@
-"""`fix` and `verify`: a proposal made valid, written only when it is, with a certificate that anybody can replay."""
+"""`fix` and `verify`: a proposal is made valid, written only if it is, with a certificate that anybody can replay."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASKED = "8B on 2 H100, 2k in / 128 out, 4 concurrent"
 
 
 def broken() -> dict[str, Any]:
-    """A plan with an operator that nothing sums, and a GPU count that is not the graph's."""
+    """A plan with an operator whose output nothing sums, and a GPU count that differs from the graph's."""
     document = base_plan("dense-tp2")
     document["nodes"] = [node for node in document["nodes"] if node["id"] != "r0.prefill.s0.b0.attn.ar"]
     document["edges"] = [
@@ -80,7 +80,7 @@ def test_only_the_named_rule_is_mended(draft: Path, capsys: pytest.CaptureFixtur
     assert run(["fix", str(draft), "--rule", "GP001", "--format", "json"]) == 1
     printed = json.loads(capsys.readouterr().out)
     assert [fix["rule"] for fix in printed["fixes"]] == ["GP001"]
-    assert {found["rule"] for found in printed["remaining"]} == {"TP003"}
+    assert {finding["rule"] for finding in printed["remaining"]} == {"TP003"}
 
 
 def test_nothing_is_written_that_is_not_valid(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -156,14 +156,14 @@ def test_a_request_without_a_model_takes_that_of_the_document(
 
 
 def certified(draft: Path, folder: Path) -> dict[str, Any]:
-    """The certificate of the repair of `draft`."""
+    """The certificate of repairing `draft`."""
     path = folder / "certificate.json"
     run(["fix", str(draft), "--certificate", str(path)])
     return json.loads(path.read_text(encoding="utf-8"))
 
 
 def verified(certificate: dict[str, Any], folder: Path) -> int:
-    """The exit status of `verify` in a process of its own."""
+    """The exit status of `verify` in a new process."""
     path = folder / "changed.json"
     path.write_text(json.dumps(certificate), encoding="utf-8")
     program = Path(sys.executable).parent / "shardwright"
@@ -172,9 +172,9 @@ def verified(certificate: dict[str, Any], folder: Path) -> int:
 
 @pytest.mark.thorough
 def test_a_certificate_is_confirmed_by_a_process_of_its_own(draft: Path, tmp_path: Path) -> None:
-    found = certified(draft, tmp_path)
-    assert verified(found, tmp_path) == 0
-    assert [fix["safety"] for fix in found["fixes"]] and found["reading"] == "as it stands"
+    certificate = certified(draft, tmp_path)
+    assert verified(certificate, tmp_path) == 0
+    assert [fix["safety"] for fix in certificate["fixes"]] and certificate["reading"] == "as it stands"
 
 
 @pytest.mark.parametrize(
@@ -183,29 +183,29 @@ def test_a_certificate_is_confirmed_by_a_process_of_its_own(draft: Path, tmp_pat
 def test_a_certificate_that_was_tampered_with_is_not_confirmed(
     part: str, draft: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found = certified(draft, tmp_path)
+    certificate = certified(draft, tmp_path)
     if part == "proposal":
-        found["proposal"] = found["proposal"].replace("512", "513", 1)
+        certificate["proposal"] = certificate["proposal"].replace("512", "513", 1)
     elif part == "read":
-        found["read"]["workload"]["output_tokens"] += 1
+        certificate["read"]["workload"]["output_tokens"] += 1
     elif part == "patch":
-        found["fixes"][0]["patch"][-1]["value"] = 1
+        certificate["fixes"][0]["patch"][-1]["value"] = 1
     elif part == "before":
-        found["fixes"][-1]["before"] = "0" * 64
+        certificate["fixes"][-1]["before"] = "0" * 64
     elif part == "rule":
-        found["fixes"][0]["rule"] = "XX999"
+        certificate["fixes"][0]["rule"] = "XX999"
     elif part == "safety":
-        found["fixes"][0]["safety"] = "strategy"
+        certificate["fixes"][0]["safety"] = "strategy"
     elif part == "reading":
-        found["reading"] = "by magic"
+        certificate["reading"] = "by magic"
     elif part == "report":
-        found["report"]["warnings"] += 1
+        certificate["report"]["warnings"] += 1
     else:
-        found["plan_sha256"] = "0" * 64
-    # The hash of the whole is put right, so that it is each part's own check that tells.
-    found["certificate_sha256"] = certificate_sha256(found)
+        certificate["plan_sha256"] = "0" * 64
+    # The hash of the whole is recomputed, so that the check of each part has to notice.
+    certificate["certificate_sha256"] = certificate_sha256(certificate)
     path = tmp_path / "changed.json"
-    path.write_text(json.dumps(found), encoding="utf-8")
+    path.write_text(json.dumps(certificate), encoding="utf-8")
     capsys.readouterr()
     assert run(["verify", str(path), "--format", "json"]) == 1
     verdict = json.loads(capsys.readouterr().out)
@@ -225,8 +225,8 @@ def test_what_is_no_certificate_is_refused_or_not_confirmed(
 def test_what_a_replay_cannot_show_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer, certificate = tmp_path / "answer.txt", tmp_path / "certificate.json"
     answer.write_text(ANSWER, encoding="utf-8")
-    asked = ["--request", "Llama-3.1-8B on 2 H100, 2k in / 128 out"]
-    assert run(["fix", str(answer), *asked, "--certificate", str(certificate)]) == 0
+    options = ["--request", "Llama-3.1-8B on 2 H100, 2k in / 128 out"]
+    assert run(["fix", str(answer), *options, "--certificate", str(certificate)]) == 0
     capsys.readouterr()
     assert run(["verify", str(certificate)]) == 0
     assert "understood as it was meant" in capsys.readouterr().out
@@ -250,8 +250,8 @@ def test_a_request_that_says_otherwise_than_the_document_is_told(
     path.write_text(json.dumps(base_plan("dense-tp2")), encoding="utf-8")
     assert run(["fix", str(path), "--request", "Qwen3-32B on 5 H200, 8k in / 1k out, lowest TPOT"]) == 0
     report = " ".join(capsys.readouterr().out.split())
-    for said in ("input tokens 8192", "GPUs 5", "accelerator h200-sxm", "model Qwen/Qwen3-32B"):
-        assert f"not used: the request says {said}" in report
+    for statement in ("input tokens 8192", "GPUs 5", "accelerator h200-sxm", "model Qwen/Qwen3-32B"):
+        assert f"not used: the request says {statement}" in report
 
 
 @pytest.mark.parametrize("request_text", ["serve it well", "for a chat bot", "as fast as it can be"])
@@ -303,8 +303,8 @@ def test_what_a_mended_plan_leaves_unused_stands_in_its_first_line(
     (tmp_path / "answer.txt").write_text(proposal, encoding="utf-8")
     assert run(["fix", str(tmp_path / "answer.txt")]) == 0
     first = " ".join(capsys.readouterr().out.split("\n\n")[0].split())
-    said = first.partition(", but ")[2]
-    assert cost in said and bool(said) == bool(cost)
+    unused = first.partition(", but ")[2]
+    assert cost in unused and bool(unused) == bool(cost)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`import`: commands and files together, what is told in the first lines, and exit statuses; `compare` tells it too."""
+"""`import`: commands and files together, the first lines, exit statuses; `compare` prints the same caveats."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureF
     other = f"{COMMAND} -ep --frobnicate 3 --max-model-len 16 --enforce-eager"
     assert run(["compare", str(plan), other, "--format", "json"]) == 1
     payload = json.loads(capsys.readouterr().out)
-    told = payload["b"]["caveats"]
+    caveats = payload["b"]["caveats"]
     for part in ("refuses it: -ep", "--max-model-len 16", "Not understood: --frobnicate", "without CUDA graphs"):
-        assert sum(part in line for line in told) == 1, told
+        assert sum(part in line for line in caveats) == 1, caveats
     assert payload["better"] == "a"
     run(["compare", str(plan), other])
     assert "Of B, before its figures" in capsys.readouterr().out
@@ -76,8 +76,8 @@ def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureF
 def test_a_model_that_is_planned_as_another_release_is_the_second_line(capsys: pytest.CaptureFixture[str]) -> None:
     served = "deepseek-ai/DeepSeek-R1-0528"
     assert run(["import", f"vllm serve {served} -tp 8", "--hardware", "1x8:h200-sxm"]) == 0
-    told = " ".join(capsys.readouterr().out.splitlines()[1:3])
+    report = " ".join(capsys.readouterr().out.splitlines()[1:3])
     assert (
-        told[: told.index("known") + 5]
+        report[: report.index("known") + 5]
         == f"Assumed: '{served}' is planned with the layers of DeepSeek-R1, the release that is known"
     )

@@ -1,4 +1,4 @@
-"""A rate and percentiles of lengths as options: what they state is planned, searched and estimated for."""
+"""A rate and length percentiles as options are used to plan, search and estimate."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def test_a_search_is_too(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_plan_is_estimated_under_another_load(
     planned: Path, options: tuple[str, ...], load: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    found: list[dict[str, Any]] = []
+    estimates: list[dict[str, Any]] = []
     for more in ((), options):
         assert run(["estimate", str(planned), "--format", "json", *more]) == 0
-        found.append(json.loads(capsys.readouterr().out))
-    before, after = found
+        estimates.append(json.loads(capsys.readouterr().out))
+    before, after = estimates
     assert after["load"]["load"].startswith(load)
     assert after["latency"]["end_to_end_ms"] != before["latency"]["end_to_end_ms"]
 
@@ -93,7 +93,7 @@ def test_what_prompts_share_is_stated_and_the_lengths_follow(
     assert "a system prompt of 2,048 tokens shared by all; conversations of 3 turns" in " ".join(shown.split())
     workload = json.loads(path.read_text(encoding="utf-8"))["workload"]
     assert workload["prefixes"] == {"system_tokens": 2048, "turns": 3}
-    # 1,024 new tokens in each turn, two on average before it is asked, and one answer of 256 before it.
+    # On average over three turns: the system prompt, two inputs of 1,024 tokens and one answer of 256.
     assert workload["input_tokens"] == 2048 + 2 * 1024 + 256
     assert run(["estimate", str(path), "--turns", "5", "--format", "json"]) == 0
     cache = json.loads(capsys.readouterr().out)["load"]["prefix_cache"]
@@ -106,7 +106,7 @@ def test_what_prompts_share_is_stated_and_the_lengths_follow(
 def test_memory_of_the_host_is_stated_and_changes_what_a_trace_sees(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    # Twenty documents of 12,288 tokens, asked about in turn, ten times each: an L4 has room for three.
+    # Twenty documents of 12,288 tokens, asked about by turns, ten times each: an L4 has room for three.
     lines = (
         {
             "timestamp": 8000 * place,
@@ -118,14 +118,14 @@ def test_memory_of_the_host_is_stated_and_changes_what_a_trace_sees(
     )
     trace, path = tmp_path / "trace.jsonl", tmp_path / "plan.json"
     trace.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    asked = ("plan", "--model", "llama-3.1-8b", "--hardware", "1x1:l4", "--trace", str(trace))
+    arguments = ("plan", "--model", "llama-3.1-8b", "--hardware", "1x1:l4", "--trace", str(trace))
     plans: list[dict[str, Any]] = []
     ttft_ms: list[float] = []
     for more, gb_s in (((), None), (("--kv-offload", "60"), 32), (("--kv-offload", "60@4"), 4)):
-        assert run([*asked, *more, "-o", str(path)]) == 0
+        assert run([*arguments, *more, "-o", str(path)]) == 0
         shown = " ".join(capsys.readouterr().out.split())
-        told = f"GPU memory has 0% and host memory (60 GB per GPU, at {gb_s} GB/s)"
-        assert (told in shown) == ("without host memory caches would have 0%" in shown) == (gb_s is not None)
+        cached = f"GPU memory has 0% and host memory (60 GB per GPU, at {gb_s} GB/s)"
+        assert (cached in shown) == ("without host memory caches would have 0%" in shown) == (gb_s is not None)
         plans.append(json.loads(path.read_text(encoding="utf-8")))
         assert run(["estimate", str(path), "--format", "json"]) == 0
         ttft_ms.append(json.loads(capsys.readouterr().out)["latency"]["ttft_ms"])

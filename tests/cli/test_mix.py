@@ -1,4 +1,4 @@
-"""`--mix`: several kinds of requests, one plan; the same from the command line and from Python."""
+"""`--mix`: one plan for several kinds of requests, the same from the command line and from Python."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_plan_writes_one_valid_plan_for_all_kinds(tmp_path: Path, capsys: pytest
     report = capsys.readouterr().out
     assert "2 kinds of requests" in report and "documents" in report and str(target) in report
     assert shardwright.validate(target).valid
-    # The kind whose requests are longest, which needs most memory.
+    # The kind with the longest requests needs most memory.
     assert json.loads(target.read_text(encoding="utf-8"))["workload"]["input_tokens"] == 6000
 
 

@@ -136,9 +136,9 @@ def test_a_brief_may_come_on_standard_input() -> None:
     brief = "Model: Llama-3.1-8B\nHardware: 2 H100\n"
     program = Path(sys.executable).parent / "shardwright"
     command = [str(program), "plan", "--brief", "-", "--format", "json"]
-    done = subprocess.run(command, input=brief, capture_output=True, text=True, check=False, timeout=300)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["plan"]["strategy"]["gpu_count"] <= 2
+    process = subprocess.run(command, input=brief, capture_output=True, text=True, check=False, timeout=300)
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout)["plan"]["strategy"]["gpu_count"] <= 2
 
 
 def test_an_infeasible_request_is_the_answer_no_and_writes_no_file(
@@ -187,6 +187,6 @@ def test_a_plan_within_a_time_limit_says_first_what_was_not_looked_at(capsys: py
     head = capsys.readouterr().out.split("Layout")[0]
     assert "Valid plan" in head
     assert "The time limit was over (--time-limit): not looked at: some of the layouts" in " ".join(head.split())
-    found = planned([apart, "--time-limit", "1e-6"], capsys)
-    assert found["valid"] and found["report"]["left_out"]
+    result = planned([apart, "--time-limit", "1e-6"], capsys)
+    assert result["valid"] and result["report"]["left_out"]
     assert planned([apart], capsys)["report"]["left_out"] == []

@@ -1,4 +1,4 @@
-"""A person at a terminal sees what long work does while it lasts; nobody else does."""
+"""Only a person at a terminal sees the progress of long work."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ ERASED = b"\x1b[2K"
 
 
 def watched(arguments: list[str], home: Path, said: bytes = b"", *, whole: bool) -> tuple[bytes, bytes]:
-    """What a command shows on a terminal, and what it writes elsewhere: nothing where the `whole` goes to the terminal.
+    """What a command shows on a terminal, and what it writes elsewhere.
 
-    Else that is standard error alone.
+    With `whole` all output goes to the terminal, else only standard error does.
     """
     terminal, screen = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "SHARDWRIGHT_HOME": str(home)}
-    # No pipe: nobody reads it before the terminal is done.
+    # A file, not a pipe, since nobody reads it before the terminal is closed.
     elsewhere = tempfile.TemporaryFile()  # noqa: SIM115 - closed below
     out = screen if whole else elsewhere
     process = subprocess.Popen([PROGRAM, *arguments], stdin=subprocess.PIPE, stdout=out, stderr=screen, env=environment)
@@ -55,7 +55,7 @@ def test_a_terminal_shows_what_a_search_does_and_then_the_answer_alone(tmp_path:
     assert shown.rstrip().endswith(ERASED)
 
 
-# A command over a plan that takes more than a moment, what follows the plan, and words that a terminal shows meanwhile.
+# A command that takes more than a moment, the arguments after the plan, and words that a terminal shows meanwhile.
 SLOW = [
     ("validate", [], b"checking "),
     ("estimate", [], b"checking "),
@@ -82,8 +82,8 @@ def test_whatever_takes_long_says_on_a_terminal_what_it_does_and_into_a_pipe_not
     shown, written = watched(arguments, tmp_path, whole=False)
     assert words in shown and shown.rstrip().endswith(ERASED)
     assert b"\x1b" not in written
-    done = subprocess.run([PROGRAM, *arguments], capture_output=True)
-    assert done.returncode == 0 and done.stderr == b""
+    process = subprocess.run([PROGRAM, *arguments], capture_output=True)
+    assert process.returncode == 0 and process.stderr == b""
 
 
 def test_what_is_quick_shows_nothing(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_what_is_quick_shows_nothing(tmp_path: Path) -> None:
 def test_a_chat_shows_what_each_turn_does_and_then_its_answer(tmp_path: Path) -> None:
     shown, _ = watched(["chat"], tmp_path, TURNS, whole=True)
     for answer in (b"Valid plan", b"On the side"):
-        before, found, shown = shown.partition(answer)
-        assert found and b"screening layouts" in before
-        # The line made way before the answer.
+        before, answer_shown, shown = shown.partition(answer)
+        assert answer_shown and b"screening layouts" in before
+        # The progress line is erased before the answer.
         assert before.endswith(ERASED)
 
 
@@ -107,17 +107,17 @@ def test_the_answers_of_a_chat_that_are_written_elsewhere_hold_nothing_of_it(tmp
 
 
 def test_where_nobody_watches_nothing_is_shown(tmp_path: Path) -> None:
-    done = subprocess.run([PROGRAM, *SEARCH], capture_output=True)
-    assert done.returncode == 0 and done.stderr == b""
+    process = subprocess.run([PROGRAM, *SEARCH], capture_output=True)
+    assert process.returncode == 0 and process.stderr == b""
     environment = {**os.environ, "SHARDWRIGHT_HOME": str(tmp_path)}
-    done = subprocess.run([PROGRAM, "chat"], input=TURNS, capture_output=True, env=environment)
-    assert done.returncode == 0 and b"\x1b" not in done.stdout
-    # Where the chat is kept, and no word of the work.
-    assert done.stderr.count(b"\n") == 1 and done.stderr.startswith(b"shardwright chat: session")
+    process = subprocess.run([PROGRAM, "chat"], input=TURNS, capture_output=True, env=environment)
+    assert process.returncode == 0 and b"\x1b" not in process.stdout
+    # Standard error names the session and shows no progress.
+    assert process.stderr.count(b"\n") == 1 and process.stderr.startswith(b"shardwright chat: session")
 
 
 def _read(terminal: int) -> bytes:
-    """What the terminal has still to show; nothing at the end, which Linux says by an error."""
+    """The next output of the terminal; empty at the end, which Linux reports as an error."""
     try:
         return os.read(terminal, 1 << 16)
     except OSError:

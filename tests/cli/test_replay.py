@@ -1,4 +1,4 @@
-"""`replay`: a recorded run done again, told to people and to programs, refused in one line where it is none."""
+"""`replay`: a recorded run is repeated and reported as text or JSON; other files are refused in one line."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ DEMO = Path(__file__).parents[2] / "docs" / "demos" / "dense-careless.json"
 
 
 def changed(folder: Path, **fields: object) -> Path:
-    """The demonstration with some fields of its own replaced."""
+    """The demonstration with some of its fields replaced."""
     path = folder / "run.json"
     path.write_text(json.dumps({**json.loads(DEMO.read_text(encoding="utf-8")), **fields}), encoding="utf-8")
     return path
@@ -54,9 +54,9 @@ def test_json_is_the_replay_and_nothing_else(capsys: pytest.CaptureFixture[str])
 def test_what_is_no_transcript_is_refused_in_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for path in (changed(tmp_path, version="9"), changed(tmp_path, steps="none"), tmp_path / "nowhere.json"):
         assert run(["replay", str(path)]) == 2
-        said = capsys.readouterr()
-        assert said.out == ""
-        assert said.err.count("\n") == 1 and "Traceback" not in said.err
+        output = capsys.readouterr()
+        assert output.out == ""
+        assert output.err.count("\n") == 1 and "Traceback" not in output.err
 
 
 def test_a_recorded_answer_that_is_none_is_refused_in_one_line(

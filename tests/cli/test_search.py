@@ -20,7 +20,7 @@ IMPOSSIBLE = ["--model", "llama-3.1-8b", "--hardware", "1x2:h100-sxm", "--tpot-m
 
 
 def searched(arguments: list[str], capsys: pytest.CaptureFixture[str], status: int = 0) -> dict[str, Any]:
-    """The JSON of a search, less the time that it took."""
+    """The JSON of a search without the time that it took."""
     assert run(["search", *arguments, "--format", "json"]) == status
     out, err = capsys.readouterr()
     assert err == ""
@@ -37,7 +37,7 @@ def test_the_json_is_what_the_function_returns(capsys: pytest.CaptureFixture[str
     ):
         data = searched([WORDS, *arguments], capsys)
         wanted = search(WORDS, **called).model_dump(mode="json", exclude={"seconds"})
-        # A flag is quoted as it was written; the arguments of a program have no words.
+        # A flag is quoted as written; arguments of a program have no words.
         for read in (data, wanted):
             read["words"] = {name: text for name, text in read["words"].items() if not text.startswith("--")}
         assert data == wanted
@@ -81,11 +81,11 @@ def test_options_alone_are_a_request_and_all_of_plan_are_taken(capsys: pytest.Ca
         "--ttft-ms 2000 --tpot-ms 50 --objective throughput --precision fp8 --kv-precision fp8 "
         "--activation-precision bf16 --relax vocab_parallel --usd-per-gpu-hour 2"
     )
-    asked = searched(flags.split(), capsys)["request"]
-    assert asked["workload"]["concurrency"] == 8
-    assert asked["workload"]["ttft_ms_max"] == 2000
-    assert asked["precision"] == {"weights": "fp8", "kv_cache": "fp8", "activations": "bf16"}
-    assert asked["policy"]["relaxations"] == ["vocab_parallel"]
+    request = searched(flags.split(), capsys)["request"]
+    assert request["workload"]["concurrency"] == 8
+    assert request["workload"]["ttft_ms_max"] == 2000
+    assert request["precision"] == {"weights": "fp8", "kv_cache": "fp8", "activations": "bf16"}
+    assert request["policy"]["relaxations"] == ["vocab_parallel"]
 
 
 def test_the_report_has_the_best_the_ranking_the_front_the_losers_and_the_counts(
@@ -198,18 +198,18 @@ def test_a_wrong_call_is_one_line(arguments: list[str], said: str, capsys: pytes
 
 def test_without_matplotlib_one_line_says_how_to_install_it_before_anything_is_searched(tmp_path: Path) -> None:
     path = tmp_path / "front.svg"
-    # None in sys.modules is how Python itself marks a module that cannot be imported.
+    # With None in sys.modules, Python cannot import the module.
     code = (
         "import sys; sys.modules['matplotlib'] = None; sys.argv = ['shardwright', 'search', *sys.argv[1:]]\n"
         "from shardwright.agent.cli import main; status = main()\n"
         "assert 'shardwright.tools.search.search' not in sys.modules; sys.exit(status)"
     )
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", code, WORDS, "--plot", str(path)],
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
-    assert done.returncode == 2
-    assert done.stderr == "shardwright: --plot needs matplotlib: pip install 'shardwright[plot]'\n"
+    assert process.returncode == 2
+    assert process.stderr == "shardwright: --plot needs matplotlib: pip install 'shardwright[plot]'\n"
     assert not path.exists()
 
 
@@ -218,5 +218,5 @@ def test_matplotlib_is_loaded_only_to_draw() -> None:
         "import sys; from shardwright.agent.cli.app import run; run(['search', sys.argv[1]]);"
         "sys.exit('matplotlib' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code, WORDS], capture_output=True, check=False, timeout=300)
-    assert done.returncode == 0
+    process = subprocess.run([sys.executable, "-c", code, WORDS], capture_output=True, check=False, timeout=300)
+    assert process.returncode == 0

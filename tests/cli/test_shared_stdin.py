@@ -1,4 +1,4 @@
-"""`-` is standard input wherever a file is read, and only one argument or option of a call can read it."""
+"""`-` is standard input wherever a file is read, for at most one argument or option of a call."""
 
 from __future__ import annotations
 
@@ -48,8 +48,8 @@ READ = {
 @pytest.mark.parametrize(("command", "said", "status", "shown"), READ.values(), ids=READ.keys())
 def test_standard_input_is_read_where_a_file_is_named(command: list[str], said: str, status: int, shown: str) -> None:
     program = Path(sys.executable).parent / "shardwright"
-    done = subprocess.run(
+    process = subprocess.run(
         [str(program), *command], input=said, capture_output=True, text=True, check=False, timeout=300
     )
-    assert done.returncode == status
-    assert shown in done.stdout + done.stderr
+    assert process.returncode == status
+    assert shown in process.stdout + process.stderr

@@ -1,4 +1,4 @@
-"""`show`: each form on standard output and in a file by its ending, the list without one, and what is refused."""
+"""`show`: each form on standard output or in a file by its ending, a list without a form, and refusals."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_without_a_form_it_is_a_list_or_the_data_of_the_page(plan: Path, capsys:
     assert run(["show", str(plan)]) == 0
     assert "├─ Prefill" in capsys.readouterr().out
     assert run(["show", str(plan), "--format", "json"]) == 0
-    found: dict[str, Any] = json.loads(capsys.readouterr().out)
-    assert found["format"] == "shardwright/page" and found["valid"]
+    data: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert data["format"] == "shardwright/page" and data["valid"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""An endpoint that was asked and gave no usable answer is told of: by the exit status where only it was to propose."""
+"""An endpoint that gave no usable answer is reported, also by the exit status if only it was to propose."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def test_a_model_that_never_answered_is_told_of(
 ) -> None:
     monkeypatch.setenv("SHARDWRIGHT_LLM_ATTEMPTS", "1")
     with FaultServer(step) as server:
-        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--llm-timeout", "0.3")
-        assert run(["plan", SMALL, "--proposer", proposer, *asked]) == status
+        options = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--llm-timeout", "0.3")
+        assert run(["plan", SMALL, "--proposer", proposer, *options]) == status
     out, err = capsys.readouterr()
     assert out.count("Valid plan") == 1
     assert "No answer of the language model m: http://127.0.0.1" in " ".join(out.splitlines()[:3])
@@ -40,8 +40,8 @@ def test_a_model_that_never_answered_is_told_of(
 
 def test_a_model_none_of_whose_answers_is_the_plan_is_told_of_first(capsys: pytest.CaptureFixture[str]) -> None:
     with FaultServer(text("The sky is blue.")) as server:
-        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m")
-        assert run(["plan", SMALL, "--proposer", "llm", *asked]) == 0
+        options = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m")
+        assert run(["plan", SMALL, "--proposer", "llm", *options]) == 0
     first = " ".join(capsys.readouterr().out.splitlines()[:4])
     assert "of which none is the plan: that is the built-in proposer's" in first
 
@@ -50,17 +50,17 @@ def test_under_strict_the_built_in_plan_in_place_of_a_models_is_no_success(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("SHARDWRIGHT_LLM_ATTEMPTS", "1")
-    asked = ("--reader", "rules", "--llm-url", "http://127.0.0.1:1/v1", "--llm-model", "m")
-    assert run(["plan", SMALL, *asked]) == 0
-    assert run(["plan", SMALL, *asked, "--strict"]) == 1
-    assert run(["plan", SMALL, *asked, "--strict", "--proposer", "llm"]) == 3
+    options = ("--reader", "rules", "--llm-url", "http://127.0.0.1:1/v1", "--llm-model", "m")
+    assert run(["plan", SMALL, *options]) == 0
+    assert run(["plan", SMALL, *options, "--strict"]) == 1
+    assert run(["plan", SMALL, *options, "--strict", "--proposer", "llm"]) == 3
     assert capsys.readouterr().out.count("Valid plan") == 3
 
 
 def test_the_end_of_the_time_hides_no_silence(capsys: pytest.CaptureFixture[str]) -> None:
     with FaultServer(hangs) as server:
-        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "5")
-        assert run(["plan", SMALL, "--proposer", "llm", *asked]) == 3
+        options = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "5")
+        assert run(["plan", SMALL, "--proposer", "llm", *options]) == 3
         assert len(server.bodies) == 1
     assert "no answer in time" in capsys.readouterr().err
 
@@ -70,8 +70,8 @@ def test_a_model_that_was_never_asked_is_told_of(
     proposer: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with FaultServer(hangs) as server:
-        asked = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "1e-9")
-        assert run(["plan", SMALL, "--proposer", proposer, *asked]) == status
+        options = ("--reader", "rules", "--llm-url", server.url, "--llm-model", "m", "--max-seconds", "1e-9")
+        assert run(["plan", SMALL, "--proposer", proposer, *options]) == status
         assert server.requests == []
     out, err = capsys.readouterr()
     assert out.count("Valid plan") == 1
@@ -102,7 +102,7 @@ def test_a_failed_endpoint_hides_no_transcript_that_could_not_be_written(
 ) -> None:
     place = tmp_path / "run.json"
     place.symlink_to("/dev/full")
-    asked = ("--reader", "rules", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "2")
-    assert run(["plan", SMALL, "--proposer", proposer, *asked, "--transcript", str(place)]) == 2
+    options = ("--reader", "rules", "--llm-url", "http://127.0.0.1:9/v1", "--llm-model", "m", "--max-seconds", "2")
+    assert run(["plan", SMALL, "--proposer", proposer, *options, "--transcript", str(place)]) == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "run.json" in line and "built-in proposer" in line

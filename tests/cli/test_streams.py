@@ -1,4 +1,4 @@
-"""Files appear whole or not at all; nothing that a document says reaches a terminal as a control sequence."""
+"""Files appear whole or not at all; no text of a document reaches a terminal as a control sequence."""
 
 from __future__ import annotations
 
@@ -108,17 +108,17 @@ def test_a_message_is_always_one_line_without_control_characters(text: str) -> N
 
 
 def reading(pipe: Path) -> Future[bytes]:
-    """What comes out of `pipe`, which a thread reads to its end."""
-    found: Future[bytes] = Future()
-    handle = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # there before anything is written
+    """The content of `pipe`, which a thread reads to its end."""
+    content: Future[bytes] = Future()
+    handle = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)  # opened before anything is written
     os.set_blocking(handle, True)
 
     def read() -> None:
         with os.fdopen(handle, "rb") as stream:
-            found.set_result(stream.read())
+            content.set_result(stream.read())
 
     Thread(target=read, daemon=True).start()
-    return found
+    return content
 
 
 def test_a_pipe_stays_a_pipe_and_one_that_nobody_reads_is_refused(tmp_path: Path) -> None:
@@ -126,12 +126,12 @@ def test_a_pipe_stays_a_pipe_and_one_that_nobody_reads_is_refused(tmp_path: Path
     os.mkfifo(pipe)
     with pytest.raises(InputError, match="nobody reads this pipe"):
         write_file(pipe, "{}")
-    # More than a pipe holds, so that the writer has to wait for the reader. Held open, no reader sees an early end.
-    held = os.open(pipe, os.O_RDWR)
-    found = reading(pipe)
+    # More than a pipe holds, so that the writer waits for the reader. Held open, so that no reader sees an early end.
+    kept_open = os.open(pipe, os.O_RDWR)
+    content = reading(pipe)
     write_file(pipe, "x" * 300_000)
-    os.close(held)
-    assert found.result(timeout=300) == b"x" * 300_000
+    os.close(kept_open)
+    assert content.result(timeout=300) == b"x" * 300_000
     assert stat.S_ISFIFO(pipe.lstat().st_mode)
 
 
@@ -153,7 +153,7 @@ def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def ran(line: str, request: str = REQUEST) -> int:
-    """The exit status of the command line, in which TEXT is the request."""
+    """The exit status of the command line, with TEXT replaced by the request."""
     return run([request if word == "TEXT" else word for word in line.split()])
 
 

@@ -1,4 +1,4 @@
-"""`--strict`: what was said and not acted on makes the exit status 1, and stands in the first lines either way."""
+"""`--strict`: statements not acted on give exit status 1, and are in the first lines with or without it."""
 
 from __future__ import annotations
 

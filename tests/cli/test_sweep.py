@@ -1,4 +1,4 @@
-"""`sweep`: a file to a table, resumed, interrupted, refused."""
+"""`sweep`: from a file to a table, resumed, interrupted, refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.thorough
 PROGRAM = Path(sys.executable).parent / "shardwright"
 
 
-def asked(folder: Path, content: dict[str, Any] = TINY) -> Path:
+def sweep_file(folder: Path, content: dict[str, Any] = TINY) -> Path:
     path = folder / "sweep.json"
     path.write_text(json.dumps(content))
     return path
@@ -32,7 +32,7 @@ def asked(folder: Path, content: dict[str, Any] = TINY) -> Path:
 
 def test_a_sweep_writes_its_table_and_says_what_is_best(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = tmp_path / "table.csv"
-    assert run(["sweep", str(asked(tmp_path)), "-o", str(table), "--jobs", "1"]) == 0
+    assert run(["sweep", str(sweep_file(tmp_path)), "-o", str(table), "--jobs", "1"]) == 0
     text, err = capsys.readouterr()
     assert err == ""
     assert text.startswith("4 cases: ")
@@ -45,7 +45,7 @@ def test_a_sweep_writes_its_table_and_says_what_is_best(tmp_path: Path, capsys: 
 def test_the_table_is_the_same_on_one_and_two_processes_and_when_it_is_run_again(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    path = asked(tmp_path)
+    path = sweep_file(tmp_path)
     tables = [tmp_path / f"{jobs}.csv" for jobs in (1, 2)]
     for jobs, table in enumerate(tables, start=1):
         assert run(["sweep", str(path), "-o", str(table), "--jobs", str(jobs)]) == 0
@@ -60,13 +60,13 @@ def test_the_table_is_the_same_on_one_and_two_processes_and_when_it_is_run_again
 
 def test_a_changed_file_is_said_and_fresh_begins_anew(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     table = str(tmp_path / "table.csv")
-    run(["sweep", str(asked(tmp_path, {**TINY, "hardware": TINY["hardware"][:1]})), "-o", table, "--jobs", "1"])
+    run(["sweep", str(sweep_file(tmp_path, {**TINY, "hardware": TINY["hardware"][:1]})), "-o", table, "--jobs", "1"])
     capsys.readouterr()
-    assert run(["sweep", str(asked(tmp_path)), "-o", table, "--jobs", "1"]) == 0
+    assert run(["sweep", str(sweep_file(tmp_path)), "-o", table, "--jobs", "1"]) == 0
     out, err = capsys.readouterr()
     assert "2 of its cases are kept" in err
     assert "2 cases kept" in out
-    assert run(["sweep", str(asked(tmp_path)), "-o", table, "--jobs", "1", "--fresh"]) == 0
+    assert run(["sweep", str(sweep_file(tmp_path)), "-o", table, "--jobs", "1", "--fresh"]) == 0
     assert "kept" not in capsys.readouterr().out
 
 
@@ -82,7 +82,7 @@ def test_the_json_is_the_result_and_standard_input_may_be_the_file(
 
 def test_a_sweep_without_any_plan_is_status_1(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content = {**TINY, "models": ["llama-3.1-405b"], "hardware": ["1x1:l4"]}
-    assert run(["sweep", str(asked(tmp_path, content)), "--jobs", "1"]) == 1
+    assert run(["sweep", str(sweep_file(tmp_path, content)), "--jobs", "1"]) == 1
     assert "0 with a plan, 1 without (ME001 1)" in capsys.readouterr().out
 
 
@@ -105,7 +105,7 @@ def test_a_call_that_cannot_end_well_is_refused_before_anything_runs(
     if "--plot" in arguments:
         pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
-    path = asked(tmp_path)
+    path = sweep_file(tmp_path)
     assert run(["sweep", str(path), *arguments]) == 2
     out, err = capsys.readouterr()
     assert out == ""
@@ -116,7 +116,7 @@ def test_a_call_that_cannot_end_well_is_refused_before_anything_runs(
 def test_a_picture_is_written(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     picture = tmp_path / "picture.svg"
-    assert run(["sweep", str(asked(tmp_path)), "--jobs", "1", "--plot", str(picture)]) == 0
+    assert run(["sweep", str(sweep_file(tmp_path)), "--jobs", "1", "--plot", str(picture)]) == 0
     assert "tiny-moe" in picture.read_text()
 
 
@@ -131,14 +131,14 @@ LONG = {
 
 
 def started(path: Path, table: Path) -> subprocess.Popen[str]:
-    """A sweep on two processes, in a process group of its own, with at least two finished cases."""
+    """A sweep with two workers in a new process group, after at least two finished cases."""
     sweep = subprocess.Popen(
         [str(PROGRAM), "sweep", str(path), "-o", str(table), "--jobs", "2"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell that runs the tests in the background has them ignore interrupts, which children inherit.
+        # Tests in the background of a shell ignore interrupts, which children inherit.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 300
@@ -155,7 +155,7 @@ def finished(table: Path) -> int:
 
 
 def alone(group: int) -> bool:
-    """Whether every process of a group has ended, within some minutes."""
+    """Whether every process of a group ends within some minutes."""
     for _ in range(6000):
         try:
             os.killpg(group, 0)
@@ -166,7 +166,7 @@ def alone(group: int) -> bool:
 
 
 def test_an_interrupt_or_a_kill_loses_no_finished_case_and_leaves_no_process(tmp_path: Path) -> None:
-    path, table = asked(tmp_path, LONG), tmp_path / "table.csv"
+    path, table = sweep_file(tmp_path, LONG), tmp_path / "table.csv"
     sweep = started(path, table)
     os.killpg(sweep.pid, signal.SIGINT)
     out, err = sweep.communicate(timeout=300)
@@ -174,13 +174,13 @@ def test_an_interrupt_or_a_kill_loses_no_finished_case_and_leaves_no_process(tmp
     assert out == ""
     assert "finished cases are kept in" in err and err.count("\n") == 1
     assert alone(sweep.pid)
-    kept = finished(table)
-    assert kept >= 2
+    before = finished(table)
+    assert before >= 2
 
     sweep = started(path, table)
     sweep.kill()
     sweep.communicate(timeout=300)
     assert alone(sweep.pid)
-    assert finished(table) >= kept
+    assert finished(table) >= before
     assert not table.exists()
     assert sorted(file.name for file in tmp_path.iterdir()) == ["sweep.json", "table.csv.journal"]

@@ -57,11 +57,11 @@ class Failing(Struct, frozen=True):
     options: AgentOptions = field(default=UNHURRIED)
     name: str = "failing"
 
-    def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
+    def client(self, posed: PosedCase, epoch: int) -> ModelClient | None:
         """Nobody, or the end."""
-        if found.case.id in self.raises:
+        if posed.case.id in self.raises:
             raise ZeroDivisionError("not foreseen\nby anybody")
-        if found.case.id in self.dies:
+        if posed.case.id in self.dies:
             import os
 
             os._exit(9)

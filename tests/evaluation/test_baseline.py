@@ -35,21 +35,21 @@ def written(folder: Path, content: object) -> Path:
 
 
 def test_what_a_run_wrote_is_read_as_it_was(tmp_path: Path) -> None:
-    found = read_baseline(written(tmp_path, report()))
-    assert found.results == run_evaluation(SMALL, BUILTIN, HERE).results
-    assert (found.solver, found.is_deterministic, found.dataset_hash) == ("builtin", True, SMALL.digest)
+    baseline = read_baseline(written(tmp_path, report()))
+    assert baseline.results == run_evaluation(SMALL, BUILTIN, HERE).results
+    assert (baseline.solver, baseline.is_deterministic, baseline.dataset_hash) == ("builtin", True, SMALL.digest)
 
 
 def test_a_baseline_of_another_solver_is_compared_and_named(tmp_path: Path) -> None:
-    found = run_evaluation(SMALL, Failing(), HERE, baseline=written(tmp_path, report())).summary.comparison
-    assert found is not None
-    assert (found.baseline, found.is_exact, found.regressions) == ("builtin", True, ())
+    comparison = run_evaluation(SMALL, Failing(), HERE, baseline=written(tmp_path, report())).summary.comparison
+    assert comparison is not None
+    assert (comparison.baseline, comparison.is_exact, comparison.regressions) == ("builtin", True, ())
 
 
 def test_a_baseline_with_chance_in_it_is_compared_beyond_chance(tmp_path: Path) -> None:
     drawn = {**report(), "is_deterministic": False}
-    found = run_evaluation(SMALL, BUILTIN, HERE, baseline=written(tmp_path, drawn)).summary.comparison
-    assert found is not None and not found.is_exact
+    comparison = run_evaluation(SMALL, BUILTIN, HERE, baseline=written(tmp_path, drawn)).summary.comparison
+    assert comparison is not None and not comparison.is_exact
 
 
 def test_a_baseline_of_other_cases_is_refused_before_anything_is_run(tmp_path: Path) -> None:
@@ -102,12 +102,12 @@ CHANGES = {
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_report_that_is_not_of_the_form_is_refused_in_one_line(name: str, tmp_path: Path) -> None:
     document = copy.deepcopy(report())
-    change, said = CHANGES[name]
+    change, reason = CHANGES[name]
     change(document)
     with pytest.raises(InputError) as refused:
         read_baseline(written(tmp_path, document))
     line = str(refused.value)
-    assert said in line
+    assert reason in line
     assert str(tmp_path / "old.json") in line
     assert "\n" not in line and len(line) < 400 + len(str(tmp_path))
 

@@ -35,11 +35,11 @@ def broken(case: Case) -> dict[str, Any]:
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("case", RULES, ids=lambda case: case.id)
 def test_a_broken_plan_breaks_the_rules_that_it_names_and_no_other(case: Case) -> None:
-    found = validate(broken(case)).violations
-    errors = {violation.rule for violation in found if violation.severity == "error"}
+    violations = validate(broken(case)).violations
+    errors = {violation.rule for violation in violations if violation.severity == "error"}
     if "warning" in case.tags:
         assert not errors
-        assert set(case.rules) <= {violation.rule for violation in found}
+        assert set(case.rules) <= {violation.rule for violation in violations}
     else:
         assert errors == set(case.rules)
 
@@ -49,8 +49,8 @@ def test_a_broken_plan_breaks_the_rules_that_it_names_and_no_other(case: Case) -
 def test_a_case_says_where_its_edits_ask_another_question(case: Case) -> None:
     assert case.proposal is not None and case.proposal.base is not None
     before, after = base_plan(case.proposal.base), broken(case)
-    asked = ("model", "hardware", "workload", "precision", "policy", "serving")
-    changed = any(before.get(block) != after.get(block) for block in asked)
+    blocks = ("model", "hardware", "workload", "precision", "policy", "serving")
+    changed = any(before.get(block) != after.get(block) for block in blocks)
     assert changed or case.asks == "base"
     # A number written as a text asks nothing else: its author meant the base.
     if changed and "ST001" not in case.rules:

@@ -14,16 +14,16 @@ from shardwright.agent.evaluation.results import CaseResult
 from .results import result, run_of
 
 
-def final(found: Comparison) -> RungChange:
+def final(comparison: Comparison) -> RungChange:
     """What became of the rules rung at the end."""
-    return next(change for change in found.changes if (change.rung, change.stage) == ("rules", "final"))
+    return next(change for change in comparison.changes if (change.rung, change.stage) == ("rules", "final"))
 
 
 def test_one_case_that_a_deterministic_solver_lost_is_a_regression() -> None:
-    found = compare_runs(run_of("+" * 40), run_of("+" * 39 + "-"), is_exact=True)
-    assert final(found).is_regression
-    assert final(found).lost == found.lost == ("case-039",)
-    assert {regression.rung for regression in found.regressions} == {"rules"}
+    comparison = compare_runs(run_of("+" * 40), run_of("+" * 39 + "-"), is_exact=True)
+    assert final(comparison).is_regression
+    assert final(comparison).lost == comparison.lost == ("case-039",)
+    assert {regression.rung for regression in comparison.regressions} == {"rules"}
 
 
 def test_what_is_gained_is_no_regression_and_what_is_lost_is_not_made_good_by_it() -> None:
@@ -37,19 +37,19 @@ def test_what_is_gained_is_no_regression_and_what_is_lost_is_not_made_good_by_it
 
 def test_the_same_again_is_no_change() -> None:
     for is_exact in (True, False):
-        found = compare_runs(run_of("+-+"), run_of("+-+"), is_exact=is_exact)
-        assert not found.regressions and not found.not_compared
+        comparison = compare_runs(run_of("+-+"), run_of("+-+"), is_exact=is_exact)
+        assert not comparison.regressions and not comparison.not_compared
         assert all(
-            (change.low, change.high, change.lost, change.gained) == (0.0, 0.0, (), ()) for change in found.changes
+            (change.low, change.high, change.lost, change.gained) == (0.0, 0.0, (), ()) for change in comparison.changes
         )
 
 
 def test_a_drop_that_chance_explains_is_no_regression_and_a_large_one_is() -> None:
     before = run_of("+" * 60)
     assert not compare_runs(before, run_of("-" * 3 + "+" * 57)).regressions
-    found = compare_runs(before, run_of("-" * 30 + "+" * 30))
-    assert final(found).is_regression and final(found).high < 0
-    assert len(found.lost) == 30
+    comparison = compare_runs(before, run_of("-" * 30 + "+" * 30))
+    assert final(comparison).is_regression and final(comparison).high < 0
+    assert len(comparison.lost) == 30
 
 
 def test_cases_of_one_family_are_one_witness() -> None:
@@ -75,29 +75,29 @@ def test_runs_that_differ_by_chance_alone_are_seldom_called_worse() -> None:
 
 def test_an_answer_that_was_there_and_is_not_any_more_is_lost() -> None:
     nothing = CaseResult(id="case-000", family="family-000", case="case-000", answer="failed")
-    found = compare_runs(run_of("++"), (nothing, *run_of("++")[1:]), is_exact=True)
-    assert found.lost == ("case-000",)
+    comparison = compare_runs(run_of("++"), (nothing, *run_of("++")[1:]), is_exact=True)
+    assert comparison.lost == ("case-000",)
 
 
 def test_changed_and_single_cases_are_named_and_not_compared() -> None:
     old = (result("same", "f", True), result("changed", "f", True, digest="before"), result("gone", "f", True))
     new = (result("same", "f", True), result("changed", "f", False, digest="after"), result("new", "f", False))
-    found = compare_runs(old, new, is_exact=True)
-    assert found.not_compared == ("changed", "gone", "new")
-    assert not found.regressions and final(found).n == 1
+    comparison = compare_runs(old, new, is_exact=True)
+    assert comparison.not_compared == ("changed", "gone", "new")
+    assert not comparison.regressions and final(comparison).n == 1
 
 
 def test_epochs_are_compared_by_their_share() -> None:
     old = (result("a", "a", True, 1), result("a", "a", True, 2))
-    found = compare_runs(old, (result("a", "a", True, 1), result("a", "a", False, 2)), is_exact=True)
-    assert (final(found).before, final(found).after, final(found).lost) == (1.0, 0.5, ("a",))
+    comparison = compare_runs(old, (result("a", "a", True, 1), result("a", "a", False, 2)), is_exact=True)
+    assert (final(comparison).before, final(comparison).after, final(comparison).lost) == (1.0, 0.5, ("a",))
 
 
 @given(st.lists(st.tuples(st.booleans(), st.booleans(), st.integers(0, 4)), min_size=1, max_size=15), st.randoms())
 def test_no_order_counts(drawn: list[tuple[bool, bool, int]], order: random.Random) -> None:
     old = [result(f"c{place}", f"f{family}", before) for place, (before, _, family) in enumerate(drawn)]
     new = [result(f"c{place}", f"f{family}", after) for place, (_, after, family) in enumerate(drawn)]
-    found = compare_runs(old, new)
+    comparison = compare_runs(old, new)
     order.shuffle(old)
     order.shuffle(new)
-    assert compare_runs(old, new) == found
+    assert compare_runs(old, new) == comparison

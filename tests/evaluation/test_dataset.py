@@ -49,16 +49,16 @@ def lines(*cases: dict[str, Any], end: str = "\n") -> str:
 
 
 def test_ten_lines_of_a_request_and_a_strategy_are_a_dataset(tmp_path: Path) -> None:
-    found = read(lines(*MINE), tmp_path)
-    assert [case.id for case in found.cases] == [f"mine-{number}" for number in range(1, 11)]
-    assert len({case.family for case in found.cases}) == 10
-    assert [case.expect for case in found.cases] == ["plan"] * 8 + ["infeasible", "plan"]
-    assert found.notes == ("1 of 10 cases has no golden: only reading and legality are scored there",)
-    for case in found.cases[:8]:
+    dataset = read(lines(*MINE), tmp_path)
+    assert [case.id for case in dataset.cases] == [f"mine-{number}" for number in range(1, 11)]
+    assert len({case.family for case in dataset.cases}) == 10
+    assert [case.expect for case in dataset.cases] == ["plan"] * 8 + ["infeasible", "plan"]
+    assert dataset.notes == ("1 of 10 cases has no golden: only reading and legality are scored there",)
+    for case in dataset.cases[:8]:
         right = pose(case).right
-        assert next(describe(one.strategy) for one in right if one.strategy is not None) == "TP2"
-        assert [one.fault for one in right] == [None] * len(case.goldens)
-    assert [len(case.goldens) for case in found.cases] == [1] * 7 + [2, 0, 0]
+        assert next(describe(answer.strategy) for answer in right if answer.strategy is not None) == "TP2"
+        assert [answer.fault for answer in right] == [None] * len(case.goldens)
+    assert [len(case.goldens) for case in dataset.cases] == [1] * 7 + [2, 0, 0]
 
 
 @pytest.mark.parametrize("name", ["request", "prompt", "question", "query", "input", "text", "Request", "PROMPT"])
@@ -107,8 +107,8 @@ def test_a_list_an_object_with_cases_and_one_case_are_datasets_too() -> None:
 
 
 def test_numbers_are_ids_and_categories_may_be_words() -> None:
-    named = {"request": "x", "id": 7, "category": "Dense models"}
-    first, second = dataset_of_text(lines(named, {"request": "y", "id": None, "category": None}), "a").cases
+    request = {"request": "x", "id": 7, "category": "Dense models"}
+    first, second = dataset_of_text(lines(request, {"request": "y", "id": None, "category": None}), "a").cases
     assert (first.id, first.family) == ("7", "Dense-models")
     assert (second.id, second.family) == ("a-2", "a-2")
 
@@ -121,10 +121,10 @@ def test_a_file_may_be_called_anything(tmp_path: Path) -> None:
 
 def test_a_field_that_nothing_reads_is_noted_once_with_its_place_and_what_may_be_meant() -> None:
     more = {"weight": 3, "<b>\x1b[31m": 1, "familly": "x", "request_id": 7}
-    found = dataset_of_text(lines(MINE[0], {**MINE[0], "weight": 2}, {**MINE[1], **more}), "a")
-    assert len(found.cases) == 3
+    dataset = dataset_of_text(lines(MINE[0], {**MINE[0], "weight": 2}, {**MINE[1], **more}), "a")
+    assert len(dataset.cases) == 3
     left_out = "says nothing that is scored; it is left out"
-    assert found.notes == (
+    assert dataset.notes == (
         f"the field 'weight' {left_out} (first at a:2)",
         f"the field '<b>\\x1b[31m' {left_out} (first at a:3)",
         f"the field 'familly' {left_out} (first at a:3); did you mean 'family'?",
@@ -141,10 +141,10 @@ def test_both_gpus_are_those_of_the_request() -> None:
 
 def test_cases_that_say_no_answer_are_counted_among_those_that_are_asked() -> None:
     bare = {"request": "x", "tags": ["bare"]}
-    found = dataset_of_text(lines(bare, MINE[0], bare, MINE[8], {"request": "x", "intent": {"model.name": "y"}}), "a")
-    assert found.notes == ("2 of 5 cases have no golden: only reading and legality are scored there",)
-    assert found.only("a-2").notes == ()
-    assert found.only("bare").notes == ("2 of 2 cases have no golden: only reading and legality are scored there",)
+    dataset = dataset_of_text(lines(bare, MINE[0], bare, MINE[8], {"request": "x", "intent": {"model.name": "y"}}), "a")
+    assert dataset.notes == ("2 of 5 cases have no golden: only reading and legality are scored there",)
+    assert dataset.only("a-2").notes == ()
+    assert dataset.only("bare").notes == ("2 of 2 cases have no golden: only reading and legality are scored there",)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row["name"])
@@ -214,11 +214,11 @@ def test_the_digest_says_what_the_cases_say_in_any_order_and_file(tmp_path: Path
 
 
 def test_only_picks_by_id_family_and_tag() -> None:
-    found = dataset_of_text(lines(MINE[0], {**MINE[1], "tags": ["quick"]}, {**MINE[2], "family": "quick-ones"}), "a")
-    assert [case.id for case in found.only("quick").cases] == ["a-2", "a-3"]
-    assert [case.id for case in found.only("a-1").cases] == ["a-1"]
+    dataset = dataset_of_text(lines(MINE[0], {**MINE[1], "tags": ["quick"]}, {**MINE[2], "family": "quick-ones"}), "a")
+    assert [case.id for case in dataset.only("quick").cases] == ["a-2", "a-3"]
+    assert [case.id for case in dataset.only("a-1").cases] == ["a-1"]
     with pytest.raises(InputError, match="no case has 'zzz'"):
-        found.only("zzz")
+        dataset.only("zzz")
 
 
 @examples(60)
@@ -235,8 +235,8 @@ def test_only_picks_by_id_family_and_tag() -> None:
 )
 def test_any_text_is_a_dataset_or_one_line(text: str) -> None:
     try:
-        found = dataset_of_text(text, "a")
+        dataset = dataset_of_text(text, "a")
     except InputError as error:
         assert str(error).startswith("a:")
         return
-    assert found.cases and len(found.digest) == 64
+    assert dataset.cases and len(dataset.digest) == 64

@@ -48,34 +48,34 @@ def evaluated(solver: str) -> shardwright.Evaluation:
         return shardwright.evaluate(requests(), solver, jobs=1, baseline=baseline)
 
 
-def untimed(found: shardwright.Evaluation) -> dict[str, Any]:
-    document = found.model_dump(mode="json")
+def untimed(evaluation: shardwright.Evaluation) -> dict[str, Any]:
+    document = evaluation.model_dump(mode="json")
     assert document.pop("timing")
     return document
 
 
 def test_a_solver_that_returns_the_golden_has_full_marks_on_every_rung_that_applies() -> None:
     mixed = Dataset("mixed", (*requests().cases, *broken_plans(3).cases))
-    found = shardwright.evaluate(mixed, "golden", jobs=1)
-    assert found.summary.solved == found.summary.cases == 7
-    assert {rung: stages[FINAL].rate for rung, stages in found.summary.rungs.items()} == dict.fromkeys(
+    evaluation = shardwright.evaluate(mixed, "golden", jobs=1)
+    assert evaluation.summary.solved == evaluation.summary.cases == 7
+    assert {rung: stages[FINAL].rate for rung, stages in evaluation.summary.rungs.items()} == dict.fromkeys(
         ("parses", "schema", "rules", "equivalent", "strategy", "regret", "outcome", "own", "intent", "explanation"),
         1.0,
     )
-    assert found.summary.regret is not None and found.summary.regret.worst_pct == 0.0
-    assert found.summary.faults == {}
+    assert evaluation.summary.regret is not None and evaluation.summary.regret.worst_pct == 0.0
+    assert evaluation.summary.faults == {}
 
 
 def test_a_proposer_that_believes_links_are_free_is_found_worse_by_name() -> None:
-    found = evaluated("unconnected")
-    comparison = found.summary.comparison
+    evaluation = evaluated("unconnected")
+    comparison = evaluation.summary.comparison
     assert comparison is not None and comparison.is_exact and comparison.baseline == "builtin"
     assert set(comparison.lost) == set(LINKS_DECIDE)
     regret = next(
         regression for regression in comparison.regressions if (regression.rung, regression.stage) == ("regret", FINAL)
     )
     assert (regret.before, regret.after, set(regret.lost)) == (1.0, 0.75, set(LINKS_DECIDE))
-    text = render_summary(found.summary, found.kept, width=140)
+    text = render_summary(evaluation.summary, evaluation.kept, width=140)
     assert "Worse than the baseline, a run of builtin, in the 4 cases that both have." in text
     assert all(name in text for name in LINKS_DECIDE)
 
@@ -102,28 +102,28 @@ def test_the_library_says_what_the_command_prints() -> None:
 
 
 def test_a_calibration_is_the_proposer_s_own_and_leaves_the_judge_as_it_is() -> None:
-    one = Dataset("one", requests().cases[:1])
+    single = Dataset("one", requests().cases[:1])
     # By its constants matmuls reach next to nothing: it proposes what saves most of them, and is judged by what ships.
-    found = shardwright.evaluate(one, BuiltIn(calibration=own_calibration(0.001)), jobs=1)
-    assert found.summary.header.solver == "builtin by mine"
+    evaluation = shardwright.evaluate(single, BuiltIn(calibration=own_calibration(0.001)), jobs=1)
+    assert evaluation.summary.header.solver == "builtin by mine"
     plain = evaluated("builtin").results[0]
-    assert found.results[0].strategy != plain.strategy
-    assert plain.passed("regret") is True and found.results[0].passed("regret") is False
+    assert evaluation.results[0].strategy != plain.strategy
+    assert plain.passed("regret") is True and evaluation.results[0].passed("regret") is False
 
 
 def test_a_path_a_solver_of_one_s_own_and_repeats_can_be_given(tmp_path: Path) -> None:
     path = tmp_path / "cases.json"
     path.write_text(json.dumps({"cases": [case.model_dump(mode="json") for case in broken_plans(2).cases]}))
-    found = shardwright.evaluate(str(path), Failing(raises=("case-1",)), epochs=2, jobs=1)
-    assert [(result.id, result.epoch) for result in found.results] == [
+    evaluation = shardwright.evaluate(str(path), Failing(raises=("case-1",)), epochs=2, jobs=1)
+    assert [(result.id, result.epoch) for result in evaluation.results] == [
         ("case-0", 1),
         ("case-0", 2),
         ("case-1", 1),
         ("case-1", 2),
     ]
-    assert (found.summary.solved, found.summary.cases) == (1, 2)
-    assert list(found.summary.faults) == ["case-1"]
-    assert [(repeat.k, repeat.at_least_one, repeat.all_of_them) for repeat in found.summary.repeats] == [
+    assert (evaluation.summary.solved, evaluation.summary.cases) == (1, 2)
+    assert list(evaluation.summary.faults) == ["case-1"]
+    assert [(repeat.k, repeat.at_least_one, repeat.all_of_them) for repeat in evaluation.summary.repeats] == [
         (1, 0.5, 0.5),
         (2, 0.5, 0.5),
     ]
@@ -151,9 +151,9 @@ def test_a_golden_that_is_no_plan_is_told_and_its_case_not_called_solved() -> No
         request="Llama-3.1-8B on 2 H100, lowest latency",
         goldens=({"strategy": "TP7"},),  # pyright: ignore[reportArgumentType] - as a file has it
     )
-    found = shardwright.evaluate(Dataset("a", (wrong,)), jobs=1)
-    assert found.summary.solved == 0
-    text = render_summary(found.summary, found.kept, width=140)
+    evaluation = shardwright.evaluate(Dataset("a", (wrong,)), jobs=1)
+    assert evaluation.summary.solved == 0
+    text = render_summary(evaluation.summary, evaluation.kept, width=140)
     assert "wrong: regret: no golden is a valid plan: GP004: the strategy needs 7 GPUs" in " ".join(text.split())
 
 
@@ -161,33 +161,35 @@ def test_a_base_plan_that_there_is_not_is_a_fault_of_its_case_alone() -> None:
     edits = (Edit("set_top", field="strategy/gpu_count", value=9),)
     gone = shardwright.Case(id="gone", family="gone", proposal=Broken(base="no-such-plan", edits=edits))
     bare = shardwright.Case(id="bare", family="bare", goldens=({"base": "no-such-plan"},))  # pyright: ignore[reportArgumentType] - as a file has it
-    found = shardwright.evaluate(Dataset("a", (gone, bare, *broken_plans(1).cases)), jobs=1)
-    assert sorted(found.summary.faults) == ["bare", "gone"]
-    assert found.summary.solved == 1
+    evaluation = shardwright.evaluate(Dataset("a", (gone, bare, *broken_plans(1).cases)), jobs=1)
+    assert sorted(evaluation.summary.faults) == ["bare", "gone"]
+    assert evaluation.summary.solved == 1
 
 
 def test_a_model_that_proposes_nothing_has_no_part_in_the_plan_that_stands_in() -> None:
-    found = shardwright.evaluate(requests(), Scripted(Script(replies={"*": ["I have no idea."]})), jobs=1)
-    assert found.summary.solved == found.summary.own == 0
-    assert found.summary.rungs["rules"]["at_once"].rate == found.summary.rungs["rules"]["after_fix"].rate == 0.0
-    assert found.summary.rungs["rules"][FINAL].rate == 1.0
-    comparison = compare_runs(evaluated("golden").results, found.results, is_exact=True)
+    evaluation = shardwright.evaluate(requests(), Scripted(Script(replies={"*": ["I have no idea."]})), jobs=1)
+    assert evaluation.summary.solved == evaluation.summary.own == 0
+    assert (
+        evaluation.summary.rungs["rules"]["at_once"].rate == evaluation.summary.rungs["rules"]["after_fix"].rate == 0.0
+    )
+    assert evaluation.summary.rungs["rules"][FINAL].rate == 1.0
+    comparison = compare_runs(evaluated("golden").results, evaluation.results, is_exact=True)
     assert {"own", "rules"} <= {regression.rung for regression in comparison.regressions}
 
 
 def test_a_plan_for_another_question_is_not_right_at_once() -> None:
     case = requests().cases[0]
-    own = evaluated("golden").results[0]
+    golden_result = evaluated("golden").results[0]
     plan = shardwright.plan(case.request).plan
     assert plan is not None
     other = plan.model_dump(mode="json")
     other["workload"]["input_tokens"] += 1
-    found = shardwright.evaluate(
+    wrong_result = shardwright.evaluate(
         Dataset("one", (case,)), Scripted(Script(replies={"*": [json.dumps(other)]})), jobs=1
     ).results[0]
-    assert own.passed("rules", "at_once") is True
-    assert found.passed("rules", "at_once") is False
-    assert found.passed("rules", "after_fix") is True
+    assert golden_result.passed("rules", "at_once") is True
+    assert wrong_result.passed("rules", "at_once") is False
+    assert wrong_result.passed("rules", "after_fix") is True
 
 
 def test_a_loss_inside_what_still_counts_as_no_worse_is_seen() -> None:

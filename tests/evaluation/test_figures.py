@@ -13,15 +13,15 @@ DP2 = Strategy(dp=2, gpu_count=2, prefill=PhaseStrategy(), decode=PhaseStrategy(
 
 
 def question(request: str) -> Question:
-    found = pose(Case(id="a", family="a", request=request)).question
-    assert found is not None
-    return found
+    posed = pose(Case(id="a", family="a", request=request)).question
+    assert posed is not None
+    return posed
 
 
 def test_a_strategy_is_weighed_for_each_question_by_itself() -> None:
     short = question("Llama-3.1-8B on 2 H100, 256 in / 64 out, lowest latency")
     long = question("Llama-3.1-8B on 2 H100, 8192 in / 64 out, lowest latency")
-    times = [badness(best_figures(one, TP2), "latency") for one in (short, long, short)]
+    times = [badness(best_figures(load, TP2), "latency") for load in (short, long, short)]
     assert times[0] == times[2] < times[1]
 
 

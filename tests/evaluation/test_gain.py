@@ -28,9 +28,9 @@ OBJECTIVES = ("lowest latency", "best throughput", "lowest cost")
 
 @cache
 def evaluated(solver: str) -> shardwright.Evaluation:
-    asked = (("beaten", BEATEN, "plan"), ("kept", KEPT, "plan"), ("refused", REFUSED, "infeasible"))
+    rows = (("beaten", BEATEN, "plan"), ("kept", KEPT, "plan"), ("refused", REFUSED, "infeasible"))
     cases = [
-        Case.model_validate({"id": one, "family": one, "request": text, "expect": kind}) for one, text, kind in asked
+        Case.model_validate({"id": name, "family": name, "request": text, "expect": kind}) for name, text, kind in rows
     ]
     return shardwright.evaluate(Dataset("three", tuple(cases)), solver, jobs=1)
 
@@ -41,13 +41,13 @@ def gains(solver: str) -> dict[str, Gain | None]:
 
 @pytest.mark.thorough
 def test_who_finds_what_the_search_left_out_gains_and_who_does_not_is_never_behind() -> None:
-    found = gains("opener")
-    beaten, kept = found["beaten"], found["kept"]
-    assert beaten is not None and kept is not None
+    by_name = gains("opener")
+    beaten, unbeaten = by_name["beaten"], by_name["kept"]
+    assert beaten is not None and unbeaten is not None
     assert (beaten.objective, beaten.verdict, beaten.unit) == ("throughput", "better", "output tokens/s")
     assert beaten.pct == pytest.approx((beaten.own / beaten.built_in - 1) * 100) and beaten.pct > 10
-    assert (kept.objective, kept.verdict, kept.pct) == ("latency", "same", 0.0)
-    assert found["refused"] is None
+    assert (unbeaten.objective, unbeaten.verdict, unbeaten.pct) == ("latency", "same", 0.0)
+    assert by_name["refused"] is None
 
 
 @pytest.mark.thorough
@@ -57,8 +57,8 @@ def test_the_built_in_proposer_gains_nothing_over_itself() -> None:
 
 
 def test_the_repair_of_a_proposal_is_no_gain_and_no_loss() -> None:
-    found = shardwright.evaluate(broken_plans(1), "builtin", jobs=1)
-    assert [(result.status, result.gain) for result in found.results] == [("accepted_after_repair", None)]
+    evaluation = shardwright.evaluate(broken_plans(1), "builtin", jobs=1)
+    assert [(result.status, result.gain) for result in evaluation.results] == [("accepted_after_repair", None)]
 
 
 @pytest.mark.thorough
@@ -72,13 +72,13 @@ def test_the_summary_counts_each_objective_and_all() -> None:
 
 @pytest.mark.thorough
 def test_every_report_shows_it() -> None:
-    found = evaluated("opener")
-    text = render_summary(found.summary, found.kept, width=100)
+    evaluation = evaluated("opener")
+    text = render_summary(evaluation.summary, evaluation.kept, width=100)
     section = text[text.index("Gain over the built-in plan") :]
     assert "throughput      1  1 (100%)    0 (0%)" in section and "all             2   1 (50%)   1 (50%)" in section
-    page = render_page(found.summary, found.kept)
+    page = render_page(evaluation.summary, evaluation.kept)
     assert "gain, all" in page and "1 better than the built-in plan, 1 the same, 0 behind" in page
-    document = found.model_dump(mode="json")
+    document = evaluation.model_dump(mode="json")
     assert [gain["objective"] for gain in document["gains"]] == ["latency", "throughput", "all"]
     assert document["results"][0]["gain"]["verdict"] == "better"
 

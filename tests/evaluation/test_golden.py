@@ -30,9 +30,9 @@ BASES = {"dense": "dense-tp2", "moe": "moe-ep4"}
 @cache
 def question(kind: str) -> Question:
     """What a small plan on one node of eight GPUs answers."""
-    found = pose(Case(id="a", family="a", goldens=(Golden(base=BASES[kind]),))).question
-    assert found is not None
-    return found
+    posed = pose(Case(id="a", family="a", goldens=(Golden(base=BASES[kind]),))).question
+    assert posed is not None
+    return posed
 
 
 def named(row: dict[str, Any]) -> str:
@@ -70,8 +70,8 @@ _VALUES = st.recursive(
 @given(st.dictionaries(_NAMES, _VALUES, max_size=5) | st.text(max_size=60))
 def test_whatever_is_stated_gives_a_strategy_that_can_be_laid_out_or_one_line(stated: dict[str, Any] | str) -> None:
     try:
-        found = golden_strategy(stated, question("moe"))
+        strategy = golden_strategy(stated, question("moe"))
     except InputError:
         return
-    assert isinstance(found, Strategy)
-    assert found.dp <= 4096
+    assert isinstance(strategy, Strategy)
+    assert strategy.dp <= 4096

@@ -18,9 +18,9 @@ ASKED = "Serve DeepSeek-R1 on 8 H200 with {engine}, 1k in / 1k out, 64 users, be
 
 def mark(request: str, **wanted: Any) -> Mark:
     case = Case(id="a", family="a", request=request, intent=wanted)
-    found = RUNG.mark(PosedCase(case, intent_of(request)), Solution("plan", Subject(False)))
-    assert found is not None
-    return found
+    marked = RUNG.mark(PosedCase(case, intent_of(request)), Solution("plan", Subject(False)))
+    assert marked is not None
+    return marked
 
 
 @pytest.mark.parametrize("engine", ["vLLM", "SGLang", "TensorRT-LLM"])

@@ -101,7 +101,7 @@ def test_fields_of_a_user_s_own_dataclass_count() -> None:
         calibration: CustomCalibration | None = None
         options: AgentOptions = UNHURRIED
 
-        def client(self, found: PosedCase, epoch: int) -> ModelClient | None:
+        def client(self, posed: PosedCase, epoch: int) -> ModelClient | None:
             return None
 
     assert solver_digest(Drawn(0.1)) == solver_digest(Drawn(0.1)) != solver_digest(Drawn(0.2))

@@ -48,9 +48,9 @@ def test_every_mutant_loses_exactly_the_rungs_that_it_should(base: str) -> None:
 
 def test_every_way_to_damage_a_plan_is_tried_and_every_rung_is_lost_by_some() -> None:
     tried = [mutant for base in BASES for mutant in mutants(base)]
-    assert {one.mutator for one in tried} == {one.name for one in MUTATORS}
+    assert {mutant.mutator for mutant in tried} == {mutator.name for mutator in MUTATORS}
     # That a text is no proposal is shown by texts: a damaged document is always one.
-    assert {rung for one in tried for rung in one.lost} == {rung.name for rung in PLAN_RUNGS} - {"parses"}
+    assert {rung for mutant in tried for rung in mutant.lost} == {rung.name for rung in PLAN_RUNGS} - {"parses"}
 
 
 def test_a_mutant_is_the_same_each_time() -> None:
@@ -59,7 +59,7 @@ def test_a_mutant_is_the_same_each_time() -> None:
 
 def test_a_ladder_that_errs_is_told_by_name() -> None:
     rungs = ("rules", "equivalent", "regret")
-    found = [
+    judged = [
         Mutant(case="a", mutator="caught", lost=rungs, expected=rungs),
         Mutant(case="a", mutator="not noticed", lost=(), expected=rungs),
         Mutant(case="a", mutator="noticed too low", lost=("equivalent",), expected=rungs),
@@ -67,10 +67,10 @@ def test_a_ladder_that_errs_is_told_by_name() -> None:
         Mutant(case="b", mutator="harmless", lost=(), expected=()),
         Mutant(case="b", mutator="harmless and lost", lost=("equivalent",), expected=()),
     ]
-    score = scored_mutants(found, 2)
+    score = scored_mutants(judged, 2)
     assert (score.goldens, score.mutants, score.harmful, score.killed, score.exact) == (2, 6, 4, 2, 2)
     assert [survivor.mutator for survivor in score.survivors] == ["not noticed", "noticed too low"]
-    assert [one.mutator for one in score.inexact] == [
+    assert [mutant.mutator for mutant in score.inexact] == [
         "not noticed", "noticed too low", "noticed too much", "harmless and lost"
     ]  # fmt: skip
     text = render_summary(summed_up(HEADER, kept_cases(), mutation=score), kept_cases(), width=140)
@@ -89,8 +89,8 @@ def test_one_golden_of_a_family_is_damaged_and_of_both_kinds_in_turn() -> None:
     broken = Broken(base="moe-ep2", edits=(Edit("set_top", field="strategy/gpu_count", value=9),))
     mended = Case(id="mended", family="m", proposal=broken, goldens=(Golden(base="moe-ep2"),))
     none = Case(id="none", family="n", request="x", expect="refused")
-    found = goldens_to_damage([about("dense-1", "a"), about("dense-tp2", "a"), mended, none])
-    assert [case.id for case in found] == ["mended", "dense-1"]
+    picked = goldens_to_damage([about("dense-1", "a"), about("dense-tp2", "a"), mended, none])
+    assert [case.id for case in picked] == ["mended", "dense-1"]
 
 
 def test_the_score_is_the_same_on_one_and_two_processes() -> None:
@@ -119,15 +119,15 @@ def broken_case(own_id: str, *rules: str) -> Case:
 
 def test_a_rule_is_exercised_where_it_is_expected_and_found() -> None:
     cases = [broken_case("a", "GP001"), broken_case("b", "GP001", "PP001"), broken_case("c", "TP001")]
-    found = coverage_of(cases, [result(cases[0], "GP001", "ME001"), result(cases[1]), result(cases[2], "EP001")])
-    assert found is not None
-    assert (found.exercised, found.not_found) == (("GP001",), ("PP001", "TP001"))
-    assert {*found.exercised, *found.missing} == {rule.id for rule in all_rules()}
-    assert found.rules == len(found.missing) + 1
+    coverage = coverage_of(cases, [result(cases[0], "GP001", "ME001"), result(cases[1]), result(cases[2], "EP001")])
+    assert coverage is not None
+    assert (coverage.exercised, coverage.not_found) == (("GP001",), ("PP001", "TP001"))
+    assert {*coverage.exercised, *coverage.missing} == {rule.id for rule in all_rules()}
+    assert coverage.rules == len(coverage.missing) + 1
 
 
 def test_a_rule_that_leaves_no_plan_is_not_one_that_was_overlooked() -> None:
     none = Case(id="none", family="f", request="x", expect="infeasible", rules=("ME001",))
-    found = coverage_of([broken_case("a", "GP001"), none], [result(broken_case("a"), "GP001")])
-    assert found is not None and found.not_found == ()
+    coverage = coverage_of([broken_case("a", "GP001"), none], [result(broken_case("a"), "GP001")])
+    assert coverage is not None and coverage.not_found == ()
     assert coverage_of([none], []) is None

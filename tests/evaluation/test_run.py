@@ -23,8 +23,8 @@ SMALL = broken_plans(6)
 HERE = RunOptions(jobs=1)
 
 
-def results(kept: tuple[Kept, ...]) -> tuple[CaseResult, ...]:
-    return tuple(one.result for one in kept)
+def results(done: tuple[Kept, ...]) -> tuple[CaseResult, ...]:
+    return tuple(case.result for case in done)
 
 
 @pytest.fixture(scope="module")
@@ -34,19 +34,19 @@ def whole() -> tuple[CaseResult, ...]:
 
 def test_results_come_in_the_order_of_the_dataset_then_of_epochs(whole: tuple[CaseResult, ...]) -> None:
     heard: list[Kept] = []
-    kept = run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, epochs=2), heard.append)
-    assert [(one.result.id, one.result.epoch) for one in kept] == [
+    done = run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, epochs=2), heard.append)
+    assert [(case.result.id, case.result.epoch) for case in done] == [
         (case.id, epoch) for case in SMALL.cases for epoch in (1, 2)
     ]
-    assert sorted(heard, key=lambda one: (one.result.id, one.result.epoch)) == list(kept)
-    assert all(one.seconds > 0 and one.result.fault is None and one.detail is None for one in kept)
-    assert digest_of(results(kept[::2])) == digest_of(whole)
+    assert sorted(heard, key=lambda case: (case.result.id, case.result.epoch)) == list(done)
+    assert all(case.seconds > 0 and case.result.fault is None and case.detail is None for case in done)
+    assert digest_of(results(done[::2])) == digest_of(whole)
 
 
 def test_the_cases_are_answered(whole: tuple[CaseResult, ...]) -> None:
-    assert {one.answer for one in whole} == {"plan"}
-    assert not any(one.passed("rules", "at_once") for one in whole)
-    assert all(one.passed("rules") for one in whole)
+    assert {result.answer for result in whole} == {"plan"}
+    assert not any(result.passed("rules", "at_once") for result in whole)
+    assert all(result.passed("rules") for result in whole)
 
 
 def test_a_case_that_kills_its_process_costs_itself_alone(whole: tuple[CaseResult, ...]) -> None:
@@ -59,16 +59,16 @@ def test_a_case_that_kills_its_process_costs_itself_alone(whole: tuple[CaseResul
 
 def test_a_case_that_broke_is_tried_again_and_no_other(tmp_path: Path) -> None:
     options = RunOptions(jobs=1, journal=tmp_path / "journal")
-    found = run_dataset(SMALL, Failing(raises=("case-2",)), options)
-    assert found[2].result.fault == "ZeroDivisionError: not foreseen by anybody"
-    assert [one.result.fault for one in found].count(None) == len(SMALL.cases) - 1
-    times = {one.result.id: one.seconds for one in found}
+    done = run_dataset(SMALL, Failing(raises=("case-2",)), options)
+    assert done[2].result.fault == "ZeroDivisionError: not foreseen by anybody"
+    assert [case.result.fault for case in done].count(None) == len(SMALL.cases) - 1
+    times = {case.result.id: case.seconds for case in done}
     heard: list[Kept] = []
     again = run_dataset(SMALL, Failing(raises=("case-2",)), options, heard.append)
-    assert results(again) == results(found)
-    assert [one.result.id for one in heard][-1] == "case-2"
+    assert results(again) == results(done)
+    assert [case.result.id for case in heard][-1] == "case-2"
     # A result that was kept has the seconds that it took then.
-    assert all(one.seconds == times[one.result.id] for one in again if one.result.id != "case-2")
+    assert all(case.seconds == times[case.result.id] for case in again if case.result.id != "case-2")
 
 
 def test_only_what_was_asked_alike_is_kept(tmp_path: Path, whole: tuple[CaseResult, ...]) -> None:
@@ -76,8 +76,8 @@ def test_only_what_was_asked_alike_is_kept(tmp_path: Path, whole: tuple[CaseResu
     run_dataset(Dataset("first", SMALL.cases[:4]), BUILTIN, RunOptions(jobs=1, journal=journal))
     lines = journal.read_bytes().count(b"\n")
     assert lines == 5
-    found = run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, journal=journal))
-    assert results(found) == whole
+    done = run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, journal=journal))
+    assert results(done) == whole
     # The header of the larger run, and the two cases that were not kept.
     assert journal.read_bytes().count(b"\n") == lines + 3
     run_dataset(Dataset("first", SMALL.cases[:1]), Failing(), RunOptions(jobs=1, journal=journal))
@@ -96,8 +96,8 @@ def test_a_solver_that_cannot_be_sent_answers_here(whole: tuple[CaseResult, ...]
     class Local(Failing):
         """A class that no other process can import."""
 
-    kept = run_dataset(SMALL, Local(), RunOptions(jobs=2))
-    assert results(kept) == whole
+    done = run_dataset(SMALL, Local(), RunOptions(jobs=2))
+    assert results(done) == whole
 
 
 def test_cases_that_ask_the_same_are_one_group() -> None:

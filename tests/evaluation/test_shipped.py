@@ -56,10 +56,10 @@ def test_each_case_has_an_id_of_its_own_and_no_two_say_the_same() -> None:
 def test_each_file_matches_the_published_schema(name: str) -> None:
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
     validator = jsonschema.Draft202012Validator(schema)
-    found = document(name)
-    assert [error.message[:200] for error in validator.iter_errors(found)] == []
+    content = document(name)
+    assert [error.message[:200] for error in validator.iter_errors(content)] == []
     # A schema that lets everything through would be content too.
-    assert not validator.is_valid({**found, "cases": [{**found["cases"][0], "odd": 1}]})
+    assert not validator.is_valid({**content, "cases": [{**content["cases"][0], "odd": 1}]})
 
 
 def test_every_rule_is_broken_by_some_case() -> None:
@@ -91,8 +91,8 @@ def test_requests_are_in_english_and_in_chinese() -> None:
 
 
 def test_hardware_goes_from_one_gpu_to_128() -> None:
-    named = [case.intent for case in shipped().cases if case.intent.get("hardware.nodes") is not None]
-    counts = {one["hardware.nodes"] * one.get("hardware.gpus_per_node", 1) for one in named}
+    intents = [case.intent for case in shipped().cases if case.intent.get("hardware.nodes") is not None]
+    counts = {intent["hardware.nodes"] * intent.get("hardware.gpus_per_node", 1) for intent in intents}
     assert {1, 2, 4, 8, 16} <= counts and max(counts) >= 128
 
 
@@ -109,10 +109,10 @@ def test_most_of_it_was_not_decided_by_the_planner_that_is_judged_by_it() -> Non
 def test_each_golden_of_a_sample_of_requests_is_a_valid_plan(place: int) -> None:
     small = [case for case in tagged("dense", "one-node") if case.request and case.goldens and case.expect == "plan"]
     case = random.Random(5).sample(small, SAMPLED)[place]
-    found = pose(case)
-    assert found.question is not None
-    assert {one.fault for one in found.right} == {None}
-    assert len(found.right) == len(case.goldens)
+    posed = pose(case)
+    assert posed.question is not None
+    assert {golden.fault for golden in posed.right} == {None}
+    assert len(posed.right) == len(case.goldens)
 
 
 def test_the_digest_depends_on_no_order_and_no_file(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ def test_families_of_one_case_give_student_s_interval_of_a_mean(seed: int) -> No
     # So many values near the middle that no end is cut off at 0 or 1.
     values = np.random.default_rng(seed).uniform(0.3, 0.7, 20)
     low, high = stats.t.interval(0.95, 19, loc=values.mean(), scale=stats.sem(values))
-    found = interval(by_case(list(values)), {str(place): str(place) for place in range(20)})
-    assert found == pytest.approx((values.mean(), low, high))
+    estimate = interval(by_case(list(values)), {str(place): str(place) for place in range(20)})
+    assert estimate == pytest.approx((values.mean(), low, high))
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -38,19 +38,19 @@ def test_families_give_the_cluster_robust_interval_of_a_regression_on_a_constant
     # The sandwich: (X'X)^-1 (sum over families of X_g' u_g u_g' X_g) (X'X)^-1, X a column of ones.
     ones, residuals = np.ones((60, 1)), values - values.mean()
     bread = np.linalg.inv(ones.T @ ones)
-    scores = [ones[families == one].T @ residuals[families == one] for one in np.unique(families)]
+    scores = [ones[families == family].T @ residuals[families == family] for family in np.unique(families)]
     meat = sum(np.outer(score, score) for score in scores)
     count = len(scores)
     error = math.sqrt(float((bread @ meat @ bread)[0, 0]) * count / (count - 1))
     reach = float(stats.t.ppf(0.975, count - 1)) * error
-    named = {str(place): str(family) for place, family in enumerate(families)}
-    assert interval(by_case(list(values)), named) == pytest.approx(
+    family_of = {str(place): str(family) for place, family in enumerate(families)}
+    assert interval(by_case(list(values)), family_of) == pytest.approx(
         (values.mean(), values.mean() - reach, values.mean() + reach)
     )
 
 
 def test_the_interval_of_30_families_holds_the_truth_in_about_95_of_100_draws() -> None:
-    draws, held, alone = np.random.default_rng(11), 0, 0
+    draws, covered, alone = np.random.default_rng(11), 0, 0
     names = {str(place): str(place // 5) for place in range(150)}
     apart = {case: case for case in names}
     for _ in range(600):
@@ -58,30 +58,30 @@ def test_the_interval_of_30_families_holds_the_truth_in_about_95_of_100_draws() 
         difficulty = np.repeat(draws.beta(3, 2, 30), 5)
         values = by_case(list((draws.random(150) < difficulty).astype(float)))
         _, low, high = interval(values, names)
-        held += low <= 0.6 <= high
+        covered += low <= 0.6 <= high
         _, low, high = interval(values, apart)
         alone += low <= 0.6 <= high
     # 95% of 600 draws, with three standard errors of such a count on either side.
-    assert 554 <= held <= 586
+    assert 554 <= covered <= 586
     # Were families not told apart, it would be too narrow: that is why they are.
-    assert alone < held - 15
+    assert alone < covered - 15
 
 
 @pytest.mark.parametrize("trials", [1, 2, 7, 40])
 @pytest.mark.parametrize("passed", [True, False])
 def test_where_all_came_out_alike_the_interval_is_the_exact_binomial_one(trials: int, passed: bool) -> None:
     exact = stats.binomtest(trials if passed else 0, trials).proportion_ci(0.95, "exact")
-    found = rate(run_of(("+" if passed else "-") * trials), "rules")
-    assert found is not None
-    assert (found.low, found.high) == pytest.approx((exact.low, exact.high))
+    share = rate(run_of(("+" if passed else "-") * trials), "rules")
+    assert share is not None
+    assert (share.low, share.high) == pytest.approx((exact.low, exact.high))
 
 
 def test_families_that_each_came_out_alike_are_no_proof_either() -> None:
     # Each family lost one of its two cases: there is no variance between families to estimate.
-    found = rate(run_of("+-+-+-", of_family=2), "rules")
-    assert found is not None
-    assert found.rate == 0.5
-    assert found.low < 0.2 and found.high > 0.8
+    share = rate(run_of("+-+-+-", of_family=2), "rules")
+    assert share is not None
+    assert share.rate == 0.5
+    assert share.low < 0.2 and share.high > 0.8
 
 
 def test_a_share_that_no_binary_number_is_is_still_alike() -> None:
@@ -91,9 +91,9 @@ def test_a_share_that_no_binary_number_is_is_still_alike() -> None:
 
 
 def test_one_family_says_nothing_of_others() -> None:
-    found = rate(run_of("+-++", of_family=4), "rules")
-    assert found is not None
-    assert (found.rate, found.low, found.high, found.n, found.families) == (0.75, 0.0, 1.0, 4, 1)
+    share = rate(run_of("+-++", of_family=4), "rules")
+    assert share is not None
+    assert (share.rate, share.low, share.high, share.n, share.families) == (0.75, 0.0, 1.0, 4, 1)
 
 
 @given(SHARES, st.booleans())
@@ -130,10 +130,10 @@ def test_repeats_are_means_over_cases_and_none_where_a_case_has_too_few() -> Non
     results = [
         result(case, case, passed, epoch) for case, mark in marks.items() for epoch, passed in enumerate(mark, start=1)
     ]
-    assert over_epochs(results, lambda one: one.is_solved, 1) == (0.75, 0.75)
-    assert over_epochs(results, lambda one: one.is_solved, 2) == (1.0, 0.5)
-    assert over_epochs(results, lambda one: one.is_solved, 3) is None
-    assert over_epochs([], lambda one: one.is_solved, 1) is None
+    assert over_epochs(results, lambda scored: scored.is_solved, 1) == (0.75, 0.75)
+    assert over_epochs(results, lambda scored: scored.is_solved, 2) == (1.0, 0.5)
+    assert over_epochs(results, lambda scored: scored.is_solved, 3) is None
+    assert over_epochs([], lambda scored: scored.is_solved, 1) is None
 
 
 def test_an_epoch_counts_within_its_case_and_a_rung_where_it_applies() -> None:
@@ -141,5 +141,5 @@ def test_an_epoch_counts_within_its_case_and_a_rung_where_it_applies() -> None:
     assert case_means(results, "rules") == {"a": 0.5, "b": 1.0}
     assert case_means(results, "regret") == {}
     assert rate(results, "regret") is None
-    found = rate(results, "rules")
-    assert found is not None and (found.rate, found.n) == (0.75, 2)
+    share = rate(results, "rules")
+    assert share is not None and (share.rate, share.n) == (0.75, 2)

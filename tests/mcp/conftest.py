@@ -1,4 +1,4 @@
-"""One server for all tests: a real process, asked by the official client."""
+"""A server for all tests: a real process, called by the official client."""
 
 from __future__ import annotations
 
@@ -11,6 +11,6 @@ from .talk import Talk, connected, launch
 
 @pytest.fixture(scope="session")
 def talk() -> Iterator[Talk]:
-    """A client of a server on standard streams."""
-    with connected(launch()) as found:
-        yield found
+    """A client connected to a server on standard streams."""
+    with connected(launch()) as client:
+        yield client

@@ -1,4 +1,4 @@
-"""The official client of the protocol, for tests that are no coroutines; and a connection without one."""
+"""The official client of the protocol for tests that are no coroutines, and a raw connection."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mcp import Client, StdioServerParameters
 from mcp.types import CallToolResult
 
 PROGRAM = str(Path(sys.executable).parent / "shardwright")
-# How a client of the older protocol begins.
+# How a client of the older protocol version begins.
 INITIALIZE = {
     "protocolVersion": "2025-06-18",
     "capabilities": {},
@@ -26,53 +26,53 @@ INITIALIZE = {
 
 
 def launch(*arguments: str) -> StdioServerParameters:
-    """The command, as a client starts it."""
+    """The server's command, as a client starts it."""
     return StdioServerParameters(command=PROGRAM, args=["mcp", *arguments], env=dict(os.environ))
 
 
 class Talk:
-    """A client that is connected."""
+    """A connected client."""
 
     def __init__(self, portal: BlockingPortal, client: Client) -> None:
         self._portal, self.client = portal, client
 
-    def ask(self, method: Callable[..., Any], *arguments: Any, **named: Any) -> Any:
-        """What a method of the client returns."""
+    def ask(self, method: Callable[..., Any], *arguments: Any, **keywords: Any) -> Any:
+        """The result of a method of the client."""
 
         async def ask() -> Any:
-            return await method(*arguments, **named)
+            return await method(*arguments, **keywords)
 
         return self._portal.call(ask)
 
     def call(self, name: str, /, **arguments: Any) -> CallToolResult:
-        """The answer of a tool."""
-        found = self.ask(self.client.call_tool, name, arguments)
-        assert isinstance(found, CallToolResult)
-        return found
+        """The result of a tool call."""
+        result = self.ask(self.client.call_tool, name, arguments)
+        assert isinstance(result, CallToolResult)
+        return result
 
     def answered(self, name: str, /, **arguments: Any) -> dict[str, Any]:
-        """The structured answer of a tool that has one."""
-        found = self.call(name, **arguments)
-        assert not found.is_error, text_of(found)
-        return found.structured_content
+        """The structured answer of a tool; the call must succeed."""
+        result = self.call(name, **arguments)
+        assert not result.is_error, text_of(result)
+        return result.structured_content
 
     def refused(self, name: str, /, **arguments: Any) -> str:
-        """The line that says why a tool has no answer."""
-        found = self.call(name, **arguments)
-        assert found.is_error and found.structured_content is None
-        return text_of(found)
+        """The message of a tool call that must be refused."""
+        result = self.call(name, **arguments)
+        assert result.is_error and result.structured_content is None
+        return text_of(result)
 
 
-def text_of(found: CallToolResult) -> str:
-    """The text of an answer."""
-    (block,) = found.content
+def text_of(result: CallToolResult) -> str:
+    """The text of a result."""
+    (block,) = result.content
     assert block.type == "text"
     return block.text
 
 
 @contextmanager
 def connected(server: Any, mode: str = "auto") -> Generator[Talk]:
-    """A client of `server`, which may be anything that the official client takes."""
+    """A client connected to `server`, which may be anything that the official client takes."""
     with start_blocking_portal() as portal:
         client = Client(server, mode=mode)  # pyright: ignore[reportArgumentType]
         with portal.wrap_async_context_manager(client):
@@ -80,7 +80,7 @@ def connected(server: Any, mode: str = "auto") -> Generator[Talk]:
 
 
 class Line:
-    """A server and the lines between it and whoever writes what no client would."""
+    """A server process and the lines to and from it, for messages that no client would send."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -90,7 +90,7 @@ class Line:
         self.write(json.dumps({"jsonrpc": "2.0", **message}).encode() + b"\n")
 
     def write(self, data: bytes) -> None:
-        """Send these bytes."""
+        """Send raw bytes."""
         assert self.process.stdin is not None
         self.process.stdin.write(data)
         self.process.stdin.flush()
@@ -107,23 +107,23 @@ class Line:
         self.send(method="notifications/initialized")
 
     def is_alive(self, number: int) -> None:
-        """See that the next request is answered, by what comes next."""
+        """Assert that the next message answers a ping."""
         self.send(id=number, method="ping")
         assert self.receive() == {"jsonrpc": "2.0", "id": number, "result": {}}
 
 
 @contextmanager
 def line(*command: str) -> Iterator[Line]:
-    """A server that has shaken hands: the command, or another one."""
+    """A server after the handshake, started by `command` or by the usual one."""
     process = subprocess.Popen(
         command or (PROGRAM, "mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     too_long = threading.Timer(60, process.kill)
     too_long.start()
     try:
-        found = Line(process)
-        found.begin()
-        yield found
+        server = Line(process)
+        server.begin()
+        yield server
     finally:
         too_long.cancel()
         process.kill()

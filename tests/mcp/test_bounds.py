@@ -1,4 +1,4 @@
-"""What is kept and what is sent is bounded, whatever an answer holds."""
+"""What is stored and what is sent is bounded, whatever an answer holds."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ NOT_CUTTABLE: dict[str, Callable[[], dict[str, Any]]] = {
 
 def _same_types(shown: Any, whole: Any) -> bool:
     if isinstance(whole, dict):
-        return shown.keys() == whole.keys() and all(_same_types(shown[name], one) for name, one in whole.items())
+        return shown.keys() == whole.keys() and all(_same_types(shown[name], value) for name, value in whole.items())
     if isinstance(whole, list):
         return len(shown) >= min(4, len(whole)) and all(map(_same_types, shown, whole))
     return whole.startswith(shown) if isinstance(whole, str) else shown == whole
@@ -110,13 +110,13 @@ def test_what_cannot_be_kept_has_no_handle(content: Any) -> None:
 
 
 def test_the_same_content_has_one_handle_in_all_threads() -> None:
-    shelf, found = Shelf(), set[str | None]()
-    threads = [threading.Thread(target=lambda: found.add(shelf.keep("plan", {"nodes": []}))) for _ in range(20)]
+    shelf, handles = Shelf(), set[str | None]()
+    threads = [threading.Thread(target=lambda: handles.add(shelf.keep("plan", {"nodes": []}))) for _ in range(20)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert len(found) == 1 and len(shelf.plans()) == 1
+    assert len(handles) == 1 and len(shelf.plans()) == 1
 
 
 def test_a_text_is_shown_whole_or_its_beginning_with_where_it_is() -> None:

@@ -1,4 +1,4 @@
-"""Streamable HTTP: the same server on a real socket, mounted as `serve` mounts it, asked by the official client."""
+"""Streamable HTTP: the server on a real socket, mounted as by `serve`, called by the official client."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .talk import Talk, connected
 
 
 class Counted(Gates):
-    """Gates that say how many calls are under way."""
+    """Gates that count the calls under way."""
 
     under_way = 0
 
@@ -69,8 +69,8 @@ def address() -> Iterator[str]:
 
 @pytest.fixture(scope="module", params=["auto", "legacy"])
 def web(request: pytest.FixtureRequest, address: str) -> Iterator[Talk]:
-    with connected(address, mode=request.param) as found:
-        yield found
+    with connected(address, mode=request.param) as client:
+        yield client
 
 
 def test_clients_of_either_protocol_are_told_what_handles_are(web: Talk) -> None:
@@ -88,24 +88,24 @@ def test_a_plan_goes_from_call_to_call_by_its_handle(web: Talk) -> None:
 
 def test_plans_of_others_are_listed_to_nobody(web: Talk) -> None:
     handle = web.answered("plan", **SMALL)["kept"]["answer.plan"]
-    cursor, found = None, []
+    cursor, uris = None, []
     while True:
         page = web.ask(web.client.list_resources, cursor=cursor)
-        found += [str(resource.uri) for resource in page.resources]
+        uris += [str(resource.uri) for resource in page.resources]
         cursor = page.next_cursor
         if cursor is None:
             break
-    assert found and handle not in found
+    assert uris and handle not in uris
 
 
 def test_steps_are_told_and_refusals_are_one_line(web: Talk) -> None:
-    told: list[str | None] = []
+    steps: list[str | None] = []
 
     async def show(progress: float, total: float | None, message: str | None) -> None:
-        told.append(message)
+        steps.append(message)
 
     web.ask(web.client.call_tool, "search", SMALL, progress_callback=show)
-    assert told
+    assert steps
     assert web.refused("validate", plan="/etc/passwd").startswith("plan: the object of a plan document")
     with pytest.raises(MCPError, match="there is no tool"):
         web.call("launch")
@@ -113,12 +113,12 @@ def test_steps_are_told_and_refusals_are_one_line(web: Talk) -> None:
 
 def test_several_clients_are_answered_at_once(address: str) -> None:
     def ask(number: int) -> str:
-        with connected(address) as one:
-            return one.answered("plan", **{**SMALL, "output_tokens": 64 + number % 2})["kept"]["answer.plan"]
+        with connected(address) as client:
+            return client.answered("plan", **{**SMALL, "output_tokens": 64 + number % 2})["kept"]["answer.plan"]
 
     with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(ask, range(4)))
-    assert found[0] == found[2] != found[1] == found[3]
+        kept_plans = list(pool.map(ask, range(4)))
+    assert kept_plans[0] == kept_plans[2] != kept_plans[1] == kept_plans[3]
 
 
 @pytest.mark.one_in(2)

@@ -16,24 +16,24 @@ from .talk import Talk
 
 
 def _all(talk: Talk) -> list[str]:
-    found: list[str] = []
+    uris: list[str] = []
     cursor = None
     while True:
         page = talk.ask(talk.client.list_resources, cursor=cursor)
         assert 0 < len(page.resources) <= 100
-        found += [str(resource.uri) for resource in page.resources]
+        uris += [str(resource.uri) for resource in page.resources]
         cursor = page.next_cursor
         if cursor is None:
-            return found
+            return uris
 
 
 def test_all_resources_are_listed_page_by_page_each_once(talk: Talk) -> None:
-    found = _all(talk)
-    assert len(found) == len(set(found)) > 400
-    assert {f"shardwright://knowledge/{section.id}" for section in knowledge().sections} <= set(found)
+    uris = _all(talk)
+    assert len(uris) == len(set(uris)) > 400
+    assert {f"shardwright://knowledge/{section.id}" for section in knowledge().sections} <= set(uris)
     templates = talk.ask(talk.client.list_resource_templates).resource_templates
     forms = [re.compile(re.sub(r"\\\{.*?\\\}", ".+", re.escape(template.uri_template))) for template in templates]
-    assert all(any(form.fullmatch(uri) for form in forms) for uri in found)
+    assert all(any(form.fullmatch(uri) for form in forms) for uri in uris)
 
 
 @pytest.mark.parametrize(
@@ -91,11 +91,11 @@ def test_a_cursor_that_was_not_given_is_refused(cursor: str, talk: Talk) -> None
 
 def test_each_prompt_holds_its_arguments_and_names_only_tools_that_there_are(talk: Talk) -> None:
     tools = {tool.name for tool in talk.ask(talk.client.list_tools).tools}
-    given = {"request": "Serve $MODEL on 8 H100", "command": COMMAND, "hardware": "1x2:h100-sxm", "plan": "{}"}
+    values = {"request": "Serve $MODEL on 8 H100", "command": COMMAND, "hardware": "1x2:h100-sxm", "plan": "{}"}
     prompts = talk.ask(talk.client.list_prompts).prompts
     assert [prompt.name for prompt in prompts] == ["plan_deployment", "check_launch_command", "review_plan"]
     for prompt in prompts:
-        arguments = {argument.name: given[argument.name] for argument in prompt.arguments}
+        arguments = {argument.name: values[argument.name] for argument in prompt.arguments}
         (message,) = talk.ask(talk.client.get_prompt, prompt.name, arguments).messages
         assert all(value in message.content.text for value in arguments.values())
         called = re.findall(r"(?:[Cc]all|by|for|`plan`[^`]*then) `(\w+)`", message.content.text)

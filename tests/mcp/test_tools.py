@@ -1,4 +1,4 @@
-"""Tools over the wire: each is listed, answers as its schema says, and refuses in one line what it cannot answer."""
+"""Each tool is listed, answers according to its schema, and refuses in one line what it cannot answer."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def handle(talk: Talk) -> str:
     return talk.answered("plan", **SMALL)["kept"]["answer.plan"]
 
 
-def asked(handle: str) -> dict[str, dict[str, Any]]:
-    # With what is long.
+def all_questions(handle: str) -> dict[str, dict[str, Any]]:
+    # With questions whose answers are long.
     return {**questions(handle), "search": SMALL, "models": {}}
 
 
@@ -38,7 +38,7 @@ def test_every_operation_is_a_tool_that_only_reads(talk: Talk) -> None:
         assert (tool.annotations.read_only_hint, tool.annotations.idempotent_hint) == (True, True)
         jsonschema.Draft202012Validator.check_schema(tool.input_schema)
         jsonschema.Draft202012Validator.check_schema(tool.output_schema)
-    # What a client puts before its model on every turn, and what it holds of all tools.
+    # Bounds on what a client gives its model on every turn, and on the full listing.
     assert len(json.dumps([(tool.description, tool.input_schema) for tool in tools])) < 24_000
     listed = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
     assert len(json.dumps(listed, separators=(",", ":"))) <= 34_000
@@ -51,17 +51,17 @@ def test_each_answers_as_its_schemas_say_and_a_brief_answer_is_short(
     name: str, whole: bool, talk: Talk, handle: str
 ) -> None:
     (tool,) = (tool for tool in talk.ask(talk.client.list_tools).tools if tool.name == name)
-    question = {**asked(handle)[name], "whole": whole}
+    question = {**all_questions(handle)[name], "whole": whole}
     jsonschema.validate(question, tool.input_schema)
-    found = talk.call(name, **question)
-    assert not found.is_error
-    assert "answer" in found.structured_content
-    jsonschema.validate(found.structured_content, tool.output_schema)
-    assert 0 < len(text_of(found)) <= MOST_TEXT_CHARACTERS + 500
+    result = talk.call(name, **question)
+    assert not result.is_error
+    assert "answer" in result.structured_content
+    jsonschema.validate(result.structured_content, tool.output_schema)
+    assert 0 < len(text_of(result)) <= MOST_TEXT_CHARACTERS + 500
     if not whole:
-        assert len(json.dumps(found.structured_content)) <= MOST_BRIEF_CHARACTERS + 3000
+        assert len(json.dumps(result.structured_content)) <= MOST_BRIEF_CHARACTERS + 3000
     else:
-        assert found.structured_content["cut"] == []
+        assert result.structured_content["cut"] == []
 
 
 def test_a_whole_answer_is_that_of_the_library(talk: Talk, handle: str) -> None:
@@ -84,9 +84,9 @@ def test_a_plan_goes_from_call_to_call_by_its_handle_alone(talk: Talk) -> None:
 def test_a_document_is_taken_as_an_object_as_text_and_by_its_handle_alike(talk: Talk) -> None:
     planned = talk.answered("plan", **SMALL, whole=True)
     document, handle = planned["answer"]["plan"], planned["kept"]["answer.plan"]
-    found = [talk.answered("validate", plan=form) for form in (handle, document, json.dumps(document))]
-    assert [one["answer"] for one in found] == [{**found[0]["answer"]}] * 3
-    assert [one["kept"].get("plan") for one in found] == [None, handle, handle]
+    answers = [talk.answered("validate", plan=form) for form in (handle, document, json.dumps(document))]
+    assert [answer["answer"] for answer in answers] == [{**answers[0]["answer"]}] * 3
+    assert [answer["kept"].get("plan") for answer in answers] == [None, handle, handle]
 
 
 def test_what_is_cut_is_named_and_can_be_had_whole(talk: Talk) -> None:
@@ -97,21 +97,21 @@ def test_what_is_cut_is_named_and_can_be_had_whole(talk: Talk) -> None:
 
 
 def test_a_long_text_is_a_resource(talk: Talk, handle: str) -> None:
-    found = talk.call("show", plan=handle, form="html")
-    address = next(word for word in text_of(found).split() if word.startswith("shardwright://text/")).rstrip(")")
+    result = talk.call("show", plan=handle, form="html")
+    address = next(word for word in text_of(result).split() if word.startswith("shardwright://text/")).rstrip(")")
     page = talk.ask(talk.client.read_resource, address).contents[0].text
     assert page == talk.answered("show", plan=handle, form="html", whole=True)["answer"]["text"]
 
 
 def test_steps_of_long_work_are_told_to_who_wants_them(talk: Talk) -> None:
-    told: list[tuple[float, str | None]] = []
+    steps: list[tuple[float, str | None]] = []
 
     async def show(progress: float, total: float | None, message: str | None) -> None:
-        told.append((progress, message))
+        steps.append((progress, message))
 
     talk.ask(talk.client.call_tool, "search", SMALL, progress_callback=show)
-    assert told and all(message for _, message in told)
-    assert [step for step, _ in told] == sorted(step for step, _ in told)
+    assert steps and all(message for _, message in steps)
+    assert [step for step, _ in steps] == sorted(step for step, _ in steps)
 
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -167,10 +167,10 @@ def test_no_path_that_a_client_names_is_opened(talk: Talk, tmp_path: Path) -> No
 
 def test_no_answer_sends_a_client_to_a_shell(talk: Talk) -> None:
     command = "vllm serve Qwen/Qwen3-8B -tp 3"
-    found = talk.call("import", source=command, hardware="1x4:l40s")
-    plan = found.structured_content["kept"]["answer.plan"]
+    result = talk.call("import", source=command, hardware="1x4:l40s")
+    plan = result.structured_content["kept"]["answer.plan"]
     texts = [
-        text_of(found),
+        text_of(result),
         talk.refused("import", source=command),
         text_of(talk.call("validate", plan=plan)),
         text_of(talk.call("fix", proposal=plan)),

@@ -1,4 +1,4 @@
-"""Standard streams: only messages go out, whatever comes in; the process ends with its input or by a signal."""
+"""On standard streams only messages go out, whatever comes in; the process ends with its input or by a signal."""
 
 from __future__ import annotations
 
@@ -31,27 +31,27 @@ def _within(seconds: float, is_so: Callable[[], bool]) -> bool:
     return True
 
 
-def _threads(found: Line) -> int:
-    return len(list(Path(f"/proc/{found.process.pid}/task").iterdir()))
+def _threads(server: Line) -> int:
+    return len(list(Path(f"/proc/{server.process.pid}/task").iterdir()))
 
 
-def _begin_long_work(found: Line, number: int) -> None:
+def _begin_long_work(server: Line, number: int) -> None:
     params = {"name": "search", "arguments": long_question(), "_meta": {"progressToken": "p"}}
-    found.send(id=number, method="tools/call", params=params)
-    assert found.receive()["params"]["progressToken"] == "p"
+    server.send(id=number, method="tools/call", params=params)
+    assert server.receive()["params"]["progressToken"] == "p"
 
 
-def _next_answer(found: Line) -> dict[str, object]:
-    while "id" not in (message := found.receive()):
+def _next_answer(server: Line) -> dict[str, object]:
+    while "id" not in (message := server.receive()):
         pass
     return message
 
 
-def _end(found: Line) -> tuple[int, bytes]:
-    rest, errors = found.process.communicate(timeout=20)
-    for text in rest.splitlines():
+def _end(server: Line) -> tuple[int, bytes]:
+    output, errors = server.process.communicate(timeout=20)
+    for text in output.splitlines():
         assert json.loads(text)["jsonrpc"] == "2.0"
-    return found.process.returncode, errors
+    return server.process.returncode, errors
 
 
 HOSTILE = {
@@ -67,8 +67,8 @@ HOSTILE = {
 
 @pytest.fixture(scope="module")
 def found() -> Line:
-    with line() as one:
-        yield one
+    with line() as server:
+        yield server
 
 
 @pytest.mark.parametrize("case", HOSTILE)
@@ -122,42 +122,42 @@ def test_a_call_of_wrong_types_is_answered_and_harms_nothing(params: object, fou
 
 @pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="threads are counted in /proc")
 def test_work_that_is_cancelled_really_ends_and_is_not_answered() -> None:
-    with line() as found:
-        found.send(id=9, method="tools/call", params=CALL)
-        assert found.receive()["id"] == 9
-        assert _within(5, lambda: _threads(found) == 2)  # its own, and the one that reads
-        _begin_long_work(found, 2)
-        assert _threads(found) > 2
-        found.send(method="notifications/cancelled", params={"requestId": 2})
-        assert _within(10, lambda: _threads(found) == 2)
-        found.send(id=3, method="ping")
-        assert _next_answer(found)["id"] == 3
+    with line() as server:
+        server.send(id=9, method="tools/call", params=CALL)
+        assert server.receive()["id"] == 9
+        assert _within(5, lambda: _threads(server) == 2)  # the main thread, and the one that reads
+        _begin_long_work(server, 2)
+        assert _threads(server) > 2
+        server.send(method="notifications/cancelled", params={"requestId": 2})
+        assert _within(10, lambda: _threads(server) == 2)
+        server.send(id=3, method="ping")
+        assert _next_answer(server)["id"] == 3
 
 
 def test_calls_are_worked_off_side_by_side_and_the_process_ends_well_with_its_input_while_one_is_under_way() -> None:
-    with line() as found:
-        _begin_long_work(found, 2)
-        found.send(id=3, method="tools/call", params=CALL)
-        assert _next_answer(found)["id"] == 3
+    with line() as server:
+        _begin_long_work(server, 2)
+        server.send(id=3, method="tools/call", params=CALL)
+        assert _next_answer(server)["id"] == 3
         begin = time.monotonic()
-        status, errors = _end(found)
+        status, errors = _end(server)
         assert (status, errors) == (0, b"")
         assert time.monotonic() - begin < 10
 
 
 @pytest.mark.parametrize(("number", "status"), [(signal.SIGTERM, 0), (signal.SIGINT, 130)])
 def test_a_signal_ends_the_process_though_its_input_stays_open(number: signal.Signals, status: int) -> None:
-    with line() as found:
-        found.process.send_signal(number)
-        assert (found.process.wait(timeout=20), found.process.stderr.read()) == (status, b"")
+    with line() as server:
+        server.process.send_signal(number)
+        assert (server.process.wait(timeout=20), server.process.stderr.read()) == (status, b"")
 
 
 def test_the_process_ends_when_nobody_reads_its_answers() -> None:
-    with line() as found:
-        found.process.stdout.close()
-        found.send(id=2, method="tools/call", params=CALL)
-        assert found.process.wait(timeout=20) == 0
-        found.process.stdout = None
+    with line() as server:
+        server.process.stdout.close()
+        server.send(id=2, method="tools/call", params=CALL)
+        assert server.process.wait(timeout=20) == 0
+        server.process.stdout = None
 
 
 PRINTS = """
@@ -179,21 +179,21 @@ sys.exit(serve_stdio())
 
 
 def test_what_anything_else_prints_goes_to_standard_error() -> None:
-    with line(sys.executable, "-c", PRINTS) as found:
-        found.send(id=2, method="tools/call", params=CALL)
-        assert found.receive()["id"] == 2
-        status, errors = _end(found)
+    with line(sys.executable, "-c", PRINTS) as server:
+        server.send(id=2, method="tools/call", params=CALL)
+        assert server.receive()["id"] == 2
+        status, errors = _end(server)
         assert status == 0
         assert errors.count(b"stray") > 3
 
 
 def test_what_is_piped_in_is_answered_though_the_input_ends_at_once() -> None:
-    asked = [
+    messages = [
         {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": INITIALIZE},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
         *({"jsonrpc": "2.0", "id": number, "method": "tools/list"} for number in range(2, 12)),
     ]
-    text = "".join(f"{json.dumps(one)}\n" for one in asked)
-    done = subprocess.run([PROGRAM, "mcp"], input=text.encode(), capture_output=True, timeout=60)
-    assert sorted(json.loads(line)["id"] for line in done.stdout.splitlines()) == [*range(1, 12)]
-    assert done.returncode == 0
+    text = "".join(f"{json.dumps(message)}\n" for message in messages)
+    process = subprocess.run([PROGRAM, "mcp"], input=text.encode(), capture_output=True, timeout=60)
+    assert sorted(json.loads(line)["id"] for line in process.stdout.splitlines()) == [*range(1, 12)]
+    assert process.returncode == 0

@@ -1,4 +1,4 @@
-"""The page in a real browser, as a person has it: what is said, dropped and pressed, and what the browser complains of.
+"""The page in a real browser, as a person uses it: messages, drops, key presses, and the browser's complaints.
 
 Nothing here can be used where Playwright or a browser (Chromium or Chrome) is not installed.
 """
@@ -13,7 +13,7 @@ WIDE = {"width": 1400, "height": 900}
 
 
 class Page:
-    """The page of the server at `url`, open in a tab. `noise` is what it logged, and what it asked of others."""
+    """The page of the server at `url`, open in a tab. `noise` lists its log messages and requests to other servers."""
 
     def __init__(self, chromium: Any, url: str, **options: Any) -> None:
         self.context = chromium.new_context(**{"viewport": WIDE, "locale": "en-US", **options})
@@ -38,17 +38,17 @@ class Page:
         self.tab.press("#message", "Enter")
 
     def verdict(self, words: str) -> None:
-        """Wait until the head of the plan says `words`."""
+        """Wait until the head of the plan has `words`."""
         self.tab.locator("#head .verdict", has_text=words).wait_for()
 
     def planned(self, request: str = SMALL_REQUEST, verdict: str = "TP2") -> Page:
-        """The page with a plan."""
+        """Ask for a plan and wait for it; the page."""
         self.say(request)
         self.verdict(verdict)
         return self
 
     def open(self, sheet: str) -> Any:
-        """Open a sheet of the plan."""
+        """Open a sheet of the plan and return it."""
         self.tab.click(f"#tab-{sheet}")
         return self.tab.locator(f"#sheet-{sheet}")
 
@@ -73,7 +73,7 @@ class Page:
         return self.tab.frame_locator("#picture")
 
     def overflow(self) -> int:
-        """How many pixels the page, and its plan, are wider than the screen."""
+        """By how many pixels the page or its plan is wider than the screen."""
         return self.tab.evaluate(
             """() => Math.max(...[document.documentElement, ...document.querySelectorAll('#plan, #chat, #talk')]
               .map((one) => one.scrollWidth - one.clientWidth))"""

@@ -1,4 +1,4 @@
-"""One server for all tests that need no other, and one plan."""
+"""A server for all tests that need no other, and a plan."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def page(chromium: Any, served: Server) -> Iterator[Page]:
-    found = Page(chromium, served.url)
-    yield found
-    assert found.noise == []
-    found.context.close()
+    opened = Page(chromium, served.url)
+    yield opened
+    assert opened.noise == []
+    opened.context.close()

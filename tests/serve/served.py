@@ -1,4 +1,4 @@
-"""Servers for tests: in a thread of the test, or as the process that a person starts; both on a real socket."""
+"""Servers for tests, in a thread of the test or as a process started by the command, on a real socket."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class Server(Struct):
     log: list[str]
 
     def client(self, **settings: Any) -> httpx2.Client:
-        """Somebody who asks it: over plain HTTP, for which no certificates need be read."""
+        """A client over plain HTTP, which needs no certificates."""
         return httpx2.Client(base_url=self.url, timeout=60, verify=False, **settings)
 
     @property
     def address(self) -> tuple[str, int]:
-        """Where its socket listens."""
+        """Host and port of its socket."""
         host, port = self.url.removeprefix("http://").rstrip("/").split(":")
         return host, int(port)
 
@@ -52,15 +52,15 @@ def in_thread(
     mounted: Callable[[Parts], Mapping[str, Starlette]] | None = None,
     **limits: Any,
 ) -> Iterator[Server]:
-    """A server in a thread, with `limits` other than the usual ones."""
+    """A server in a thread, with `limits` in place of the usual ones."""
     log: list[str] = []
     parts = Parts(settings or Settings(limits=Limits(**limits)), agent, log.append)
-    found = bound_socket("127.0.0.1", 0)
-    url = url_of(found)
+    listener = bound_socket("127.0.0.1", 0)
+    url = url_of(listener)
     is_up = threading.Event()
     app = make_app(parts, None if mounted is None else mounted(parts))
     server = server_of(app, parts, is_up.set)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [found]})
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
     thread.start()
     assert is_up.wait(30)
     try:
@@ -72,26 +72,26 @@ def in_thread(
 
 
 class Process(Struct):
-    """A server that was started as a command; `errors` is what it has written to standard error so far."""
+    """A server started by the command; `errors` is the file with its standard error."""
 
     url: str
     process: subprocess.Popen[bytes]
     errors: Path
 
     def end(self, number: int = signal.SIGTERM) -> int:
-        """Send a signal, and wait for the end; the exit status."""
+        """Send a signal, wait for the end, and return the exit status."""
         self.process.send_signal(number)
         return self.process.wait(30)
 
     def cpu_s(self) -> float:
-        """Seconds of work so far."""
+        """CPU seconds so far."""
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextmanager
 def as_process(folder: Path, *flags: str, **environment: str) -> Iterator[Process]:
-    """`shardwright serve --port 0` with further flags."""
+    """Run `shardwright serve --port 0` with further flags."""
     errors = folder / "stderr.txt"
     with errors.open("wb") as file:
         process = subprocess.Popen(
@@ -109,29 +109,29 @@ def as_process(folder: Path, *flags: str, **environment: str) -> Iterator[Proces
 def _url(process: subprocess.Popen[bytes], errors: Path) -> str:
     end = time.monotonic() + 60
     while time.monotonic() < end and process.poll() is None:
-        found = re.search(r"http://\S+", errors.read_text())
-        if found:
-            return found[0]
+        match = re.search(r"http://\S+", errors.read_text())
+        if match:
+            return match[0]
         time.sleep(0.05)
     raise AssertionError(errors.read_text())
 
 
 def events_of(text: str) -> list[tuple[str, Any]]:
-    """The events of a stream, each with its data."""
+    """The events of a stream, each with its decoded data."""
     blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in text.split("\n\n") if block]
     return [(block["event"], json.loads(block["data"])) for block in blocks if "event" in block]
 
 
 def raw(address: tuple[str, int], *pieces: bytes, pause_s: float = 0.0, wait_s: float = 10.0) -> bytes:
-    """What comes back for bytes that no client library would send, a pause between them."""
+    """The answer to bytes that no client library would send, with pauses between the pieces."""
     with socket.create_connection(address, timeout=wait_s) as stream:
         answer = b""
         try:
             for piece in pieces:
                 stream.sendall(piece)
                 time.sleep(pause_s)
-            while found := stream.recv(1 << 16):
-                answer += found
+            while received := stream.recv(1 << 16):
+                answer += received
         except (ConnectionError, TimeoutError):
             pass
         return answer

@@ -1,4 +1,4 @@
-"""Who may ask: this machine under its own names, others with the token, and pages of ours alone."""
+"""Who may ask: this machine under its own names, others with the token, and only our own pages."""
 
 from __future__ import annotations
 

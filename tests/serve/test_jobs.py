@@ -1,4 +1,4 @@
-"""Work is bounded: so much at once, so much waiting, so long each; and none goes on for nobody."""
+"""Running and waiting work and its time are bounded, and no work goes on after its client has left."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EVENTS = {"Accept": "text/event-stream"}
 
 
 def _left(server: Server, seconds: float = 0.5, **headers: str) -> None:
-    """Ask for a long search, and go away."""
+    """Ask for a long search, and leave."""
     with pytest.raises(httpx2.TimeoutException):
         httpx2.post(f"{server.url}api/v1/search", json=long_question(), timeout=seconds, headers=headers)
 
@@ -73,7 +73,7 @@ def test_what_comes_beyond_the_line_is_refused_at_once(headers: dict[str, Any]) 
         answer = client.post("/api/v1/plan", json={"request": REQUEST}, headers=headers)
         assert (answer.status_code, answer.json()["error"]["kind"]) == (429, "busy")
         assert int(answer.headers["retry-after"]) > 0
-        # What is short does not wait behind what is long.
+        # Short work does not wait behind long work.
         assert client.get("/api/v1/rules").status_code == 200
         first.result(), second.result()
         assert until(lambda: not server.parts.gates.long.running and not server.parts.gates.long.waiting, 5)

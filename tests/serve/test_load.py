@@ -1,4 +1,4 @@
-"""Many at once: two hundred documents are checked and twenty deployments planned, and memory stays what it was."""
+"""Two hundred documents are checked and twenty deployments planned at once, and memory does not grow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Model Context Protocol beside the routes: the official client asks the server that a person starts."""
+"""The Model Context Protocol beside the routes: the official client asks a server started by the command."""
 
 from __future__ import annotations
 

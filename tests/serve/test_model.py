@@ -1,4 +1,4 @@
-"""Where a language model is configured it talks in sessions, and plans where it is asked to."""
+"""A configured language model talks in sessions, and plans if asked to."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def test_the_model_answers_in_a_session() -> None:
 def test_the_model_plans_where_it_is_asked_to_and_else_the_tools_do() -> None:
     agent = Agent(ScriptedModel([says("I would rather not.")] * 20))
     with in_thread(agent=agent) as server, server.client() as client:
-        asked = client.post("/api/v1/plan", json={"request": REQUEST, "proposer": "llm"}).json()
-        assert asked["valid"] and asked["report"]["model_use"]
+        planned = client.post("/api/v1/plan", json={"request": REQUEST, "proposer": "llm"}).json()
+        assert planned["valid"] and planned["report"]["model_use"]
         plain = client.post("/api/v1/plan", json=SMALL).json()
         assert plain["valid"] and not plain["report"].get("model_use")
 
@@ -41,7 +41,7 @@ def test_without_a_model_nobody_is_asked_for_one() -> None:
 
 
 class Broken:
-    """A client with a fault that no client may have."""
+    """A client with a bug."""
 
     name = "broken"
 
@@ -54,8 +54,8 @@ def test_a_fault_of_ours_is_one_line_without_a_word_of_what_was_asked(
     accept: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with in_thread(agent=Agent(Broken())) as server, server.client() as client:
-        asked = {"request": REQUEST, "proposer": "llm"}
-        answer = client.post("/api/v1/plan", json=asked, headers={"Accept": accept})
+        question = {"request": REQUEST, "proposer": "llm"}
+        answer = client.post("/api/v1/plan", json=question, headers={"Accept": accept})
     errors = capsys.readouterr().err
     if accept == "application/json":
         assert (answer.status_code, answer.json()["error"]["kind"]) == (500, "service")

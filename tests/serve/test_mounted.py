@@ -1,4 +1,4 @@
-"""Applications beside the routes: guarded like these, living as long, and their work behind the same gates."""
+"""Mounted applications are guarded as the routes are, live as long, and share their gates for work."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ def test_one_that_is_mounted_is_guarded_lives_and_works_behind_the_gates() -> No
         async def answer(scope: Scope, receive: Receive, send: Send) -> None:
             await Request(scope, receive).body()
             try:
-                said = PlainTextResponse(
+                response = PlainTextResponse(
                     await parts.gates.run(lambda: f"{parts.gates.long.running} runs", is_long=True)
                 )
             except ServiceError as error:
-                said = PlainTextResponse(str(error), 503)
-            await said(scope, receive, send)
+                response = PlainTextResponse(str(error), 503)
+            await response(scope, receive, send)
 
         return {"/mcp": Starlette(routes=[Mount("/", answer)], lifespan=life)}
 

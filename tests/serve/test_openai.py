@@ -1,4 +1,4 @@
-"""The `openai` client talks with the planner as with a model, and no endpoint is configured."""
+"""The `openai` client talks with the planner as with a model, without a configured endpoint."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model(served: Server) -> openai.OpenAI:
 
 
 def test_the_model_is_listed_and_answers(model: openai.OpenAI) -> None:
-    assert [one.id for one in model.models.list()] == ["shardwright"]
+    assert [listed.id for listed in model.models.list()] == ["shardwright"]
     answer = model.chat.completions.create(model="shardwright", messages=[{"role": "user", "content": REQUEST}])
     assert answer.choices[0].finish_reason == "stop"
     assert (answer.choices[0].message.content or "").startswith("Valid plan")
@@ -25,9 +25,9 @@ def test_the_model_is_listed_and_answers(model: openai.OpenAI) -> None:
 
 
 def test_a_stream_is_the_same_text_with_an_end_and_usage(model: openai.OpenAI) -> None:
-    asked = {"model": "shardwright", "messages": [{"role": "user", "content": [{"type": "text", "text": REQUEST}]}]}
-    whole = model.chat.completions.create(**asked)
-    pieces = list(model.chat.completions.create(**asked, stream=True, stream_options={"include_usage": True}))
+    question = {"model": "shardwright", "messages": [{"role": "user", "content": [{"type": "text", "text": REQUEST}]}]}
+    whole = model.chat.completions.create(**question)
+    pieces = list(model.chat.completions.create(**question, stream=True, stream_options={"include_usage": True}))
     text = "".join(piece.choices[0].delta.content or "" for piece in pieces if piece.choices)
     assert text == whole.choices[0].message.content
     assert pieces[-2].choices[0].finish_reason == "stop"
@@ -35,19 +35,19 @@ def test_a_stream_is_the_same_text_with_an_end_and_usage(model: openai.OpenAI) -
 
 
 def test_a_conversation_goes_on_and_what_is_not_known_is_said_again() -> None:
-    def asked(client: openai.OpenAI, messages: list[dict[str, str]]) -> str:
+    def answer_to(client: openai.OpenAI, messages: list[dict[str, str]]) -> str:
         answer = client.chat.completions.create(model="shardwright", messages=messages)  # type: ignore[arg-type]
         return answer.choices[0].message.content or ""
 
-    said = [{"role": "system", "content": "You are a pirate."}, {"role": "user", "content": REQUEST}]
+    talk = [{"role": "system", "content": "You are a pirate."}, {"role": "user", "content": REQUEST}]
     with in_thread() as server:
         client = openai.OpenAI(base_url=f"{server.url}v1", api_key="none", max_retries=0)
-        first = asked(client, said)
-        said += [{"role": "assistant", "content": f"{first}\n"}, {"role": "user", "content": MORE}]
-        known = asked(client, said)
+        first = answer_to(client, talk)
+        talk += [{"role": "assistant", "content": f"{first}\n"}, {"role": "user", "content": MORE}]
+        known = answer_to(client, talk)
         assert len(server.parts.talks) == 1
-        # Asked once more, the conversation has gone on: it is said again in another.
-        assert asked(client, said) == known
+        # The conversation has gone on, so the repeated question is answered in a new one.
+        assert answer_to(client, talk) == known
         assert len(server.parts.talks) == 2
     assert "1 of 1 GPUs" in known
 
@@ -76,8 +76,8 @@ def test_a_short_answer_is_cut_and_says_so(model: openai.OpenAI) -> None:
 def test_what_cannot_be_answered_is_an_error_of_openai(
     change: dict[str, object], error: type[openai.APIStatusError], model: openai.OpenAI
 ) -> None:
-    asked = {"model": "shardwright", "messages": [{"role": "user", "content": "hello"}], **change}
-    with pytest.raises(error) as found:
-        model.chat.completions.create(**asked)  # type: ignore[call-overload]
-    assert isinstance(found.value.body, dict)
-    assert set(found.value.body) == {"message", "type", "param", "code"}
+    question = {"model": "shardwright", "messages": [{"role": "user", "content": "hello"}], **change}
+    with pytest.raises(error) as refused:
+        model.chat.completions.create(**question)  # type: ignore[call-overload]
+    assert isinstance(refused.value.body, dict)
+    assert set(refused.value.body) == {"message", "type", "param", "code"}

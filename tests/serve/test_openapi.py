@@ -1,4 +1,4 @@
-"""The OpenAPI document is whole, and whatever it allows to be asked gets an answer that is no fault of ours."""
+"""The OpenAPI document is complete, and any request that it allows gets an answer that is no server error."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_every_operation_is_in_it_with_its_question_and_answers(document: dict[s
     for operation in OPERATIONS:
         route = document["paths"][f"/api/v1/{operation.name}"]["post"]
         question = route["requestBody"]["content"]["application/json"]["schema"]["$ref"].rpartition("/")[2]
-        asked = document["components"]["schemas"][question]
-        assert set(asked["properties"]) == set(operation.asked.model_fields)
+        fields = document["components"]["schemas"][question]
+        assert set(fields["properties"]) == set(operation.asked.model_fields)
         assert route["summary"] == operation.summary
         assert "text/event-stream" in route["responses"]["200"]["content"]
 
@@ -52,7 +52,7 @@ def test_every_operation_is_in_it_with_its_question_and_answers(document: dict[s
 def test_answers_are_as_it_says(document: dict[str, Any], client: httpx2.Client, plan: dict[str, Any]) -> None:
     begun = client.post("/api/v1/sessions", json={}).json()
     turns = "/api/v1/sessions/{id}/turns"
-    asked: list[tuple[str, str, dict[str, Any]]] = [
+    requests: list[tuple[str, str, dict[str, Any]]] = [
         ("post", "/api/v1/plan", {"request": REQUEST}),
         ("post", "/api/v1/search", {**SMALL, "top": 1}),
         ("post", "/api/v1/validate", {"plan": plan}),
@@ -64,7 +64,7 @@ def test_answers_are_as_it_says(document: dict[str, Any], client: httpx2.Client,
         ("get", "/api/v1/sessions/{id}", {}),
         ("get", "/v1/models", {}),
     ]
-    for method, path, body in asked:
+    for method, path, body in requests:
         schema = document["paths"][path][method]["responses"]["200"]["content"]["application/json"]["schema"]
         answer = client.request(method, path.format(id=begun["id"]), json=body if method == "post" else None)
         assert answer.status_code == 200, answer.text
@@ -75,25 +75,25 @@ def test_answers_are_as_it_says(document: dict[str, Any], client: httpx2.Client,
 def test_nothing_that_may_be_asked_is_a_fault_of_ours(
     mode: GenerationMode, server: Server, document: dict[str, Any]
 ) -> None:
-    for found in schemathesis.openapi.from_dict(document).get_all_operations():
-        operation = found.ok()
-        # Where there is no body, nothing can be wrong with it.
+    for documented in schemathesis.openapi.from_dict(document).get_all_operations():
+        operation = documented.ok()
+        # Without a body nothing can be wrong with it.
         if mode is GenerationMode.POSITIVE or operation.body:
             assert not _faults(operation, mode, server.url.rstrip("/"))
     assert not [line for line in server.log if " 500 " in line]
 
 
 def _faults(operation: Any, mode: GenerationMode, url: str) -> list[tuple[int, str]]:
-    """Statuses that say that the server is at fault, each with what it was asked."""
-    found: list[tuple[int, str]] = []
+    """Server-error statuses, each with the request as a curl command."""
+    faults: list[tuple[int, str]] = []
 
     @FEW
     @given(case=operation.as_strategy(mode))
     def ask(case: Case) -> None:
         answer = case.call(base_url=url, timeout=30)
-        # 503 and 504 are answers of a server that has too much to do.
+        # 503 and 504 are answers of a busy server.
         if answer.status_code >= 500 and answer.status_code not in (503, 504):
-            found.append((answer.status_code, case.as_curl_command()))
+            faults.append((answer.status_code, case.as_curl_command()))
 
     ask()
-    return found
+    return faults

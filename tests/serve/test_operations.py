@@ -1,4 +1,4 @@
-"""Each operation is asked at its route, and answers as the library does: in one object, with a text, in events."""
+"""Each operation answers at its route as the library does: as an object, with a text, as events."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def _questions(plan: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 def _steady(value: Any) -> Any:
     if isinstance(value, dict):
-        return {name: _steady(one) for name, one in value.items() if name not in CLOCK}
-    return [_steady(one) for one in value] if isinstance(value, list) else value
+        return {name: _steady(nested) for name, nested in value.items() if name not in CLOCK}
+    return [_steady(nested) for nested in value] if isinstance(value, list) else value
 
 
 @pytest.mark.one_in(3)
@@ -38,11 +38,11 @@ def test_the_answer_over_the_wire_is_that_of_the_library(
     name: str, client: httpx2.Client, plan: dict[str, Any]
 ) -> None:
     operation, fields = BY_NAME[name], _questions(plan)[name]
-    here = operation.answer(operation.question(fields))
+    expected = operation.answer(operation.question(fields))
     answer = client.post(f"/api/v1/{name}", json=fields, params={"text": "1"})
     assert answer.status_code == 200, answer.text
     assert answer.headers["cache-control"] == "no-store"
-    assert _steady(answer.json()["answer"]) == _steady(json.loads(here.model_dump_json()))
+    assert _steady(answer.json()["answer"]) == _steady(json.loads(expected.model_dump_json()))
     assert answer.json()["text"].strip()
 
 
@@ -74,18 +74,18 @@ def test_events_end_in_the_error_where_there_is_one(client: httpx2.Client) -> No
 
 
 def test_no_answer_sends_a_client_to_a_shell(client: httpx2.Client, plan: dict[str, Any]) -> None:
-    def told(name: str, fields: dict[str, Any]) -> str:
+    def text_of(name: str, fields: dict[str, Any]) -> str:
         answer = client.post(f"/api/v1/{name}", json=fields, params={"text": "1"}).json()
         return answer["text"] if "text" in answer else answer["error"]["message"]
 
     command = "vllm serve Qwen/Qwen3-8B -tp 3"
     broken = {**plan, "strategy": {**plan["strategy"], "tp": 3}}
     for text in (
-        told("import", {"source": command, "hardware": "1x4:l40s"}),
-        told("import", {"source": command}),
-        told("plan", {"request": "Serve foo/bar-7b on 2 L4"}),
-        told("validate", {"plan": broken}),
-        told("fix", {"proposal": "TP2", "request": REQUEST}),
+        text_of("import", {"source": command, "hardware": "1x4:l40s"}),
+        text_of("import", {"source": command}),
+        text_of("plan", {"request": "Serve foo/bar-7b on 2 L4"}),
+        text_of("validate", {"plan": broken}),
+        text_of("fix", {"proposal": "TP2", "request": REQUEST}),
     ):
         assert text
         assert not re.search(r"shardwright [a-z]|(?<![\w-])--(?:input|output|hardware|engine|format|rule|relax)", text)

@@ -1,4 +1,4 @@
-"""What a person does on the page of `serve`: says what is wanted, looks at the plan, changes it, and takes it along.
+"""What a person does on the page of `serve`: ask for a plan, look at it, change it, and take it along.
 
 Skipped where Playwright or a browser (Chromium or Chrome) is not installed.
 """
@@ -54,7 +54,7 @@ def test_a_changed_assumption_is_planned_with_and_what_was_stated_stays(page: Pa
     page.tab.locator("#head", has_text="1,024 tokens in, 128 out · 8 at once").wait_for()
     sheet.get_by_label("Weights").select_option("fp8")
     page.tab.locator("#head", has_text="8 at once · for latency · fp8").wait_for()
-    # The conversation goes on from what is shown.
+    # The conversation goes on from the plan that is shown.
     page.open("memory")
     page.say("now 4 GPUs")
     page.verdict("1 × 4 h100-sxm")
@@ -94,7 +94,7 @@ def test_changes_that_follow_each_other_are_all_kept_and_the_keyboard_stays_wher
     sheet.get_by_label("Requests at once").fill("4")
     sheet.get_by_label("Share of memory").fill("0.8")
     sheet.get_by_label("Input tokens").fill("2048")
-    # Drawn anew below a field that is written, the form may send that at once: the lengths are looked at in the end.
+    # A form redrawn while a field is being written may send it at once, so only the final lengths are checked.
     page.tab.locator("#head", has_text="128 out · 4 at once").wait_for()
     page.tab.keyboard.press("Enter")
     page.tab.locator("#head", has_text="2,048 tokens in, 128 out · 4 at once").wait_for()
@@ -222,7 +222,7 @@ def test_a_token_comes_in_the_fragment_or_is_asked_for(chromium: Any) -> None:
         shown = Page(chromium, f"{server.url}#token=a-token-of-a-test-server")
         shown.planned()
         assert "token" not in shown.tab.url and shown.noise == []
-        asked = Page(chromium, server.url)
-        asked.tab.fill("#token-field", "a-token-of-a-test-server")
-        asked.tab.press("#token-field", "Enter")
-        asked.planned()
+        opened = Page(chromium, server.url)
+        opened.tab.fill("#token-field", "a-token-of-a-test-server")
+        opened.tab.press("#token-field", "Enter")
+        opened.planned()

@@ -1,4 +1,4 @@
-"""What is dropped or pasted on the page goes where its content belongs, and nothing of it is ever run."""
+"""Content dropped or pasted on the page goes where it belongs, and is never run."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ PARTS = files("shardwright.agent.serve").joinpath("page")
 
 
 def filled(page: Page) -> Iterator[str]:
-    """Each sheet of a plan in turn, with what can be on it."""
+    """Open each sheet of a plan in turn, filled as far as possible; its name."""
     page.planned().tab.locator("#picture").wait_for()
     for sheet in SHEETS:
         panel = page.open(sheet)
@@ -42,18 +42,18 @@ def filled(page: Page) -> Iterator[str]:
 
 
 def serious(axe: Any, page: Page, rules: Mapping[str, Any]) -> list[str]:
-    """What axe finds, by `rules`, that keeps somebody from using the page."""
+    """Serious and critical violations of `rules` that axe finds on the page."""
     options = {"resultTypes": ["violations"], "iframes": False, **rules}
-    found = axe.run(page.tab, options=options).response["violations"]
+    violations = axe.run(page.tab, options=options).response["violations"]
     return [
-        f"{one['id']}: {node['html'][:200]}"
-        for one in found
-        if one["impact"] in ("serious", "critical")
-        for node in one["nodes"]
+        f"{violation['id']}: {node['html'][:200]}"
+        for violation in violations
+        if violation["impact"] in ("serious", "critical")
+        for node in violation["nodes"]
     ]
 
 
-# Only colours depend on the scheme.
+# Only colours depend on the colour scheme.
 @pytest.mark.parametrize(
     ("scheme", "rules"), [("light", {}), ("dark", {"runOnly": ["color-contrast"]})], ids=["light", "dark"]
 )
@@ -61,8 +61,8 @@ def test_axe_finds_nothing_serious(scheme: str, rules: dict[str, Any], chromium:
     axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
     page = Page(chromium, served.url, color_scheme=scheme)
     assert serious(axe, page, rules) == []
-    found = {sheet: serious(axe, page, rules) for sheet in filled(page)}
-    assert found == {sheet: [] for sheet in SHEETS}
+    violations = {sheet: serious(axe, page, rules) for sheet in filled(page)}
+    assert violations == {sheet: [] for sheet in SHEETS}
     page.tab.click("#help-open")
     assert serious(axe, page, rules) == [] and page.noise == []
 
@@ -113,11 +113,11 @@ def test_every_text_is_there_in_both_languages_and_none_is_left_over() -> None:
     for name, text in texts["en"].items():
         assert set(re.findall(r"\{\w+\}", text)) == set(re.findall(r"\{\w+\}", texts["zh"][name])), name
     code = "".join(path.read_text(encoding="utf-8") for path in PARTS.iterdir() if path.name.endswith((".js", ".html")))
-    named = set(re.findall(r"\bt\(\"([\w.-]+)\"", code)) | set(re.findall(r"data-t[a-z-]*=\"([\w-]+)\"", code))
-    assert named <= texts["en"].keys()
-    made = ("field-", "tab-", "memory-", "for-", "by-", "choice-", "theme-", "example-")
-    left = [name for name in texts["en"] if f'"{name}"' not in code and not name.startswith(made)]
-    assert left == ["warning"]  # a severity, as a finding names it
+    used = set(re.findall(r"\bt\(\"([\w.-]+)\"", code)) | set(re.findall(r"data-t[a-z-]*=\"([\w-]+)\"", code))
+    assert used <= texts["en"].keys()
+    prefixes = ("field-", "tab-", "memory-", "for-", "by-", "choice-", "theme-", "example-")
+    unused = [name for name in texts["en"] if f'"{name}"' not in code and not name.startswith(prefixes)]
+    assert unused == ["warning"]  # a severity, as a finding names it
 
 
 def test_nothing_comes_from_elsewhere_and_no_markup_is_made_of_text() -> None:

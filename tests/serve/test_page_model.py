@@ -25,7 +25,7 @@ CLOSING = "Two GPUs share each layer, so a token waits for half of the weights. 
 
 
 def colleague(body: dict[str, Any]) -> str | list[dict[str, Any]]:
-    """A model that asks for a plan once it is spoken to, takes the one that it is shown, and says why."""
+    """A model that asks for a plan when spoken to, takes the plan that it is shown, and gives reasons."""
     tools = {tool["function"]["name"] for tool in body.get("tools", [])}
     if "submit_dag" in tools:
         return [{"index": 0, **call("submit_dag", '{"handle": "reference"}')}]
@@ -36,8 +36,8 @@ def colleague(body: dict[str, Any]) -> str | list[dict[str, Any]]:
 
 @pytest.fixture
 def endpoint() -> Iterator[FaultServer]:
-    with FaultServer(*[Ollama(colleague, context=100_000)] * 20) as found:
-        yield found
+    with FaultServer(*[Ollama(colleague, context=100_000)] * 20) as server:
+        yield server
 
 
 @pytest.fixture

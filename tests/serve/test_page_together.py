@@ -1,4 +1,4 @@
-"""What is asked for is one state, in the conversation and on the page, whatever comes of it.
+"""Conversation and page share one state of the request, whatever its result.
 
 Skipped where Playwright or a browser (Chromium or Chrome) is not installed.
 """
@@ -61,7 +61,7 @@ def test_what_is_said_while_a_field_is_worked_on_waits_and_comes_after_it(page: 
 def test_a_request_after_a_broken_plan_is_what_both_sides_show(page: Page, plan: dict[str, Any]) -> None:
     page.drop("broken.json", {**plan, "strategy": {**plan["strategy"], "gpu_count": 16}})
     page.verdict("Not valid: 1 error")
-    # It asks for the very same, and is no answer to the plan that is broken.
+    # It asks for the same thing, and is no answer for the broken plan.
     page.say("Llama-3.1-8B on 2 H100, 512 in, 64 out")
     page.verdict("Valid plan")
     assert "Valid plan" in page.tab.locator(".theirs .lead").last.inner_text()
@@ -100,7 +100,7 @@ def test_a_plan_that_cannot_be_read_is_shown_with_its_findings_and_mended(
         page.open(sheet)
     page.tab.click("#fix")
     page.verdict("Valid plan TP2")
-    # The conversation goes on from what is shown.
+    # The conversation goes on from the plan that is shown.
     page.say("now 1 GPU")
     page.tab.locator("#head .verdict", has_text="1 × 1 h100-sxm").wait_for()
 

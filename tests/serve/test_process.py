@@ -1,4 +1,4 @@
-"""The command: what it refuses to begin, how it ends, and what it writes."""
+"""The command `serve`: what it refuses to start, how it ends, and what it writes."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def test_a_port_in_use_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_host_that_others_reach_is_served_with_a_token(tmp_path: Path) -> None:
     with as_process(tmp_path, "--host", "0.0.0.0", SHARDWRIGHT_SERVE_TOKEN=TOKEN) as server:
         assert httpx2.get(f"{server.url}api/v1/rules").status_code == 401
-        found = httpx2.get(f"{server.url}api/v1/rules", headers={"Authorization": f"Bearer {TOKEN}"})
-        assert found.status_code == 200
+        answer = httpx2.get(f"{server.url}api/v1/rules", headers={"Authorization": f"Bearer {TOKEN}"})
+        assert answer.status_code == 200
         assert server.end() == 0
         assert TOKEN not in server.errors.read_text()
 
@@ -74,11 +74,11 @@ def test_the_log_has_no_word_of_what_was_asked(tmp_path: Path) -> None:
 def test_a_signal_under_load_loses_nothing_that_was_taken_on(tmp_path: Path) -> None:
     with as_process(tmp_path) as server, ThreadPoolExecutor(12) as pool:
         url, body = f"{server.url}api/v1/plan", {"request": REQUEST}
-        asked = [pool.submit(httpx2.post, url, json=body, timeout=30) for _ in range(12)]
-        while not any(one.done() for one in asked):
+        pending = [pool.submit(httpx2.post, url, json=body, timeout=30) for _ in range(12)]
+        while not any(future.done() for future in pending):
             time.sleep(0.01)
         assert server.end() == 0
-        answers = [one.result() for one in asked if not isinstance(one.exception(), httpx2.ConnectError)]
+        answers = [future.result() for future in pending if not isinstance(future.exception(), httpx2.ConnectError)]
     assert answers
     assert all(answer.status_code == 200 and answer.json()["valid"] for answer in answers)
     assert "Traceback" not in server.errors.read_text()
@@ -86,26 +86,26 @@ def test_a_signal_under_load_loses_nothing_that_was_taken_on(tmp_path: Path) -> 
 
 def test_what_takes_too_long_is_told_that_the_server_ends(tmp_path: Path) -> None:
     with as_process(tmp_path) as server, ThreadPoolExecutor() as pool:
-        asked = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=long_question(), timeout=60)
+        future = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=long_question(), timeout=60)
         time.sleep(1.0)
         assert server.end() == 0
-        answer = asked.result()
+        answer = future.result()
     assert (answer.status_code, answer.json()["error"]["message"]) == (503, "the server is stopping")
 
 
 def test_a_second_interrupt_ends_it_at_once(tmp_path: Path) -> None:
     with as_process(tmp_path) as server, ThreadPoolExecutor() as pool:
-        asked = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=long_question(), timeout=60)
+        future = pool.submit(httpx2.post, f"{server.url}api/v1/search", json=long_question(), timeout=60)
         time.sleep(1.0)
         server.process.send_signal(signal.SIGINT)
         time.sleep(0.5)
         assert server.end(signal.SIGINT) == 130
-        assert asked.exception() or asked.result().status_code >= 500
+        assert future.exception() or future.result().status_code >= 500
     assert "Traceback" not in server.errors.read_text()
 
 
 def test_other_commands_and_the_package_load_no_server() -> None:
     loads = "import sys; {}; print(sorted({{'fastapi', 'starlette', 'uvicorn'}} & set(sys.modules)))"
-    for what in ("import shardwright; shardwright.plan", "from shardwright.agent.cli.app import run; run(['--help'])"):
-        done = subprocess.run([sys.executable, "-c", loads.format(what)], capture_output=True, text=True, timeout=60)
-        assert done.stdout.splitlines()[-1] == "[]", done.stderr
+    for code in ("import shardwright; shardwright.plan", "from shardwright.agent.cli.app import run; run(['--help'])"):
+        child = subprocess.run([sys.executable, "-c", loads.format(code)], capture_output=True, text=True, timeout=60)
+        assert child.stdout.splitlines()[-1] == "[]", child.stderr

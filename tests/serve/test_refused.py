@@ -1,4 +1,4 @@
-"""What a stranger may send gets one line and its status, and never an answer, a file or a traceback."""
+"""Whatever a stranger sends gets one line and a status, and never an answer, a file or a traceback."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..agent.operations.asked import REQUEST
 from .served import Server, in_thread, raw, until
 
 CASES = json.loads((Path(__file__).parents[1] / "cases" / "serve_refused.json").read_text())
-# Bodies that are too long, or no text, for a table.
+# Bodies that are too long for a table of cases, or no text.
 BODIES = {
     "GZIP_BOMB": gzip.compress(b"0" * 10_000_000),
     "BYTES": b'{"request": "\xff\xfe"}',

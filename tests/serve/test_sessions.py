@@ -1,4 +1,4 @@
-"""Sessions: a conversation is gone on with under its id, one turn at a time, and is bounded in every direction."""
+"""A session continues a conversation by its id, one turn at a time, and is bounded in size, number and time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 from ..agent.operations.asked import REQUEST
 from .served import Server, events_of, in_thread, until
 
-# A request whose search goes on until its time is over.
+# A request whose search runs until its time is over.
 LONG_WORDS = (
     "DeepSeek-V3 on 2048 H100, 4096 in, 512 out, 40 requests per second, TPOT under 30 ms, TTFT under 1 s, "
     "best throughput, prefill and decode disaggregated"
@@ -52,9 +52,9 @@ def test_the_text_comes_piece_by_piece_and_is_that_of_the_answer(client: httpx2.
 
 
 def test_conversations_know_nothing_of_each_other(client: httpx2.Client) -> None:
-    one, other = _begun(client), _begun(client)
-    _said(client, one, REQUEST)
-    assert _said(client, other, "/plan").json()["current"] is None
+    first, second = _begun(client), _begun(client)
+    _said(client, first, REQUEST)
+    assert _said(client, second, "/plan").json()["current"] is None
 
 
 @pytest.mark.parametrize("text", ["/export plan.json", "/export ~root/plan.json", "/export /dev/null"])
@@ -78,18 +78,18 @@ def test_two_turns_at_once_are_refused_and_one_that_is_left_ends() -> None:
             assert client.delete(f"/api/v1/sessions/{name}").status_code == 409
             assert isinstance(first.exception(), httpx2.TimeoutException)
         assert until(lambda: not server.parts.gates.long.running, 20)
-        # What was cut off changed nothing, and the conversation goes on.
+        # The interrupted turn changed nothing, and the conversation goes on.
         assert client.get(f"/api/v1/sessions/{name}").json()["said"][0]["kind"] == "interrupted"
         assert _said(client, name, REQUEST).json()["kind"] == "plan"
 
 
 def test_the_conversation_that_was_left_alone_longest_gives_way() -> None:
     with in_thread(sessions=2) as server, server.client() as client:
-        one, two = _begun(client), _begun(client)
-        _said(client, one, "/help")
+        first, second = _begun(client), _begun(client)
+        _said(client, first, "/help")
         three = _begun(client)
-        found = {line["id"] for line in client.get("/api/v1/sessions").json()["sessions"]}
-        assert found == {one, three} and two not in found
+        listed = {line["id"] for line in client.get("/api/v1/sessions").json()["sessions"]}
+        assert listed == {first, three} and second not in listed
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ def test_old_conversations_are_gone() -> None:
 
 
 def test_ids_are_not_to_be_guessed(served: Server, client: httpx2.Client) -> None:
-    found = {_begun(client) for _ in range(20)}
-    assert len(found) == 20
-    assert all(len(one) >= 32 for one in found)
+    ids = {_begun(client) for _ in range(20)}
+    assert len(ids) == 20
+    assert all(len(session_id) >= 32 for session_id in ids)
     assert served.parts.sessions

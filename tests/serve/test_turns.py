@@ -1,4 +1,4 @@
-"""Turns that are no words: fields of the request that are set, and plan documents that are opened."""
+"""Turns without words: fields of the request are set, and plan documents are opened."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def name(client: httpx2.Client) -> str:
     return client.post("/api/v1/sessions", json={}).json()["id"]
 
 
-def _turn(client: httpx2.Client, name: str, text: str, **given: Any) -> dict[str, Any]:
-    return client.post(f"/api/v1/sessions/{name}/turns", json={"text": text, **given}).json()
+def _turn(client: httpx2.Client, name: str, text: str, **more: Any) -> dict[str, Any]:
+    return client.post(f"/api/v1/sessions/{name}/turns", json={"text": text, **more}).json()
 
 
 @pytest.mark.thorough
@@ -37,7 +37,7 @@ def test_a_field_that_is_set_holds_and_is_shown_also_where_it_leads_to_no_plan(
     assert plan["workload"].get("ttft_ms_max") is None and plan["hardware"]["gpus_per_node"] == 4
 
 
-@pytest.mark.parametrize("limit", LATENCY_LIMITS, ids=lambda one: one.figure)
+@pytest.mark.parametrize("limit", LATENCY_LIMITS, ids=lambda limit: limit.figure)
 def test_every_limit_on_a_latency_is_left_open_where_its_field_is_emptied(
     client: httpx2.Client, name: str, limit: LimitedLatency
 ) -> None:
@@ -48,13 +48,13 @@ def test_every_limit_on_a_latency_is_left_open_where_its_field_is_emptied(
 
 @pytest.mark.thorough
 def test_a_set_field_takes_the_place_of_all_that_words_said_of_it(client: httpx2.Client, name: str) -> None:
-    asked = _turn(client, name, REQUEST)["asked"]
-    hardware = {**asked["hardware"], "nodes": 2, "gpus_per_node": 1}
+    request = _turn(client, name, REQUEST)["asked"]
+    hardware = {**request["hardware"], "nodes": 2, "gpus_per_node": 1}
     moved = _turn(client, name, "Nodes: 2", fields={"hardware": hardware, "precision": {"weights": "fp8"}})
     assert (moved["asked"]["hardware"]["nodes"], moved["asked"]["hardware"]["gpus_per_node"]) == (2, 1)
     assert moved["asked"]["precision"]["weights"] == "fp8" and moved["asked"]["precision"]["kv_cache"] == "bf16"
-    kept = _turn(client, name, "Plan this one", fields={"strategy": moved["current"]["plan"]["strategy"]})
-    assert kept["current"]["plan"] is not None
+    planned = _turn(client, name, "Plan this one", fields={"strategy": moved["current"]["plan"]["strategy"]})
+    assert planned["current"]["plan"] is not None
 
 
 def test_an_opened_plan_is_what_the_talk_goes_on_from(client: httpx2.Client, name: str, plan: dict[str, Any]) -> None:
@@ -64,7 +64,7 @@ def test_an_opened_plan_is_what_the_talk_goes_on_from(client: httpx2.Client, nam
     assert later["current"]["plan"]["strategy"] == plan["strategy"]
     assert later["changes"][0].startswith("number formats: ")
     whole = client.get(f"/api/v1/sessions/{name}").json()
-    assert [one["is_given"] for one in whole["said"]] == [True, False]
+    assert [turn["is_given"] for turn in whole["said"]] == [True, False]
 
 
 def test_a_request_after_a_broken_plan_is_planned_even_where_it_asks_for_the_same(

@@ -60,7 +60,7 @@ def ask(of: EndpointClient, request: ModelRequest) -> str:
     return of.complete(request, Deadline.after(20)).text
 
 
-@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda one: one.name)
+@pytest.mark.parametrize("dialect", DIALECTS, ids=lambda server: server.name)
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 @examples(40)
 @given(data=st.data())

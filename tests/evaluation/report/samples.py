@@ -36,11 +36,11 @@ _CASES = (
 @cache
 def kept_cases() -> tuple[Kept, ...]:
     """One repaired, one refused in other words than it should be, one rightly refused, and a fault of the dataset."""
-    found: list[Kept] = []
+    cases: list[Kept] = []
     for case in _CASES:
         scored = score_case(case, BuiltIn())
-        found.append(Kept(key=case.id, result=scored.result, detail=detail_of(scored), seconds=0.25))
-    return tuple(found)
+        cases.append(Kept(key=case.id, result=scored.result, detail=detail_of(scored), seconds=0.25))
+    return tuple(cases)
 
 
 def results() -> tuple[CaseResult, ...]:

@@ -48,15 +48,15 @@ def test_counts_are_those_of_the_cases() -> None:
 
 def test_each_family_is_a_suite_with_what_was_run() -> None:
     suites = list(document().iter("testsuite"))
-    assert [one.get("name") for one in suites] == list(dict.fromkeys(one.family for one in results()))
+    assert [suite.get("name") for suite in suites] == list(dict.fromkeys(result.family for result in results()))
     for suite in suites:
-        facts = {one.get("name"): one.get("value") for one in suite.iter("property")}
+        facts = {element.get("name"): element.get("value") for element in suite.iter("property")}
         assert facts["dataset_hash"] == HEADER.dataset_hash
         assert facts["solver"] == "builtin"
 
 
 def test_failures_are_the_unsolved_and_errors_the_faults() -> None:
-    outcomes = {one.get("name"): [child.tag for child in one] for one in document().iter("testcase")}
+    outcomes = {test_case.get("name"): [child.tag for child in test_case] for test_case in document().iter("testcase")}
     for result in results():
         expected = ["error"] if result.fault is not None else [] if result.is_solved else ["failure"]
         assert outcomes[result.id] == expected
@@ -66,9 +66,9 @@ def test_failures_are_the_unsolved_and_errors_the_faults() -> None:
 
 
 def test_text_that_xml_cannot_hold_is_replaced() -> None:
-    kept = kept_cases()[1]
-    odd = kept.result.model_copy(update={"fault": "a\x00b\x1b[31m\ud800 <&>\nsecond line"})
-    text = render_junit(HEADER, [kept.model_copy(update={"result": odd})])
+    refused = kept_cases()[1]
+    odd = refused.result.model_copy(update={"fault": "a\x00b\x1b[31m\ud800 <&>\nsecond line"})
+    text = render_junit(HEADER, [refused.model_copy(update={"result": odd})])
     error = next(ET.fromstring(text.encode()).iter("error"))
     assert error.get("message") == "a\ufffdb\ufffd[31m\ufffd <&> second line"
 
@@ -77,5 +77,5 @@ def test_epochs_are_tests_of_their_own() -> None:
     first = kept_cases()[0]
     second = first.model_copy(update={"result": first.result.model_copy(update={"epoch": 2})})
     text = render_junit(HEADER.model_copy(update={"epochs": 2}), [first, second])
-    names = [one.get("name") for one in ET.fromstring(text).iter("testcase")]
+    names = [test_case.get("name") for test_case in ET.fromstring(text).iter("testcase")]
     assert names == ["count-of-seven #1", "count-of-seven #2"]

@@ -72,11 +72,11 @@ def test_it_asks_for_nothing(page: Page) -> None:
 
 
 def test_its_policy_lets_only_its_own_script_run(source: str, page: Page) -> None:
-    policy = next(one["content"] for one in page.of("meta") if one.get("http-equiv") == "Content-Security-Policy")
+    policy = next(meta["content"] for meta in page.of("meta") if meta.get("http-equiv") == "Content-Security-Policy")
     assert policy is not None
     for name in ("style", "script"):
         body = re.findall(f"<{name}>(.*?)</{name}>", source, re.DOTALL)
-        digests = [base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in body]
+        digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in body]
         assert [f"{name}-src 'sha256-{digest}'" in policy for digest in digests] == [True]
     assert "default-src 'none'" in policy
     assert not [name for _, attrs in page.elements for name in attrs if name.startswith("on") or name == "style"]
@@ -90,12 +90,12 @@ def test_a_hostile_request_is_text(source: str, page: Page) -> None:
 
 
 def test_every_case_is_there_with_every_mark(page: Page) -> None:
-    bodies = [one for one in page.of("tbody") if "data-state" in one]
-    assert [one["data-family"] for one in bodies] == [one.family for one in results()]
-    marks = [one for one in page.of("td") if "data-key" in one]
+    bodies = [body for body in page.of("tbody") if "data-state" in body]
+    assert [body["data-family"] for body in bodies] == [result.family for result in results()]
+    marks = [mark for mark in page.of("td") if "data-key" in mark]
     assert len(marks) == len(results()) * len(RUNG_NAMES)
     repaired = [mark for mark in marks[: len(RUNG_NAMES)] if "late" in (mark["class"] or "")]
-    assert {(one["title"] or "").split(":")[0] for one in repaired} >= {"rules"}
+    assert {(mark["title"] or "").split(":")[0] for mark in repaired} >= {"rules"}
     assert all(not mark["title"] or "not passed" in mark["title"] for mark in marks[-len(RUNG_NAMES) :])
     assert "unknown base plan" in page.said
 
@@ -120,17 +120,19 @@ def test_the_picture_of_the_answer_is_an_image_that_is_told(page: Page) -> None:
 
 
 def test_scores_stand_apart_for_cases_of_the_builder(page: Page) -> None:
-    found = summary()
-    assert found.rungs != found.without_builder
+    summed = summary()
+    assert summed.rungs != summed.without_builder
     assert page.said.count("at the end") >= 2
     assert "Without cases whose golden the built-in proposer wrote" in page.said
-    bars = [one for one in page.of("svg") if one.get("class") == "bar"]
-    rates = [rate for rungs in (found.rungs, found.without_builder) for by_stage in rungs.values() for rate in by_stage]
+    bars = [svg for svg in page.of("svg") if svg.get("class") == "bar"]
+    rates = [
+        rate for rungs in (summed.rungs, summed.without_builder) for by_stage in rungs.values() for rate in by_stage
+    ]
     assert len(bars) == len(rates)
 
 
 def test_flipped_cases_coverage_and_mutants_are_named() -> None:
-    kept = kept_cases()
+    cases = kept_cases()
     before = tuple(
         result.model_copy(
             update={"marks": {name: mark.model_copy(update={"passed": True}) for name, mark in result.marks.items()}}
@@ -138,17 +140,17 @@ def test_flipped_cases_coverage_and_mutants_are_named() -> None:
         for result in results()
     )
     mutant = Mutant(case="c1", mutator="drop <edge>", lost=(), expected=("rules",))
-    found = summed_up(
+    summed = summed_up(
         HEADER,
-        kept,
+        cases,
         Coverage(rules=3, exercised=("GP001",), missing=("TP001", "TP002")),
         MutationScore(goldens=1, harmful=2, killed=1, mutants=2, exact=1, survivors=(mutant,), inexact=(mutant,)),
         compare_runs(before, results(), is_exact=True),
     )
-    page = Page(render_page(found, kept))
+    page = Page(render_page(summed, cases))
     assert "worse than the baseline" in page.said
-    assert {"#case-1"} <= {one["href"] for one in page.of("a")}
-    assert "flipped" in (next(one for one in page.of("tbody") if one.get("id") == "case-1")["data-state"] or "")
+    assert {"#case-1"} <= {link["href"] for link in page.of("a")}
+    assert "flipped" in (next(body for body in page.of("tbody") if body.get("id") == "case-1")["data-state"] or "")
     assert "Not exercised: TP001, TP002." in page.said
     assert "Mutation score 50%" in page.said
     assert page.said.count("c1, drop <edge>: lost nothing, should rules") == 1
@@ -169,7 +171,7 @@ def test_a_page_of_many_cases_stays_short() -> None:
     many[249] = many[249].model_copy(update={"result": unsolved})
     text = render_page(summed_up(HEADER, many), many)
     assert len(text.encode()) < 10_000_000
-    shown = [html.unescape(one) for one in re.findall(r'alt="([^"]*)"', text)]
+    shown = [html.unescape(label) for label in re.findall(r'alt="([^"]*)"', text)]
     assert len(shown) == MOST_PICTURE_BYTES // len(large)
     assert "DAG of the answer to case-249: EP2 × TP2" in shown
     assert text.count("The picture is left out") == 250 - len(shown)

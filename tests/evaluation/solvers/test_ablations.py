@@ -31,7 +31,7 @@ SMALL = Dataset("small", (case(), case("broken-text"), case("infeasible")))
 
 def one_by_one(dataset: Dataset, solver: Solver) -> tuple[CaseResult, ...]:
     """A runner."""
-    return tuple(score_case(one, solver).result for one in dataset.cases)
+    return tuple(score_case(entry, solver).result for entry in dataset.cases)
 
 
 def of(name: str, solver: Solver, dataset: Dataset = SMALL) -> AblationReport:
@@ -53,7 +53,7 @@ def test_more_feedback_is_worth_more_to_who_learns() -> None:
 
 def test_without_repairs_what_was_repaired_is_lost_and_the_cases_are_named() -> None:
     def third_epoch(dataset: Dataset, solver: Solver) -> tuple[CaseResult, ...]:
-        return tuple(score_case(one, solver, 3).result for one in dataset.cases)
+        return tuple(score_case(entry, solver, 3).result for entry in dataset.cases)
 
     # In that epoch it has lost a collective, which a repair puts back.
     report = ablate(Dataset("words", (case(),)), Stubborn(), "fixers", third_epoch)

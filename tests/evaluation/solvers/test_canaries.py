@@ -47,7 +47,7 @@ def forms(secret: str) -> list[str]:
 
 def escaped(secret: str) -> str:
     """Every character as JSON may write it."""
-    return "".join(f"\\u{ord(one):04x}" for one in secret)
+    return "".join(f"\\u{ord(letter):04x}" for letter in secret)
 
 
 ECHO = " ".join(form for secret in CANARIES for form in forms(secret))
@@ -97,10 +97,10 @@ def check(
         assert server.bodies
     assert live.fault is None
     hidden = [form for secret in secrets for form in forms(secret)]
-    kept = "\n".join(texts_below(folder)).lower()
-    assert "exchanges" in kept
-    assert [form for form in hidden if form.lower() in kept or escaped(form) in kept] == []
-    assert KEY[:12].lower() not in kept
+    recording = "\n".join(texts_below(folder)).lower()
+    assert "exchanges" in recording
+    assert [form for form in hidden if form.lower() in recording or escaped(form) in recording] == []
+    assert KEY[:12].lower() not in recording
     assert scored(Played.of(folder), "no-golden") == live
 
 

@@ -23,8 +23,8 @@ LIVE = EndpointFlags(base_url="http://127.0.0.1:9/v1", model="m")
 def test_every_solver_has_a_digest_of_its_own(tmp_path: Path) -> None:
     script = tmp_path / "s.json"
     script.write_text(json.dumps({"replies": {"*": ["TP2"]}}))
-    named = ("builtin", "golden", "careless", "stubborn", "student", f"scripted:{script}", "live")
-    specs = [SolverSpec(name, flags=LIVE) for name in named]
+    names = ("builtin", "golden", "careless", "stubborn", "student", f"scripted:{script}", "live")
+    specs = [SolverSpec(name, flags=LIVE) for name in names]
     specs += [SolverSpec("live", flags=LIVE, record=tmp_path / place) for place in ("a", "b")]
     digests = [solver_digest(solver_named(spec)) for spec in specs]
     assert len(set(digests)) == len(specs)

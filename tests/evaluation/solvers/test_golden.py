@@ -30,8 +30,8 @@ def test_a_broken_proposal_is_judged_as_it_was_and_the_golden_stands_in_its_plac
 
 
 def test_without_a_golden_the_built_in_proposer_answers() -> None:
-    golden, own = scored(Golden(), "no-golden"), scored(BuiltIn(), "no-golden")
-    assert golden == own
+    golden, builtin = scored(Golden(), "no-golden"), scored(BuiltIn(), "no-golden")
+    assert golden == builtin
 
 
 def test_the_built_in_proposer_corrects_a_broken_proposal_by_its_repair() -> None:

@@ -27,17 +27,17 @@ def test_every_name_gives_a_solver_that_can_go_to_another_process(tmp_path: Path
     script.write_text(json.dumps({"replies": {"*": ["TP2"]}}))
     solver_named(SolverSpec("live", flags=LIVE, record=tmp_path / "tape"))
     places = {"scripted:FILE": f"scripted:{script}", "cassette:FOLDER": f"cassette:{tmp_path / 'tape'}"}
-    made: dict[str, Solver] = {}
+    solvers: dict[str, Solver] = {}
     for name in SOLVERS:
         spec = SolverSpec(places.get(name, name), flags=LIVE)
-        made[name] = solver_named(spec)
-        assert pickle.loads(pickle.dumps(made[name])) == made[name]
+        solvers[name] = solver_named(spec)
+        assert pickle.loads(pickle.dumps(solvers[name])) == solvers[name]
         assert pickle.loads(pickle.dumps(spec)) == spec
-    assert [one.name for one in made.values()] == [
+    assert [solver.name for solver in solvers.values()] == [
         "builtin", "golden", "careless", "stubborn", "student", "obedient", "opener", "supposer", "unconnected",
         "scripted:s.json", "cassette:m", "live:m",
     ]  # fmt: skip
-    assert [name for name, one in made.items() if not one.is_deterministic] == ["live"]
+    assert [name for name, solver in solvers.items() if not solver.is_deterministic] == ["live"]
 
 
 def test_options_reach_the_solver_and_no_clock_ends_the_runs_of_one_that_asks_nobody() -> None:
@@ -82,7 +82,7 @@ def test_what_cannot_be_is_refused_in_one_line(spec: SolverSpec, words: str) -> 
 def test_a_calibration_is_the_built_in_proposers_alone() -> None:
     from shardwright.tools.calibration.custom import CustomCalibration
 
-    own = CustomCalibration.model_construct(name="own")
-    assert solver_named(SolverSpec("builtin", calibration=own)).name == "builtin by own"
+    calibration = CustomCalibration.model_construct(name="own")
+    assert solver_named(SolverSpec("builtin", calibration=calibration)).name == "builtin by own"
     with pytest.raises(InputError, match="only the built-in proposer"):
-        solver_named(SolverSpec("student", calibration=own))
+        solver_named(SolverSpec("student", calibration=calibration))

@@ -21,7 +21,7 @@ from shardwright.agent.model.messages import Message, ModelRequest, ToolSpec
 
 from ...agent.loop.questions import question
 from ...examples import examples
-from .worlds import found, scored
+from .worlds import posed, scored
 
 MOE_16 = "Serve DeepSeek-V3 on 16 H200, 4k in / 1k out, 64 concurrent requests, best throughput"
 DENSE_8 = "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency"
@@ -32,14 +32,14 @@ OPENING = (Message(role="system", content="plan"), Message(role="user", content=
 
 def proposals(solver: Solver, feedback: list[str], epoch: int = 1) -> list[str]:
     """What a persona proposes, one proposal after each text of feedback and one before."""
-    client = solver.client(found(), epoch)
+    client = solver.client(posed(), epoch)
     assert client is not None
-    messages, said = list(OPENING), list[str]()
+    messages, proposed = list(OPENING), list[str]()
     for text in [*feedback, ""]:
         reply = client.complete(ModelRequest(messages=tuple(messages), tools=(SUBMIT,)), Deadline.after(60))
-        said.append(reply.tool_calls[0].arguments)
+        proposed.append(reply.tool_calls[0].arguments)
         messages += [Message(role="assistant", content=""), Message(role="tool", content=text)]
-    return said
+    return proposed
 
 
 def degrees(proposal: str) -> dict[str, int]:
@@ -54,12 +54,12 @@ def told_of(**fields: object) -> str:
 
 
 @pytest.mark.one_in(3)
-@pytest.mark.parametrize("solver", PERSONAS, ids=lambda one: one.name)
+@pytest.mark.parametrize("solver", PERSONAS, ids=lambda persona: persona.name)
 def test_a_persona_is_the_same_each_time_down_to_the_tokens(solver: Solver) -> None:
     assert scored(solver) == scored(solver)
 
 
-@pytest.mark.parametrize("solver", PERSONAS, ids=lambda one: one.name)
+@pytest.mark.parametrize("solver", PERSONAS, ids=lambda persona: persona.name)
 def test_a_persona_is_not_the_same_in_each_epoch(solver: Solver) -> None:
     assert len({tuple(proposals(solver, [], epoch)) for epoch in range(1, 9)}) > 1
 
@@ -84,33 +84,33 @@ def test_the_stubborn_one_says_the_same_whatever_it_is_told() -> None:
 @pytest.mark.parametrize("request_text", [MOE_16, DENSE_8])
 @pytest.mark.parametrize("slip", obedient.SLIPS)
 def test_whoever_does_what_the_feedback_says_has_a_plan_in_one_further_turn(slip: str, request_text: str) -> None:
-    asked = question(request_text)
-    planner = ModelPlanner(obedient.speaker_of(asked, slip), HELD)
-    finished = planner.run_question(asked, request_text)
+    posed = question(request_text)
+    planner = ModelPlanner(obedient.speaker_of(posed, slip), HELD)
+    finished = planner.run_question(posed, request_text)
     assert finished.ending.status in ("accepted", "accepted_after_repair")
     assert finished.ending.spent.turns <= 2
-    found = finished.result
-    assert found.plan is not None and found.estimate is not None
-    assert not asked.against(found.plan, found.estimate).is_behind
+    result = finished.result
+    assert result.plan is not None and result.estimate is not None
+    assert not posed.against(result.plan, result.estimate).is_behind
 
 
 def test_what_a_slip_is_told_is_mended_without_a_repair_too() -> None:
-    asked = question(DENSE_8)
-    planner = ModelPlanner(obedient.speaker_of(asked, "multiplies TP and EP"), replace(HELD, repairs=False))
-    assert planner.run_question(asked, DENSE_8).ending.status == "accepted"
+    posed = question(DENSE_8)
+    planner = ModelPlanner(obedient.speaker_of(posed, "multiplies TP and EP"), replace(HELD, repairs=False))
+    assert planner.run_question(posed, DENSE_8).ending.status == "accepted"
 
 
 @pytest.mark.thorough
 def test_who_looks_at_what_the_search_left_out_beats_the_reference_by_a_tenth() -> None:
     text = "Serve Llama-3.1-70B on 40 H100, 4k in / 512 out, best throughput, TTFT under 1 s, TPOT under 30 ms"
-    asked = question(text)
-    finished = ModelPlanner(opener.speaker_of("throughput"), HELD).run_question(asked, text)
+    posed = question(text)
+    finished = ModelPlanner(opener.speaker_of("throughput"), HELD).run_question(posed, text)
     assert (finished.ending.status, finished.ending.origin) == ("accepted", "model")
-    found = finished.result
-    assert found.plan is not None and found.estimate is not None and found.report is not None
-    beside = asked.against(found.plan, found.estimate)
+    result = finished.result
+    assert result.plan is not None and result.estimate is not None and result.report is not None
+    beside = posed.against(result.plan, result.estimate)
     assert beside.own.value >= 1.1 * beside.reference.value
-    assert f"Against the built-in proposer's plan: {beside.words}" in found.report.explanation
+    assert f"Against the built-in proposer's plan: {beside.words}" in result.report.explanation
 
 
 def test_stubbornness_ends_a_run_without_progress() -> None:
@@ -136,7 +136,7 @@ def test_the_student_keeps_to_the_values_that_a_finding_calls_legal(epoch: int) 
 def test_the_student_keeps_within_the_hardware_once_it_was_told(epoch: int) -> None:
     heard = [told_of(message="GP004: the strategy needs 30 GPUs, the hardware has 2")] * 3
     drawn = [degrees(proposal) for proposal in proposals(Student(), heard, epoch)[1:]]
-    assert all(one["dp"] * one["pp"] * max(one["tp"] * one["sp"], one["ep"]) <= 2 for one in drawn)
+    assert all(split["dp"] * split["pp"] * max(split["tp"] * split["sp"], split["ep"]) <= 2 for split in drawn)
 
 
 @pytest.mark.parametrize("epoch", range(1, 6))
@@ -168,7 +168,7 @@ def test_no_feedback_breaks_a_persona(feedback: list[str]) -> None:
 
 
 @pytest.mark.one_in(2)
-@pytest.mark.parametrize("solver", [Careless(), Student()], ids=lambda one: one.name)
+@pytest.mark.parametrize("solver", [Careless(), Student()], ids=lambda persona: persona.name)
 @pytest.mark.parametrize("mode", ["text", "schema"])
 def test_without_tools_a_persona_answers_in_text_and_reads_what_it_is_told(solver: Any, mode: str) -> None:
     result = scored(replace(solver, options=replace(UNHURRIED, mode=mode)))

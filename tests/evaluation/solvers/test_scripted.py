@@ -22,8 +22,8 @@ FORM = '{"replies": {"CASE-ID or *": ["a reply", {"tool": "submit_dag", "argumen
 
 def solver(**replies: list[Any]) -> Scripted:
     """The solver of these replies; `any_case` is of every case."""
-    named = {"*" if name == "any_case" else name: reply for name, reply in replies.items()}
-    return Scripted(Script.model_validate({"replies": named}))
+    by_case = {"*" if name == "any_case" else name: reply for name, reply in replies.items()}
+    return Scripted(Script.model_validate({"replies": by_case}))
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=lambda row: row["name"])
@@ -42,11 +42,11 @@ def test_a_file_that_is_no_script_is_refused_in_one_line(row: dict[str, Any], tm
 def test_a_script_is_read_and_played_by_case(tmp_path: Path) -> None:
     path = tmp_path / "script.json"
     path.write_text(json.dumps({"about": "x", "replies": {"words": [TP3, {"tools": [TP3, TP2]}], "*": ["TP1"]}}))
-    own, other = (scored(Scripted.of_file(path), name) for name in ("words", "base"))
-    assert (own.status, own.strategy, own.spent.corrections) == ("accepted", "TP2", 2)
-    assert own.spent.tokens_estimated
-    assert own.spent.input_tokens > 0
-    assert other.strategy == "DP8 of one device"
+    words, base = (scored(Scripted.of_file(path), name) for name in ("words", "base"))
+    assert (words.status, words.strategy, words.spent.corrections) == ("accepted", "TP2", 2)
+    assert words.spent.tokens_estimated
+    assert words.spent.input_tokens > 0
+    assert base.strategy == "DP8 of one device"
 
 
 @pytest.mark.parametrize(

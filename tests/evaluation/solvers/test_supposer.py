@@ -99,6 +99,6 @@ NAMES = {
 @pytest.mark.parametrize(("field", "value", "quote", "is_kept"), NAMES.values(), ids=NAMES)
 def test_a_name_is_supposed_only_of_words_that_suggest_it(field: str, value: str, quote: str, is_kept: bool) -> None:
     fact = {"field": field, "value": value, "quote": quote, "reason": "so it is meant"}
-    found = verified(ReadingAnswer.model_validate({"facts": [fact]}), f"Serve it: {quote}.")
-    assert (field in found.fields) is is_kept
-    assert any("suggests it" in line for line in found.dropped) is not is_kept
+    reading = verified(ReadingAnswer.model_validate({"facts": [fact]}), f"Serve it: {quote}.")
+    assert (field in reading.fields) is is_kept
+    assert any("suggests it" in line for line in reading.dropped) is not is_kept

@@ -31,8 +31,8 @@ VALUES = st.recursive(
 def test_a_body_is_like_itself_whatever_the_order_of_its_keys(body: Any) -> None:
     def turned(value: Any) -> Any:
         if isinstance(value, dict):
-            return {name: turned(one) for name, one in reversed(value.items())}
-        return [turned(one) for one in value] if isinstance(value, list) else value
+            return {name: turned(nested) for name, nested in reversed(value.items())}
+        return [turned(nested) for nested in value] if isinstance(value, list) else value
 
     assert first_difference(body, turned(body)) is None
 
@@ -40,8 +40,8 @@ def test_a_body_is_like_itself_whatever_the_order_of_its_keys(body: Any) -> None
 def leaves(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The places of all values that hold no other."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    found = [leaf for key, one in inner for leaf in leaves(one, (*place, key))]
-    return found or [place]
+    below = [leaf for key, nested in inner for leaf in leaves(nested, (*place, key))]
+    return below or [place]
 
 
 @given(st.dictionaries(st.text("ab~/", max_size=2), VALUES, min_size=1, max_size=3), st.randoms(use_true_random=False))
@@ -52,9 +52,9 @@ def test_a_change_is_found_at_its_place(body: dict[str, Any], chance: Any) -> No
     for key in place[:-1]:
         holder = holder[key]
     holder[place[-1]] = "a text that nothing else is"
-    found = first_difference(body, other)
-    assert found is not None
-    pointer = found.split(": ")[0]
+    difference = first_difference(body, other)
+    assert difference is not None
+    pointer = difference.split(": ")[0]
     assert resolve_pointer(other, pointer) == holder[place[-1]]
 
 
@@ -93,10 +93,10 @@ def test_what_holds_no_secret_is_kept_as_it_was(body: str, failure: Any) -> None
     exchange = RecordedExchange(
         request={"a": [1]}, status=200, headers={"Content-Type": "x"}, body=body, failure=failure
     )
-    kept = scrubbed(exchange, Redactor(["\x00secret\x00"]))
-    assert kept.headers == {"content-type": "x"}
-    assert kept.body == body or failure is not None
-    assert body.startswith(kept.body)
+    clean = scrubbed(exchange, Redactor(["\x00secret\x00"]))
+    assert clean.headers == {"content-type": "x"}
+    assert clean.body == body or failure is not None
+    assert body.startswith(clean.body)
 
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=5))
@@ -108,8 +108,8 @@ def test_a_secret_in_the_pieces_of_a_stream_is_hidden_and_the_rest_reads_the_sam
         at += cut
     events = [{"choices": [{"index": 0, "delta": {"content": piece}}]} for piece in pieces]
     body = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
-    kept = scrubbed(RecordedExchange(body=body), Redactor(["sk-secret-value"])).body
-    lines = [line[len("data: ") :] for line in kept.splitlines() if line.startswith("data: {")]
+    clean = scrubbed(RecordedExchange(body=body), Redactor(["sk-secret-value"])).body
+    lines = [line[len("data: ") :] for line in clean.splitlines() if line.startswith("data: {")]
     read = "".join(json.loads(line)["choices"][0]["delta"]["content"] for line in lines)
     assert read == f"before {REDACTED} after"
-    assert kept.endswith("data: [DONE]\n\n")
+    assert clean.endswith("data: [DONE]\n\n")

@@ -36,11 +36,11 @@ def dataset() -> Dataset:
 
 def case(name: str = "words") -> Case:
     """The case of that name."""
-    return next(one for one in dataset().cases if one.id == name)
+    return next(entry for entry in dataset().cases if entry.id == name)
 
 
 @cache
-def found(name: str = "words") -> PosedCase:
+def posed(name: str = "words") -> PosedCase:
     """The same with its question."""
     return pose(case(name))
 
@@ -56,9 +56,9 @@ def strategy(tp: int, own_id: str = "c1", **more: Any) -> dict[str, Any]:
     return call("submit_dag", json.dumps({"strategy": {"dp": 1, "prefill": block, "decode": block}}), own_id)
 
 
-def calls(*made: dict[str, Any]) -> Step:
+def calls(*tool_calls: dict[str, Any]) -> Step:
     """An answer that makes calls."""
-    return sends(answer({"content": None, "tool_calls": list(made)}, "tool_calls"))
+    return sends(answer({"content": None, "tool_calls": list(tool_calls)}, "tool_calls"))
 
 
 @pytest.fixture(autouse=True)
