@@ -1,4 +1,4 @@
-"""Results of cases as they may come of a run, made without one."""
+"""Results of cases made without a run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from shardwright.agent.evaluation.results import CaseResult
 
 
 def result(own_id: str, family: str, passed: bool, epoch: int = 1, digest: str = "") -> CaseResult:
-    """A result whose rules rung is passed, or not, at the end."""
+    """A result whose rules rung is passed or not in the final stage."""
     stages = {"final": {"rules": Mark(passed=passed)}}
     return CaseResult(id=own_id, family=family, case=digest or own_id, epoch=epoch, answer="plan", stages=stages)
 

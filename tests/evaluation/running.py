@@ -1,4 +1,4 @@
-"""Small datasets and solvers that runs of an evaluation are tested with."""
+"""Small datasets and solvers for tests of evaluation runs."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _BASES = ("dense-1", "dense-tp2", "moe-ep2")
 
 
 def own_calibration(share: float) -> CustomCalibration:
-    """Constants by which matmuls on an H100 reach a share of what it can do."""
+    """A calibration in which matmuls on an H100 reach `share` of its peak."""
     entry = KernelEntry(
         kernel="gemm", variant="bf16", framework="torch", rows=40, source="own", licence="own", date=date(2026, 11, 21),
         constants={"compute_share": share, "memory_share": share},
@@ -31,7 +31,7 @@ def own_calibration(share: float) -> CustomCalibration:
 
 
 def broken_plans(count: int) -> Dataset:
-    """Sound base plans with one field spoiled, `count` of them, no two alike."""
+    """`count` different sound base plans, each with one field spoiled."""
     return Dataset("sample", tuple(_broken_plan(number) for number in range(count)))
 
 
@@ -48,7 +48,7 @@ def _broken_plan(number: int) -> Case:
 
 
 class Failing(Struct, frozen=True):
-    """A solver that breaks in the cases it names: by an error that nobody foresaw, or by ending its process."""
+    """A solver that breaks in the cases it names: it raises an unforeseen error, or ends its process."""
 
     raises: tuple[str, ...] = ()
     dies: tuple[str, ...] = ()
@@ -58,7 +58,7 @@ class Failing(Struct, frozen=True):
     name: str = "failing"
 
     def client(self, posed: PosedCase, epoch: int) -> ModelClient | None:
-        """Nobody, or the end."""
+        """`None`, unless the case is to fail."""
         if posed.case.id in self.raises:
             raise ZeroDivisionError("not foreseen\nby anybody")
         if posed.case.id in self.dies:

@@ -1,4 +1,4 @@
-"""The report of an earlier run: what a run wrote is read, and of anything else one line says what is wrong with it."""
+"""The report of an earlier run is read as a baseline; anything else is refused in one line with the reason."""
 
 from __future__ import annotations
 

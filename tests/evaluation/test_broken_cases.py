@@ -1,4 +1,4 @@
-"""Broken plans of the dataset break exactly what they say, every rule among them, and requests mean what they say."""
+"""Broken plans of the dataset break exactly the rules that they name, each rule is broken, and requests fit."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_case_says_where_its_edits_ask_another_question(case: Case) -> None:
     blocks = ("model", "hardware", "workload", "precision", "policy", "serving")
     changed = any(before.get(block) != after.get(block) for block in blocks)
     assert changed or case.asks == "base"
-    # A number written as a text asks nothing else: its author meant the base.
+    # A number written as a text is no other question: its author meant the base plan.
     if changed and "ST001" not in case.rules:
         assert case.asks == "proposal"
         assert not any(golden.base for golden in case.goldens)

@@ -1,4 +1,4 @@
-"""Two runs compared: what a deterministic solver lost is lost; what chance may do is no regression."""
+"""Comparing two runs: every case that a deterministic solver lost counts; a loss by chance is no regression."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .results import result, run_of
 
 
 def final(comparison: Comparison) -> RungChange:
-    """What became of the rules rung at the end."""
+    """The change of the rules rung in the final stage."""
     return next(change for change in comparison.changes if (change.rung, change.stage) == ("rules", "final"))
 
 
@@ -53,7 +53,7 @@ def test_a_drop_that_chance_explains_is_no_regression_and_a_large_one_is() -> No
 
 
 def test_cases_of_one_family_are_one_witness() -> None:
-    # The same thirty lost cases, all of one family.
+    # The same thirty lost cases, all in one family.
     before, after = run_of("+" * 60, of_family=30), run_of("-" * 30 + "+" * 30, of_family=30)
     assert not compare_runs(before, after).regressions
 
@@ -69,7 +69,7 @@ def test_runs_that_differ_by_chance_alone_are_seldom_called_worse() -> None:
     for _ in range(80):
         runs = ["".join(np.where(draws.random(40) < 0.7, "+", "-")) for _ in range(2)]
         called += bool(compare_runs(run_of(runs[0], 2), run_of(runs[1], 2)).regressions)
-    # Either end is beyond chance in 2.5 of 100 at most; here it is one end, and held stricter.
+    # Each end is exceeded by chance in at most 2.5 of 100 runs; here only one end counts, with a stricter bound.
     assert called <= 3
 
 

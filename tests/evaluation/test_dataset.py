@@ -1,4 +1,4 @@
-"""Datasets: a user's few lines are read as they are meant, and what cannot be is refused in one line with its place."""
+"""A user's few lines are read as meant, and faulty datasets are refused in one line with the place."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_a_mark_at_the_start_other_line_ends_and_empty_lines_change_nothing(tmp_
     plain = read(lines(*MINE), tmp_path)
     for end in ("\r\n", "\n\n  \n", "\r"):
         assert read("\ufeff" + lines(*MINE, end=end) + end, tmp_path).cases == plain.cases
-    # The separators of Unicode are characters of a text as any other.
+    # Unicode separators are ordinary characters of a text.
     odd = lines({"request": "a\u2028b\u2029c\x85d"}, {"request": "x"})
     assert [case.request for case in read(odd, tmp_path).cases] == ["a\u2028b\u2029c\x85d", "x"]
 

@@ -1,4 +1,4 @@
-"""What a page is told of a case is bounded, whatever was proposed."""
+"""The detail of a case for the page is bounded, whatever was proposed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A whole evaluation: right answers have full marks, worse ones are noticed by name, and the same run says the same."""
+"""In a whole evaluation right answers have full marks, worse ones are named, and runs are reproducible."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from .running import Failing, broken_plans, own_calibration
 
 pytestmark = pytest.mark.thorough
 
-# Two where links decide between few wide replicas and many narrow ones, and two where they do not.
+# In two of them links decide between few wide replicas and many narrow ones, in two they do not.
 LINKS_DECIDE = ("llama-70b-fp8-h100-256-users",)
 THEY_DO_NOT = ("llama-8b-l40s-batch", "llama-8b-two-a10-one-user", "qwen2.5-72b-two-h100-any-format")
 
 
 @cache
 def requests() -> Dataset:
-    """Four requests of the dataset that ships."""
+    """Four requests of the shipped dataset."""
     chosen = {case.id: case for case in read_dataset().cases}
     return Dataset("links", tuple(chosen[name] for name in (*LINKS_DECIDE, *THEY_DO_NOT)))
 
 
 @cache
 def evaluated(solver: str) -> shardwright.Evaluation:
-    """The four by a solver, compared with the built-in one where it is another."""
+    """The four requests answered by a solver; another than the built-in one is compared with it."""
     if solver == "builtin":
         return shardwright.evaluate(requests(), solver, jobs=1)
     with tempfile.TemporaryDirectory() as folder:
@@ -103,7 +103,7 @@ def test_the_library_says_what_the_command_prints() -> None:
 
 def test_a_calibration_is_the_proposer_s_own_and_leaves_the_judge_as_it_is() -> None:
     single = Dataset("one", requests().cases[:1])
-    # By its constants matmuls reach next to nothing: it proposes what saves most of them, and is judged by what ships.
+    # With matmuls near zero speed it proposes what saves most of them, and is judged by the shipped calibration.
     evaluation = shardwright.evaluate(single, BuiltIn(calibration=own_calibration(0.001)), jobs=1)
     assert evaluation.summary.header.solver == "builtin by mine"
     plain = evaluated("builtin").results[0]

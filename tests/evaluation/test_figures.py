@@ -1,4 +1,4 @@
-"""Figures of a strategy for a question: kept for that question alone."""
+"""Figures of a strategy for a question are cached for that question alone."""
 
 from __future__ import annotations
 

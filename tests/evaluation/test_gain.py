@@ -1,4 +1,4 @@
-"""The gain over the built-in plan: of whom was asked alone, by the objective's own figure, and in every report."""
+"""The gain over the built-in plan counts the solver's own proposals, by the objective's figure, in every report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardwright.agent.loop.against import against, against_candidate
 
 from .running import broken_plans
 
-# The search leaves phases apart out where so many GPUs are asked for; who looks finds them.
+# With so many GPUs the search leaves out disaggregated plans, which a solver can still find.
 BEATEN = "Serve Llama-3.1-70B on 40 H100, 4k in / 512 out, best throughput, TTFT under 1 s, TPOT under 30 ms"
 KEPT = "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency"
 REFUSED = "Serve Llama-3.1-405B in bf16 on one RTX 4090"

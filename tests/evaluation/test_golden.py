@@ -1,4 +1,4 @@
-"""The strategy of a golden as people write it: what is read means one strategy, what is not is one line."""
+"""A golden's strategy as people write it is read as one strategy, or refused in one line."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BASES = {"dense": "dense-tp2", "moe": "moe-ep4"}
 
 @cache
 def question(kind: str) -> Question:
-    """What a small plan on one node of eight GPUs answers."""
+    """The question that a small plan on one node of eight GPUs answers."""
     posed = pose(Case(id="a", family="a", goldens=(Golden(base=BASES[kind]),))).question
     assert posed is not None
     return posed

@@ -1,4 +1,4 @@
-"""The rung `intent`: what the person said is marked, not what an engine does by itself."""
+"""The rung `intent` marks what the person said, not what an engine does by itself."""
 
 from __future__ import annotations
 

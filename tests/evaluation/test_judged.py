@@ -1,4 +1,4 @@
-"""What is kept of a judgement: the same as one made anew, and never that of another document."""
+"""A cached judgement equals a new one, and is never that of another document."""
 
 from __future__ import annotations
 

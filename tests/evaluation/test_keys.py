@@ -1,4 +1,4 @@
-"""Keys: an earlier result stands for what is asked now exactly where nothing that it came of has changed."""
+"""An earlier result is reused exactly if nothing that it depends on has changed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_case_epoch_solver_and_calibration_tell_keys_apart() -> None:
         key_of(CASE, 1, Failing()),
         key_of(CASE, 1, Failing(raises=("case-1",))),
         key_of(CASE, 1, replace(BUILTIN, calibration=CustomCalibration(name="a"))),
-        # The same name, other constants.
+        # The same name with other constants.
         key_of(CASE, 1, replace(BUILTIN, calibration=CustomCalibration(name="a", made_from="b"))),
         key_of(CASE, 1, replace(BUILTIN, calibration=CustomCalibration(name="b"))),
     ]
@@ -74,14 +74,14 @@ def test_case_epoch_solver_and_calibration_tell_keys_apart() -> None:
 
 
 class Playing(Failing, frozen=True):
-    """A solver that says itself what tells it apart."""
+    """A solver that defines its own key."""
 
     folder: Path = Path()
     digest: str = ""
 
 
 class Strange(Failing, frozen=True):
-    """A solver with something that nothing can be compared with."""
+    """A solver with a field that cannot be compared."""
 
     thing: object = field(default_factory=object)
 

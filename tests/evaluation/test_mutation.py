@@ -1,4 +1,4 @@
-"""The harness is tested on damaged goldens: each loses exactly the rungs it should, and a ladder that errs is told."""
+"""Each damaged golden loses exactly the rungs that it should, and a ladder that errs is reported."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_every_mutant_loses_exactly_the_rungs_that_it_should(base: str) -> None:
 def test_every_way_to_damage_a_plan_is_tried_and_every_rung_is_lost_by_some() -> None:
     tried = [mutant for base in BASES for mutant in mutants(base)]
     assert {mutant.mutator for mutant in tried} == {mutator.name for mutator in MUTATORS}
-    # That a text is no proposal is shown by texts: a damaged document is always one.
+    # `parses` fails only for texts that are no proposals, and a damaged document is always one.
     assert {rung for mutant in tried for rung in mutant.lost} == {rung.name for rung in PLAN_RUNGS} - {"parses"}
 
 

@@ -1,4 +1,4 @@
-"""Runs of a dataset: the same results in the same order, however they were run, broken off and gone on with."""
+"""Runs of a dataset give the same results in the same order, however they are run, broken off and resumed."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_a_case_that_broke_is_tried_again_and_no_other(tmp_path: Path) -> None:
     again = run_dataset(SMALL, Failing(raises=("case-2",)), options, heard.append)
     assert results(again) == results(done)
     assert [case.result.id for case in heard][-1] == "case-2"
-    # A result that was kept has the seconds that it took then.
+    # A stored result has its original seconds.
     assert all(case.seconds == times[case.result.id] for case in again if case.result.id != "case-2")
 
 
@@ -78,7 +78,7 @@ def test_only_what_was_asked_alike_is_kept(tmp_path: Path, whole: tuple[CaseResu
     assert lines == 5
     done = run_dataset(SMALL, BUILTIN, RunOptions(jobs=1, journal=journal))
     assert results(done) == whole
-    # The header of the larger run, and the two cases that were not kept.
+    # The header of the larger run, and the two cases that were not stored.
     assert journal.read_bytes().count(b"\n") == lines + 3
     run_dataset(Dataset("first", SMALL.cases[:1]), Failing(), RunOptions(jobs=1, journal=journal))
     assert journal.read_bytes().count(b"\n") == lines + 5
@@ -94,7 +94,7 @@ def test_a_file_that_is_no_journal_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_a_solver_that_cannot_be_sent_answers_here(whole: tuple[CaseResult, ...]) -> None:
     class Local(Failing):
-        """A class that no other process can import."""
+        """A solver that no other process can import."""
 
     done = run_dataset(SMALL, Local(), RunOptions(jobs=2))
     assert results(done) == whole
@@ -106,7 +106,7 @@ def test_cases_that_ask_the_same_are_one_group() -> None:
 
 
 def begun(options: RunOptions) -> multiprocessing.process.BaseProcess:
-    """A run in a process of its own."""
+    """Start a run in a new process."""
     process = multiprocessing.get_context("fork").Process(target=run_dataset, args=(SMALL, BUILTIN, options))
     process.start()
     return process
@@ -140,7 +140,7 @@ def test_a_run_that_is_killed_at_any_moment_ends_as_if_it_had_not_been(
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, whole: tuple[CaseResult, ...]) -> None:
     options = RunOptions(jobs=1, journal=tmp_path / "journal")
-    # A shell that runs the tests in the background has them ignore interrupts.
+    # Tests in the background of a shell ignore interrupts.
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 
     def interrupted(_: Kept) -> None:

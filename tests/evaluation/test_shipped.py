@@ -1,4 +1,4 @@
-"""The dataset that ships: as wide as it says, each case in the published form, its goldens valid plans."""
+"""The shipped dataset is as wide as it claims, in the published format, and its goldens are valid plans."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA = Path(__file__).parents[2] / "schema" / "dataset.schema.json"
 FILES = sorted(
     entry.name for entry in files("shardwright.agent.evaluation").joinpath("cases").iterdir() if "json" in entry.name
 )
-# Requests whose question is decided in a moment: dense models on one node. The others' goldens are held by a benchmark.
+# Requests that are quick to answer: dense models on one node. A benchmark checks the goldens of the others.
 SAMPLED = 6
 
 
@@ -58,7 +58,7 @@ def test_each_file_matches_the_published_schema(name: str) -> None:
     validator = jsonschema.Draft202012Validator(schema)
     content = document(name)
     assert [error.message[:200] for error in validator.iter_errors(content)] == []
-    # A schema that lets everything through would be content too.
+    # A schema that allows everything would pass, too.
     assert not validator.is_valid({**content, "cases": [{**content["cases"][0], "odd": 1}]})
 
 

@@ -1,4 +1,4 @@
-"""Figures are as sure as they are said to be: held against other formulas, enumeration and simulation."""
+"""Intervals of figures agree with other formulas, enumeration and simulation."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def by_case(values: list[float]) -> dict[str, float]:
 
 @pytest.mark.parametrize("seed", range(5))
 def test_families_of_one_case_give_student_s_interval_of_a_mean(seed: int) -> None:
-    # So many values near the middle that no end is cut off at 0 or 1.
+    # Enough values near the middle that no end is cut off at 0 or 1.
     values = np.random.default_rng(seed).uniform(0.3, 0.7, 20)
     low, high = stats.t.interval(0.95, 19, loc=values.mean(), scale=stats.sem(values))
     estimate = interval(by_case(list(values)), {str(place): str(place) for place in range(20)})
@@ -54,16 +54,16 @@ def test_the_interval_of_30_families_holds_the_truth_in_about_95_of_100_draws() 
     names = {str(place): str(place // 5) for place in range(150)}
     apart = {case: case for case in names}
     for _ in range(600):
-        # Cases of a family have a difficulty in common: the truth is the mean of all difficulties, 0.6.
+        # Cases of a family share a difficulty; the truth is the mean difficulty, 0.6.
         difficulty = np.repeat(draws.beta(3, 2, 30), 5)
         values = by_case(list((draws.random(150) < difficulty).astype(float)))
         _, low, high = interval(values, names)
         covered += low <= 0.6 <= high
         _, low, high = interval(values, apart)
         alone += low <= 0.6 <= high
-    # 95% of 600 draws, with three standard errors of such a count on either side.
+    # 95% of 600 draws, plus or minus three standard errors of such a count.
     assert 554 <= covered <= 586
-    # Were families not told apart, it would be too narrow: that is why they are.
+    # Without families the interval would be too narrow.
     assert alone < covered - 15
 
 
@@ -77,7 +77,7 @@ def test_where_all_came_out_alike_the_interval_is_the_exact_binomial_one(trials:
 
 
 def test_families_that_each_came_out_alike_are_no_proof_either() -> None:
-    # Each family lost one of its two cases: there is no variance between families to estimate.
+    # Each family lost one of its two cases, so there is no variance between families to estimate.
     share = rate(run_of("+-+-+-", of_family=2), "rules")
     assert share is not None
     assert share.rate == 0.5

@@ -1,4 +1,4 @@
-"""A small run, marked and told: what the reports of an evaluation are tested on."""
+"""A small marked run, on which the reports of an evaluation are tested."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _CASES = (
 
 @cache
 def kept_cases() -> tuple[Kept, ...]:
-    """One repaired, one refused in other words than it should be, one rightly refused, and a fault of the dataset."""
+    """A repaired case, one refused for the wrong reason, one rightly refused, and one with a fault of the dataset."""
     cases: list[Kept] = []
     for case in _CASES:
         scored = score_case(case, BuiltIn())
@@ -44,7 +44,7 @@ def kept_cases() -> tuple[Kept, ...]:
 
 
 def results() -> tuple[CaseResult, ...]:
-    """The results alone."""
+    """The results of these cases."""
     return tuple(case.result for case in kept_cases())
 
 

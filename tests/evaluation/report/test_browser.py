@@ -1,4 +1,4 @@
-"""The page in a real browser, where there is one: its own script runs and works, a stranger's does not run."""
+"""In a real browser, if there is one, the page's own script works and a stranger's does not run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .samples import kept_cases, summary
 BROWSER = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 pytestmark = [pytest.mark.thorough, pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")]
 
-# What a person does, done to the page by a script of the test.
+# A script that does on the page what a person does.
 _PERSON = """
 const search = document.getElementById("search"), which = document.getElementById("which");
 const shown = () => [...document.querySelectorAll("#cases tbody")].filter((one) => !one.hidden).map((one) => one.id);
@@ -36,7 +36,7 @@ setTimeout(() => {
 
 
 def dom_of(page: Path, tmp_path: Path) -> str:
-    """The document as the browser has it once all scripts have run."""
+    """The document in the browser after all scripts have run."""
     command = [
         str(BROWSER), "--headless", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path / 'profile'}",
         "--virtual-time-budget=2000", "--dump-dom", page.as_uri(),
@@ -55,7 +55,7 @@ def test_only_its_own_script_runs(tmp_path: Path) -> None:
 
 def test_cases_are_searched_filtered_sorted_and_opened(tmp_path: Path) -> None:
     source = render_page(summary(), kept_cases())
-    # The page's policy would keep the script of the test out.
+    # The page's policy would block the script of the test.
     source = re.sub(r'<meta http-equiv="Content-Security-Policy"[^>]*>', "", source)
     page = tmp_path / "page.html"
     page.write_text(source.replace("</body>", f"<script>{_PERSON}</script></body>"), encoding="utf-8")

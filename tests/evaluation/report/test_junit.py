@@ -1,4 +1,4 @@
-"""What build servers rely on in JUnit XML, and that it says what the run says."""
+"""JUnit XML has what build servers rely on, and agrees with the run."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from shardwright.agent.evaluation.report.junit import render_junit
 
 from .samples import HEADER, kept_cases, results
 
-# The attributes that the common JUnit schema requires, and the children that it knows, in their order.
+# Attributes that the common JUnit schema requires, and the children that it allows, in order.
 _REQUIRED = {
     "testsuites": (),
     "testsuite": ("name", "tests", "failures", "errors"),

@@ -1,4 +1,4 @@
-"""The page of an evaluation: it holds everything, needs nothing, and whatever a stranger wrote stays text."""
+"""The page of an evaluation is complete and self-contained, and whatever a stranger wrote stays text."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _VOID = {"meta", "input", "img", "br"}
 
 
 class Page(HTMLParser):
-    """Elements with their attributes, the text, and whether every element is closed where it should be."""
+    """Elements with attributes, the text, and whether every element is closed in the right place."""
 
     def __init__(self, source: str) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Ablations: what is varied, what the variants are compared by, and that fresh samples get no more than corrections."""
+"""Ablations: what varies, how variants are compared, and that fresh samples get no more tries than corrections."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMALL = Dataset("small", (case(), case("broken-text"), case("infeasible")))
 
 
 def one_by_one(dataset: Dataset, solver: Solver) -> tuple[CaseResult, ...]:
-    """A runner."""
+    """A runner that scores one case after another."""
     return tuple(score_case(entry, solver).result for entry in dataset.cases)
 
 
@@ -55,7 +55,7 @@ def test_without_repairs_what_was_repaired_is_lost_and_the_cases_are_named() -> 
     def third_epoch(dataset: Dataset, solver: Solver) -> tuple[CaseResult, ...]:
         return tuple(score_case(entry, solver, 3).result for entry in dataset.cases)
 
-    # In that epoch it has lost a collective, which a repair puts back.
+    # In that epoch the proposal lacks a collective, which a repair restores.
     report = ablate(Dataset("words", (case(),)), Stubborn(), "fixers", third_epoch)
     with_repairs, without = report.variants
     assert (with_repairs.name, with_repairs.accepted, with_repairs.own) == ("repairs on", 1.0, 1.0)

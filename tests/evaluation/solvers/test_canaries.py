@@ -1,4 +1,4 @@
-"""A canary in every place that can hold a secret, echoed in every way that a server can: in no file of a recording."""
+"""A canary in every place for secrets, echoed in every way that a server can, is in no file of a recording."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ RIGHT = calls(strategy(2))
 
 
 def forms(secret: str) -> list[str]:
-    """The ways in which a careless server writes a secret."""
+    """Ways in which a careless server writes a secret."""
     encoded = [base64.b64encode(f"{before}{secret}:x".encode()).decode() for before in ("", "a", "ab")]
     return [secret, quote(secret, safe=""), json.dumps(secret)[1:-1], secret.upper(), *encoded]
 
 
 def escaped(secret: str) -> str:
-    """Every character as JSON may write it."""
+    """Every character as a JSON escape."""
     return "".join(f"\\u{ord(letter):04x}" for letter in secret)
 
 
 ECHO = " ".join(form for secret in CANARIES for form in forms(secret))
-# A secret cut into the pieces of a stream, in words and in the arguments of a call.
+# Secrets cut into the pieces of a stream, in words and in the arguments of a call.
 PIECES = [delta({"content": piece}) for secret in CANARIES for piece in (secret[:4], secret[4:9], secret[9:], " ")]
 ARGUED = [
     delta({"tool_calls": [{"index": 1, "function": {"arguments": piece}}]})
@@ -85,7 +85,7 @@ def test_no_secret_is_in_a_recording(steps: tuple[Step, ...], tmp_path: Path, mo
 def check(
     steps: tuple[Step, ...], folder: Path, monkeypatch: pytest.MonkeyPatch, user: str, secrets: tuple[str, ...]
 ) -> None:
-    """Record a run whose endpoint is reached by all of `secrets`; look for them; play it."""
+    """Record a run whose endpoint needs all of `secrets`, assert that none is recorded, and replay it."""
     with FaultServer(*steps) as server:
         url = f"http://{user}127.0.0.1:{server.port}/v1?q={quote(QUERY)}"
         monkeypatch.setenv("OPENAI_BASE_URL", url)

@@ -1,4 +1,4 @@
-"""A recorded run comes to the same when it is played, without its server; what does not fit is a fault, not a score."""
+"""A recorded run replays to the same result without its server; a misfit is a fault, not a score."""
 
 from __future__ import annotations
 
@@ -43,25 +43,25 @@ STREAM = streams(
 )
 
 
-# Without repairs a run is over sooner.
+# Without repairs a run ends sooner.
 SWIFT = AgentOptions(knowledge_tokens=0, repairs=False)
 
 
 def recorded(
     folder: Path, *steps: Step, name: str = "words", options: AgentOptions = SWIFT, **flags: Any
 ) -> CaseResult:
-    """A run against a server of `steps`, recorded in `folder`."""
+    """The result of a run against a server of `steps`, recorded in `folder`."""
     with endpoint(*steps, options=options, **flags) as (live, _):
         return scored(Recorder.into(folder, live), name)
 
 
 def file_of(folder: Path, name: str = "words") -> Path:
-    """The cassette of a case."""
+    """The path of a case's cassette."""
     return folder / f"{name}.1.json"
 
 
 def exchanges(folder: Path) -> list[dict[str, Any]]:
-    """What was recorded."""
+    """The recorded exchanges."""
     return json.loads(file_of(folder).read_text())["exchanges"]
 
 
@@ -189,7 +189,7 @@ FAULTS: dict[str, tuple[Callable[[dict[str, Any]], None], str]] = {
 
 @pytest.fixture(scope="module")
 def corrected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a recording of two requests."""
+    """A folder with a recording of a corrected answer, two requests in all."""
     folder = tmp_path_factory.mktemp("corrected")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(folder / "none"))

@@ -1,4 +1,4 @@
-"""What a journal knows a solver by: all that its answers come of, and nothing secret."""
+"""A journal identifies a solver by all that its answers depend on, and by nothing secret."""
 
 from __future__ import annotations
 

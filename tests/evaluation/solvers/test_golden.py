@@ -1,4 +1,4 @@
-"""A solver that returns the golden has full marks, and the built-in proposer stands in where there is none."""
+"""A solver that returns the golden has full marks; without a golden the built-in proposer stands in."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model at an endpoint as a solver: asked as any user's is; nothing secret is in what goes to other processes."""
+"""A model at an endpoint as a solver is asked as for users, and nothing secret is sent to other processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Solvers by name: each name gives its solver, and what cannot be is refused in one line that says why."""
+"""Each name gives its solver, and impossible ones are refused in one line with the reason."""
 
 from __future__ import annotations
 

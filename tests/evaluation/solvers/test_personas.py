@@ -1,4 +1,4 @@
-"""Personas: the same each time, another in each epoch, and as good as what they are told lets them be."""
+"""Personas answer the same each time, differ by epoch, and are as good as the feedback allows."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPENING = (Message(role="system", content="plan"), Message(role="user", content=
 
 
 def proposals(solver: Solver, feedback: list[str], epoch: int = 1) -> list[str]:
-    """What a persona proposes, one proposal after each text of feedback and one before."""
+    """The proposals of a persona: one at first, and one after each text of feedback."""
     client = solver.client(posed(), epoch)
     assert client is not None
     messages, proposed = list(OPENING), list[str]()
@@ -49,7 +49,7 @@ def degrees(proposal: str) -> dict[str, int]:
 
 
 def told_of(**fields: object) -> str:
-    """A tool's rejection."""
+    """A tool's rejection, as JSON."""
     return json.dumps({"accepted": False, **fields})
 
 

@@ -1,4 +1,4 @@
-"""Answers out of a file: whose they are, what ends them, and which files are refused."""
+"""Answers from a file: which case gets them, what ends them, and which files are refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FORM = '{"replies": {"CASE-ID or *": ["a reply", {"tool": "submit_dag", "argumen
 
 
 def solver(**replies: list[Any]) -> Scripted:
-    """The solver of these replies; `any_case` is of every case."""
+    """A solver with replies by case; `any_case` stands for every case."""
     by_case = {"*" if name == "any_case" else name: reply for name, reply in replies.items()}
     return Scripted(Script.model_validate({"replies": by_case}))
 

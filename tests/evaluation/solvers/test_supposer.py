@@ -1,4 +1,4 @@
-"""A reader of vague requests: what the words bear out enters, what is supposed is told as that, the rest is dropped."""
+"""Of vague requests, supported values are read, suppositions are reported as such, and the rest is dropped."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CHAT = "vague-chat"
 
 @cache
 def read(name: str) -> Said:
-    """What a vague request is read as by the rules and the persona."""
+    """The reading of a vague request by the rules and the persona."""
     text = VAGUE[name].request or ""
     source = Source(kind="words", texts=(("the request", text),))
     reader = Agent(reader_of(text)).reader()
@@ -54,7 +54,7 @@ def test_every_supposition_is_an_assumption_with_its_words_and_reason(name: str)
         field, reason = fact["field"], fact["reason"]
         if reason is None:
             assert field not in said.assumed
-        elif field not in said.words:  # what the rules read of the words themselves is no supposition
+        elif field not in said.words:  # a value that the rules read is no supposition
             assert said.assumed[field] == f"read by the model from {fact['quote']!r}: {reason}"
 
 

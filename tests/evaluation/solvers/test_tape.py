@@ -1,4 +1,4 @@
-"""How a request is found again: by all that it says, and where it says something else, by that place."""
+"""A recorded request is found by its whole content, and a difference is reported with its place."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_body_is_like_itself_whatever_the_order_of_its_keys(body: Any) -> None
 
 
 def leaves(value: Any, place: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The places of all values that hold no other."""
+    """The places of all values without nested values."""
     inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
     below = [leaf for key, nested in inner for leaf in leaves(nested, (*place, key))]
     return below or [place]

@@ -1,4 +1,4 @@
-"""Cases that the tests of the solvers share, and an endpoint of a script for solvers that ask one."""
+"""Cases that tests of solvers share, and a scripted endpoint for solvers that need one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from shardwright.agent.model.settings import EndpointFlags
 from ...agent.model.fault_server import FaultServer, Step, answer, call, sends
 
 CASES = Path(__file__).parents[2] / "cases"
-# No knowledge: what is sent is small.
+# Without knowledge, so that requests are small.
 BARE = AgentOptions(knowledge_tokens=0)
 
 
@@ -35,35 +35,35 @@ def dataset() -> Dataset:
 
 
 def case(name: str = "words") -> Case:
-    """The case of that name."""
+    """The case with this id."""
     return next(entry for entry in dataset().cases if entry.id == name)
 
 
 @cache
 def posed(name: str = "words") -> PosedCase:
-    """The same with its question."""
+    """The case with its question."""
     return pose(case(name))
 
 
 def scored(solver: Solver, name: str = "words", epoch: int = 1) -> CaseResult:
-    """What `solver` comes to in a case."""
+    """The result of `solver` in a case."""
     return score_case(case(name), solver, epoch).result
 
 
 def strategy(tp: int, own_id: str = "c1", **more: Any) -> dict[str, Any]:
-    """A call that submits a strategy of one replica."""
+    """A call that submits a strategy with one replica."""
     block = {"tp": tp, **more}
     return call("submit_dag", json.dumps({"strategy": {"dp": 1, "prefill": block, "decode": block}}), own_id)
 
 
 def calls(*tool_calls: dict[str, Any]) -> Step:
-    """An answer that makes calls."""
+    """An answer with tool calls."""
     return sends(answer({"content": None, "tool_calls": list(tool_calls)}, "tool_calls"))
 
 
 @pytest.fixture(autouse=True)
 def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No endpoint of this machine."""
+    """Hide the endpoint settings of this machine."""
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     for name in ("OPENAI_BASE_URL", "OPENAI_API_KEY", "SHARDWRIGHT_LLM_MODEL", "SHARDWRIGHT_LLM_HEADERS"):
@@ -72,7 +72,7 @@ def clean_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def endpoint(*steps: Step, options: AgentOptions = BARE, **flags: Any) -> Iterator[tuple[Live, FaultServer]]:
-    """A live solver of a server that answers by `steps`."""
+    """A live solver and its server, which answers by `steps`."""
     with FaultServer(*steps) as server:
         yield Live.of(EndpointFlags(base_url=server.url, model="m", **flags), options), server
 
@@ -83,7 +83,7 @@ def texts_below(folder: Path) -> Iterable[str]:
 
 
 def rewritten(path: Path, change: Callable[[dict[str, Any]], None]) -> None:
-    """The JSON file at `path` with a change."""
+    """Change the JSON file at `path`."""
     document = json.loads(path.read_text())
     change(document)
     path.write_text(json.dumps(document))
