@@ -1,4 +1,4 @@
-"""Of several statements of one thing: what is given up, corrected, offered as a choice, or ordered by nobody."""
+"""Of several statements on one subject the valid one is read: not one withdrawn, corrected, or only considered."""
 
 from __future__ import annotations
 

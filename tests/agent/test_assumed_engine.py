@@ -1,4 +1,4 @@
-"""A plan that names no engine can be started by the one that it is timed as; on paper everything legal is looked at."""
+"""A plan without a named engine starts on the one that it is timed as; on paper every legal plan is considered."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from shardwright.tools.plan.document import ModelBlock, ServingBlock
 from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.validate import validate
 
-# On paper, what is best of each breaks a rule of vLLM: sequence ranks in one phase, an FFN or stages of its own.
+# On paper the best plan of each breaks a rule of vLLM: sequence ranks, or another FFN or stages, in one phase.
 ASKED = (
     "Llama-3.1-70B on 4 H100, 32k in, 256 out, lowest latency",
     "Qwen3-30B-A3B on 4 H100, 16k in, 256 out, 8 users, lowest latency",
@@ -28,7 +28,7 @@ ASKED = (
 
 
 def refused_by_the_assumed(text: str) -> tuple[SearchRequest, set[str]]:
-    """The rules on vLLM that listed candidates break, were vLLM named in their plans."""
+    """The request, and the rules on vLLM that its candidates would break if they named vLLM."""
     intent = intent_of(text)
     examined = examine(intent)
     assert examined.request is not None and examined.result is not None
@@ -68,7 +68,7 @@ def test_a_legal_strategy_that_the_assumed_engine_does_not_start_is_told_so_wher
 
 @pytest.mark.thorough
 def test_a_plan_on_paper_is_free_of_what_engines_start() -> None:
-    """Without this the test above could pass by rules that never fire."""
+    """Otherwise the test above could pass because the rules never fire."""
     request, rules = refused_by_the_assumed(f"{ASKED[0]}, no engine")
     assert request.space.engine is None
     assert "EN010" in rules

@@ -1,4 +1,4 @@
-"""What may ask a model can be awaited, several at a time, and stops where its task is cancelled."""
+"""Calls that may ask a model can be awaited, several at a time, and stop when their task is cancelled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TAKES_IT = calls(("submit_dag", {"handle": "reference"}))
 
 
 class Waiting:
-    """A client that waits for what never comes, at checkpoints."""
+    """A client that waits forever, at checkpoints."""
 
     name = "waiting"
 
@@ -40,7 +40,7 @@ class Waiting:
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        """Nothing.
+        """Never return.
 
         Raises:
             StoppedError: the run was stopped.
@@ -56,7 +56,7 @@ class Waiting:
 
 @pytest.fixture
 def silent_endpoint() -> Iterator[tuple[openai.OpenAI, threading.Event]]:
-    """A server that takes a connection and answers nothing; the event is set once it has one."""
+    """A server that accepts a connection and never answers; the event is set on the first one."""
     connected = threading.Event()
     connections: list[socket.socket] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -77,7 +77,7 @@ def silent_endpoint() -> Iterator[tuple[openai.OpenAI, threading.Event]]:
 
 
 async def cancelled(work: Coroutine[Any, Any, object], begun: threading.Event) -> None:
-    """Await `work` until it has `begun`, and cancel it."""
+    """Start `work`, and cancel it once it has `begun`."""
     task = asyncio.ensure_future(work)
     assert await asyncio.to_thread(begun.wait, 60)
     task.cancel()

@@ -1,4 +1,4 @@
-"""Requests at a rate, in the words of a report: how many are in flight, what is served, where a queue only grows."""
+"""Reports on requests at a rate: how many are in flight, what is served, and when a queue only grows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Briefs are read field by field in every form that planners use, and refused in one line where they contradict."""
+"""Briefs are read field by field in every form that planners use; contradictions are refused in one line."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def read_case(name: str) -> Said:
 
 
 def stated(said: Said) -> dict[str, object]:
-    """What was said, as plain JSON; the card without the fields that nobody stated."""
+    """The stated fields as plain JSON; the card without unstated fields."""
     fields = said.model_dump(mode="json", exclude_defaults=True, exclude=NOTES)
     if "accelerator_object" in fields:
         card = fields["accelerator_object"]

@@ -1,4 +1,4 @@
-"""A plan beside a strategy in words: what words mean, which are refused, and that they are laid out as said."""
+"""A plan compared with a strategy in words: their meaning, refusals, and the layout that they describe."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Strategies that a request weighs against each other: each is judged as it stands, and the report says which leads."""
+"""Strategies that a request compares are each judged as stated, and the report says which leads."""
 
 from __future__ import annotations
 

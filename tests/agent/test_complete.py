@@ -1,4 +1,4 @@
-"""Later statements win, counts fill nodes by the stated rule, and every figure that nobody stated is an assumption."""
+"""Later statements win, counts fill nodes by the stated rule, and every unstated figure is an assumption."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is demanded of a layout is read from words, said back where it was not understood, and kept by every plan."""
+"""Demands on a layout are read from words, listed if not understood, and kept by every plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from shardwright.tools.validate import validate
 ROWS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parents[1] / "cases" / "constraint_requests.json").read_text(encoding="utf-8")
 )
-# Written without sight of the reader, three sets. These few it reads as something else, or loses without a word.
+# Three sets written without knowing the reader. It misreads these few, or loses them silently.
 MISREAD = (
     "We colocate an embedding model",
     "INFRA-4471 Capacity",

@@ -1,4 +1,4 @@
-"""What a request demands beside its limits holds wherever a plan is made: plan, search, fix, chat, a model's run."""
+"""A request's demands on the layout hold wherever a plan is made: plan, search, fix, chat, a model's run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def planned(words: str) -> dict[str, Any]:
 
 
 def searched(words: str) -> dict[str, Any]:
-    """The first of the ranking, built for the hardware and the demands of the plan."""
+    """The plan of the best candidate of a search, with the hardware and the demands of the request."""
     like = shardwright.plan(f"{SMALL}, {words}").plan
     best = shardwright.search(f"{SMALL}, {words}", top=1).candidates[0]
     assert like is not None
@@ -52,7 +52,7 @@ def searched(words: str) -> dict[str, Any]:
 
 
 def fixed(words: str) -> dict[str, Any]:
-    """A plan that was made without the demand, mended under it."""
+    """A plan made without the demand, repaired under it."""
     before = shardwright.plan(SMALL).plan
     assert before is not None
     document = before.model_dump(mode="json")
@@ -63,7 +63,7 @@ def fixed(words: str) -> dict[str, Any]:
 
 
 def chatted(words: str) -> dict[str, Any]:
-    """The plan after a follow-up that speaks of something else."""
+    """The plan after a follow-up on another subject."""
     chat = Chat()
     chat.say(f"{SMALL}, {words}")
     result = chat.say("now with 6 users").result
@@ -72,7 +72,7 @@ def chatted(words: str) -> dict[str, Any]:
 
 
 def proposed(words: str) -> dict[str, Any]:
-    """The plan of a run in which a model proposes what the demand may rule out."""
+    """The plan of a run in which a model proposes a layout that the demand may rule out."""
     wide = says('{"strategy": {"dp": 1, "prefill": {"tp": 4, "pp": 2}, "decode": {"tp": 4, "pp": 2}}}')
     model = ScriptedModel([wide] * 12)
     agent = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0))

@@ -1,4 +1,4 @@
-"""Dictated requests in writing, and ordinary sentences that stay as they are."""
+"""Dictated requests are written down, and ordinary sentences stay as they are."""
 
 from __future__ import annotations
 

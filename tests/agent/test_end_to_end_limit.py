@@ -1,4 +1,4 @@
-"""A limit on the whole answer is asked for, kept, shown and missed like those on its first token and on each token."""
+"""A limit on the whole answer is read, kept, shown and missed like those on its first token and on each token."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ASKED: dict[str, Any] = {
     "model": "Llama-3.1-8B-Instruct", "hardware": "1x8:l40s", "input_tokens": 2048, "output_tokens": 256,
     "concurrency": 16, "objective": "cost",
 }  # fmt: skip
-# Nodes are rented whole: here fewer of them are enough without the limit.
+# Nodes are rented whole: without the limit fewer of them are enough.
 SMALL_NODES = {**ASKED, "hardware": "4x2:l40s"}
 LIMIT_MS = 5500.0
 LIMITED: dict[str, Any] = {"end_to_end_ms": LIMIT_MS, "end_to_end_statistic": "p95"}

@@ -1,4 +1,4 @@
-"""Naming an engine brings what it does by itself, and says so."""
+"""Naming an engine allows what it does by itself, and the report says so."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_what_was_asked_for_is_not_assumed_as_well() -> None:
 
 @pytest.mark.parametrize("engine", [*(engine.title for engine in JUDGED.values()), FRONT])
 def test_the_engine_of_a_document_brings_the_same(engine: str) -> None:
-    """70B over eight: 21.3 GB of weights on each where the vocabulary is whole, 17.6 GB where it is split."""
+    """70B over eight GPUs: 21.3 GB of weights on each with a whole vocabulary, 17.6 GB with a split one."""
     planned = plan("Llama-3.1-70B on 8 H100 TP8, 2k in, 256 out, no engine").plan
     assert planned is not None
     strict = planned.model_copy(update={"performance": None})
@@ -72,7 +72,7 @@ def test_experts_of_a_document_may_be_cut_where_its_engine_cuts_them() -> None:
     assert not validate(document).valid
     document["serving"] = {"engine": "vllm"}
     assert "TP006" not in {violation.rule for violation in validate(document).violations}
-    # vLLM cuts each expert over all ranks, or none: what fix makes of it states what the engine brings.
+    # vLLM cuts each expert over all ranks or none: the repaired plan states what the engine brings.
     mended = autofix(document).plan
     assert mended is not None and validate(mended).valid
     assert set(mended.policy.relaxations) == {"tp_in_expert", "vocab_parallel"}
@@ -118,7 +118,7 @@ def test_a_plan_on_paper_has_no_rules_of_an_engine() -> None:
         ("Llama-3.1-70B on 2 H200, 2k in, 64 out, 1 user, TPOT under 20.1 ms", "--engine vllm"),
         ("Qwen3-235B-A22B on 8 H100, 4k in, 1k out, 64 concurrent, TPOT under 50 ms", "--engine vllm"),
         ("Qwen3-235B-A22B on 8 H100, 4k in, 1k out, 64 concurrent, TPOT under 40 ms", ""),
-        # More GPUs than there are, fewer than the strict rules need.
+        # More GPUs than the request has, fewer than the strict rules need.
         ("Qwen3-235B-A22B on 4 H100, 4k in, 1k out, 64 concurrent, TPOT under 50 ms", "--engine vllm"),
     ],
 )
@@ -144,7 +144,7 @@ def test_an_infeasible_answer_names_the_plan_that_the_engine_would_have(asked: s
     "asked",
     [
         "Qwen3-235B-A22B on H100s, 4k in, 1k out, 64 concurrent, TPOT under 50 ms",
-        # No hardware at all, and kinds to choose from.
+        # No hardware stated, or kinds to choose from.
         "Qwen3-235B-A22B, 4k in, 1k out, 64 concurrent",
         "Qwen3-235B-A22B on H100 or H200, 4k in, 1k out, 64 concurrent, TPOT under 50 ms",
     ],
@@ -166,7 +166,7 @@ def test_hardware_that_was_left_open_says_first_what_would_do_with_the_engine_na
     ("asked", "is_said"),
     [
         ("Qwen3-235B-A22B on 8 H100, 2k in / 256 out, 32 concurrent", True),
-        # 2% is told where the reasons are; of one GPU nothing is split.
+        # A gain of 2% is only reported among the reasons; on one GPU nothing is split.
         ("Qwen2.5-7B on H100, 2k in, 500 out, 32 users, TPOT under 8 ms", False),
         ("Llama-3.1-8B, 1k in, 128 out", False),
     ],

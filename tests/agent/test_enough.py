@@ -1,4 +1,4 @@
-"""What is enough: GPUs and nodes that a plan uses, what fewer would do, how near a limit is, and what is served."""
+"""How many GPUs and nodes a plan uses, whether fewer would do, how near a limit is, and what is served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How unevenly tokens fall on experts: stated in words, an argument or a brief, or taken from what was measured."""
+"""The imbalance of experts is stated in words, an argument or a brief, or taken from measurements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Number formats that are left open: which are looked at, and that the plan is the best in any of them."""
+"""If number formats are open, the right ones are considered, and the plan is the best in any of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOAD: dict[str, Any] = {"input_tokens": 2048, "output_tokens": 256}
 
 
 def names(choice: OpenPrecisions, checkpoint: DType, accelerator: str) -> list[str]:
-    """Formats in question, weights / activations / KV cache."""
+    """The formats to consider, as weights / activations / KV cache."""
     formats = formats_on(choice, checkpoint, find_accelerator(accelerator))
     return [f"{precision.weights}/{precision.activations}/{precision.kv_cache}" for precision in formats]
 

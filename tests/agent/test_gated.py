@@ -1,4 +1,4 @@
-"""A pattern that is compiled as far as a text makes it necessary matches what the whole pattern does."""
+"""A pattern compiled only as far as a text needs it matches as the whole pattern does."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ TEXTS = [str(row["text"]) for row in json.loads(CASES.read_text(encoding="utf-8"
 
 
 def patterns_in(value: Any) -> Iterator[Gated]:
-    """The gated patterns that a name stands for: one, or those in a table."""
+    """The gated patterns in a value: itself, or those in a table."""
     if isinstance(value, Gated):
         yield value
     elif isinstance(value, (tuple, list)):
@@ -35,7 +35,7 @@ def patterns_in(value: Any) -> Iterator[Gated]:
 
 
 def gated_patterns() -> dict[str, list[Gated]]:
-    """The gated patterns of the readers of words by the module that they stand in."""
+    """The gated patterns of the readers of words, by module."""
     patterns_by_module: dict[str, list[Gated]] = {}
     for module in iter_modules(language.__path__):
         values = vars(import_module(f"{language.__name__}.{module.name}")).values()
@@ -50,14 +50,14 @@ whole = cache(re.compile)
 
 
 class Every(frozenset[str]):
-    """All words."""
+    """A set that contains every word."""
 
     def __contains__(self, word: object) -> bool:
         return True
 
 
 def matches(pattern: Gated | re.Pattern[str], text: str) -> list[Any]:
-    """All that can be asked of the matches of a pattern."""
+    """Everything observable about the matches of a pattern."""
     all_matches = list(pattern.finditer(text))
     spans = [[match.span(group) for group in range(match.re.groups + 1)] for match in all_matches]
     return [(at, match.groupdict(), match.lastgroup) for at, match in zip(spans, all_matches, strict=True)]
@@ -149,12 +149,12 @@ def test_a_replacement_may_name_a_group_of_a_pattern_that_cannot_match() -> None
 
 
 def always_holds(needs: str, pattern: str) -> bool:
-    """Whether every text that a pattern matches holds what `needs` matches, as `re` reads both."""
+    """Whether every text that `pattern` matches contains a match of `needs`, as `re` reads both."""
     return holds_one(re.compile(needs, re.IGNORECASE), parser.parse(pattern, re.IGNORECASE))
 
 
 def holds_one(needs: re.Pattern[str], parsed: Any, before: str = "") -> bool:
-    """Whether every text that the parsed pattern matches behind `before` holds what `needs` matches."""
+    """Whether `before` and any match of the parsed pattern after it always contain a match of `needs`."""
     run = before
     for kind, value in [*parsed, (None, None)]:
         if kind is op.LITERAL:
@@ -169,7 +169,7 @@ def holds_one(needs: re.Pattern[str], parsed: Any, before: str = "") -> bool:
 def _holds(needs: re.Pattern[str], kind: Any, value: Any, before: str) -> bool:
     if kind is op.SUBPATTERN:
         return holds_one(needs, value[-1], before)
-    if kind is op.BRANCH:  # the parser has put what all branches begin with in front of them
+    if kind is op.BRANCH:  # the parser has moved a common prefix of the branches in front of them
         return all(holds_one(needs, branch, before) for branch in value[1])
     if kind is op.IN:
         return all(member is op.LITERAL and needs.search(before + chr(code)) for member, code in value)

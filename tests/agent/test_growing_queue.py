@@ -1,4 +1,4 @@
-"""Of a load that is not kept up with no figure is shown that only grows with the length of the run."""
+"""If a plan cannot keep up with the load, no figure is shown that only grows with the length of the run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The journal: nothing that was finished is lost, nothing of another's is touched."""
+"""The journal loses no finished work, and touches no other file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..examples import examples
 
 
 class Line(BaseModel):
-    """What is kept of a case here."""
+    """The stored result of a case."""
 
     text: str
     number: float
@@ -26,7 +26,7 @@ SAMPLE = Form("sample", Line, most_line_bytes=1 << 16)
 
 
 def row(number: int) -> Line:
-    """A row that is told apart by its number, with what a line must not break at."""
+    """A row with a number, and with characters at which a line must not break."""
     return Line(text="“quoted”\nand 中文", number=0.1 + number / 3)
 
 
@@ -104,7 +104,7 @@ def test_a_damaged_line_costs_that_case_alone(tmp_path: Path) -> None:
         assert set(journal.rows) == set(KEPT) - {"key-1"}
 
 
-# A whole header, of a journal of something else.
+# A whole header of a journal for something else.
 OTHER = b'{"format":"shardwright/other-journal","version":"1","package":"1","run":"a"}\n'
 
 

@@ -1,4 +1,4 @@
-"""Percentiles of lengths in words: each figure with its own, English or Chinese; what is none stays as it was."""
+"""In words, English or Chinese, each length goes with its percentile; other figures stay as they were."""
 
 from __future__ import annotations
 

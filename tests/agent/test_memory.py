@@ -1,4 +1,4 @@
-"""A long process stays small: what calls leave behind is bounded by its bytes."""
+"""A long process stays small: what calls leave behind is bounded in bytes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from shardwright.tools.kept import Kept
 
 pytestmark = pytest.mark.thorough
 
-# Every call has a load, links and names of its own, so that nothing that is remembered serves twice.
+# Every call has its own load, links and names, so that no cached result serves twice.
 CALLS = """
 import resource
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A question for the most load is planned for, or said not to be."""
+"""A question for the highest load is planned for, or reported as not acted on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A name that is not quite a model's is read where it can be, and said back; a file named in words is that model."""
+"""A name close to a model's is read if possible, and reported; a file named in words is that model."""
 
 from __future__ import annotations
 

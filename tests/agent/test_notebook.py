@@ -1,4 +1,4 @@
-"""Results at a prompt are a line, in a notebook a table and a picture, and nothing of a plan is markup there."""
+"""Results are a line at a prompt, a table and a picture in a notebook, and no text of a plan becomes markup."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ HOSTILE = "<img src=x onerror=alert(1)>\n\x1b[31m</iframe><script>alert(1)</scri
 
 @cache
 def results() -> dict[str, Displayed]:
-    """One of each kind of result, the plan with a hostile name."""
+    """A result of each kind, the plan with a hostile name."""
     planned = shardwright.plan(REQUEST)
     document: dict[str, Any] = base_plan("dense-tp2")
     document["model"]["name"] = HOSTILE

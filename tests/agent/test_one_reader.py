@@ -29,7 +29,7 @@ def texts(name: str) -> list[str]:
 
 
 def meaning(said: Said) -> dict[str, Any]:
-    """What was said, without the words and the places that it came from."""
+    """The stated fields, without the words and the places that they came from."""
     constraints = sorted(repr(constraint.model_copy(update={"words": None})) for constraint in said.constraints)
     return said.model_dump(exclude_defaults=True, exclude=NOTES) | {"constraints": constraints}
 

@@ -1,4 +1,4 @@
-"""The best of the other kind is named with its figures: phases together or apart, and another card."""
+"""The best alternative is named with its figures: phases together or apart, or another card."""
 
 from __future__ import annotations
 

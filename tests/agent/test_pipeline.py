@@ -1,4 +1,4 @@
-"""From words to a plan: every feasible request gives a plan without a violation, every other one says why not."""
+"""Every feasible request in words gives a plan without violations, and every other one says why not."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ pytestmark = pytest.mark.thorough
 
 CASES = Path(__file__).parent.parent / "cases"
 REQUESTS: list[dict[str, Any]] = json.loads((CASES / "requests.json").read_text(encoding="utf-8"))
-# Their searches take many seconds each: they are read field by field in other tests, and not planned here.
+# Their searches take many seconds each: other tests read them field by field, and they are not planned here.
 LONG = frozenset({"rates", "zh-cost", "rack", "permission", "zh-relax", "zh-precision-yours", "chinese_markdown"})
-# A like search is planned for another request: the same kind of model, on as many machines, with the same degrees.
+# A similar search is planned for another request: the same kind of model, number of machines and degrees.
 PLANNED_ELSEWHERE = frozenset(
     {
         *("zh-no-hardware", "two-boxes", "zh-idiom", "zh-2x8"),
@@ -33,11 +33,11 @@ PLANNED_ELSEWHERE = frozenset(
         "zh-attention-dp-only-allowed",
     }
 )
-# What is said alike in other words is planned alike: one request of each. How each is read, other tests hold.
+# Requests with the same meaning are planned alike: one of each is enough. Other tests check how each is read.
 ALIKE = {json.dumps(case["said"], sort_keys=True): case for case in REQUESTS if "said" in case}
 READ = [case for case in ALIKE.values() if case["id"] not in LONG | PLANNED_ELSEWHERE]
 BRIEFS = sorted(folder for folder in (CASES / "briefs").iterdir() if folder.name not in LONG)
-# The requests and the briefs that no plan can meet, with the rule that binds.
+# Requests and briefs that no plan can meet, with the binding rule.
 INFEASIBLE_BRIEFS = {"starred_prose": "PE010"}
 INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001", "zh-median": "PE010"}
 
@@ -152,7 +152,7 @@ def test_nothing_asked_is_refused() -> None:
 
 
 def test_memory_says_nothing_of_a_limit_of_time_that_cannot_be_checked() -> None:
-    """Two nodes of a card without a known link between them: more cards fit, and nobody knows whether they do."""
+    """Two nodes without a known link: more cards fit, but nobody knows whether they keep the limit."""
     result = plan("Qwen3-32B on 4 L40S, 1k in / 256 out, TPOT under 0.1 ms")
     assert result.infeasible is not None
     assert result.infeasible.rule == "PE010"
@@ -175,7 +175,7 @@ def test_one_gpu_cannot_hold_two_kinds_of_replica(text: str) -> None:
 
 
 def test_no_cluster_is_searched_twice_for_an_answer_that_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of limits that no number of GPUs holds: neither for the least that would do nor for what comes closest."""
+    """For limits that no number of GPUs keeps: neither for the fewest that would do nor for the closest plan."""
     searched: list[tuple[int, bool | None, tuple[str, ...]]] = []
 
     def noted(request: SearchRequest, setting: Setting) -> Screen:

@@ -1,4 +1,4 @@
-"""Prefill and decode lie apart unasked only for a gain that a benchmark could show; who asks for them apart gets it."""
+"""Unless asked for, prefill and decode are placed apart only for a gain that a benchmark could show."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardwright.tools.plan.placement import is_disaggregated
 from shardwright.tools.search.candidate import Candidate
 from shardwright.tools.search.strategy_rows import REPEAT_SHARE
 
-# Apart is ahead by less than 1% here.
+# Here placing them apart is ahead by less than 1%.
 NEAR: dict[str, Any] = {
     "model": "llama-3.2-1b",
     "hardware": "1x3:l40s",
@@ -32,12 +32,12 @@ NEAR: dict[str, Any] = {
 # And by far more here.
 FAR = NEAR | {"input_tokens": 4096, "concurrency": 16}
 
-_ONE = PhaseStrategy()
+_TOGETHER = PhaseStrategy()
 _APART = PhaseStrategy(replicas=1)
 
 
 def candidate(*, is_apart: bool, tokens_per_s: float, **more: Any) -> Candidate:
-    phase = _APART if is_apart else _ONE
+    phase = _APART if is_apart else _TOGETHER
     figures: dict[str, Any] = {
         "strategy": Strategy(dp=1, prefill=phase, decode=phase, gpu_count=2),
         "feasible": True,
@@ -58,15 +58,15 @@ def candidate(*, is_apart: bool, tokens_per_s: float, **more: Any) -> Candidate:
         ({"tokens_per_s": 99.0}, None, True),
         ({"tokens_per_s": 100.0 / (1 + REPEAT_SHARE) + 0.01}, None, True),
         ({"tokens_per_s": 100.0 / (1 + REPEAT_SHARE) - 0.01}, None, False),
-        # As good is not enough where a limit is missed, a rule warns, a queue grows or more is paid for.
+        # Equal speed is not enough if a limit is missed, a rule warns, a queue grows or it costs more.
         ({"tokens_per_s": 99.0, "feasible": False, "why_not": ("PE010: TTFT 2 ms exceeds 1 ms",)}, None, False),
         ({"tokens_per_s": 99.0, "warnings": ("TP007",)}, None, False),
         ({"tokens_per_s": 99.0, "lacks_reserve": True}, None, False),
         ({"tokens_per_s": 99.0, "gpus": 4}, None, False),
-        # GPUs that are billed in any case are no price.
+        # GPUs that are billed in any case cost nothing more.
         ({"tokens_per_s": 99.0, "gpus": 3, "billed_gpus": 2}, None, True),
         ({"tokens_per_s": 99.0, "billed_gpus": 8}, None, False),
-        # Who asked for them apart has said what is wanted.
+        # The request asks for them apart.
         ({"tokens_per_s": 99.0}, True, False),
     ],
 )
@@ -100,7 +100,7 @@ FILLING = {"gpus": 24, "billed_gpus": 24}
         (LEAVING, FILLING | {"is_apart": True}, False),
         (LEAVING, {"gpus": 23, "billed_gpus": 24}, False),
         (LEAVING, {"gpus": 32, "billed_gpus": 32}, False),
-        # Of one node a part can be rented, or put to another use.
+        # Part of a single node can be rented, or used for something else.
         ({"gpus": 4, "billed_gpus": 8}, {"gpus": 8, "billed_gpus": 8}, False),
         (FILLING, FILLING | {"tokens_per_s": 99.0}, False),
     ],

@@ -1,4 +1,4 @@
-"""Numbers with units are read alike wherever they stand, and digits inside words are none."""
+"""Numbers with units are read the same way everywhere, and digits inside words are no numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rate curve is read from words, rates, steps and rows; what contradicts itself or is no whole day is one line."""
+"""A rate curve is read from words, rates, steps and rows; contradictions and partial days are one-line errors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_words_ask_for_a_day(case: dict[str, Any]) -> None:
     assert intent.day.reserve_replicas == case.get("reserve", 1)
     assumed = {assumption.field for assumption in intent.assumptions}
     assert {"request_rate", "headroom", "objective"} <= assumed
-    # A shape is assumed where only a peak and a mean are said.
+    # A shape is assumed if only a peak and a mean are stated.
     assert ("rate_curve" in assumed) == (" from " not in case["text"])
 
 
@@ -167,7 +167,7 @@ def test_a_plan_is_for_the_peak_and_has_its_day(capsys: pytest.CaptureFixture[st
         (12.0, 20.0),
     ]
     assert shown["over_day"]["reserve_replicas"] == 0
-    # What a curve says is in no document.
+    # A plan document holds nothing of the curve.
     assert "rate_curve" not in json.dumps(shown["plan"])
 
 

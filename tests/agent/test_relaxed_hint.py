@@ -1,4 +1,4 @@
-"""What an engine's own command has the better of is told of a plan for which no engine was named."""
+"""A plan without a named engine reports what naming one would gain."""
 
 from __future__ import annotations
 

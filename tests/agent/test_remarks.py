@@ -1,4 +1,4 @@
-"""A remark that has nothing to do with a plan changes nothing that is read, wherever it stands."""
+"""A remark unrelated to a plan changes nothing that is read, wherever it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ REQUESTS = (
     "Llama 3.3 70B fp8 on 2 nodes of 8 H100, 3000 tokens in, 500 out, 40 concurrent, TTFT under 1 s",
     "Qwen3-32B，8张H100，输入2000，输出300，并发20，TPOT 50ms以内",
 )
-# Things that a company has, and that no request is about: a number of them is no load, no length and no hardware.
+# Things that a company has and no request is about: their number is no load, no length and no hardware.
 THINGS = [
     "shops",
     "laptops",
@@ -58,7 +58,7 @@ OF_OTHERS = (
     "runs Mixtral 8x7B", "answers within 300 ms", "makes 80 tokens per second", "owns 16 A100s", "needs 5 instances",
     "uses int8", "has 12 nodes",
 )  # fmt: skip
-# How words are quoted and what is listed may differ.
+# Quoted words and listed notes may differ.
 TOLD = {"words", "unread", "readings"}
 
 

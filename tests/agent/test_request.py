@@ -1,4 +1,4 @@
-"""Requests are read field by field, whatever their spelling, and refused in one line where they cannot be met."""
+"""Requests are read field by field, whatever their spelling, and refused in one line if they cannot be met."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOTES = {"words", "readings", "unread"}
 
 
 def stated_fields(said: Said) -> dict[str, Any]:
-    """What was said, as JSON, without the notes and without what was not said."""
+    """The stated fields as JSON, without the notes."""
     fields = said.model_dump(mode="json", exclude_defaults=True, exclude=NOTES)
     if said.strategy is not None:
         fields["strategy"] = said.strategy.model_dump(mode="json", exclude_none=True)
@@ -184,7 +184,7 @@ PLAIN = [case["text"] for case in READ if "\n" not in case["text"]]
 @pytest.mark.parametrize("text", PLAIN)
 def test_case_white_space_and_width_do_not_matter(text: str) -> None:
     expected = intent_of(text)
-    # "Gb/s" and "GB/s" differ by their case alone.
+    # "Gb/s" and "GB/s" differ only in case.
     if "b/s" not in text and "B/s" not in text:
         assert intent_of(text.lower()) == expected
         assert intent_of(text.upper()) == expected

@@ -1,4 +1,4 @@
-"""`shardwright.search`: what may be stated and how, and that the answer holds what it says."""
+"""`shardwright.search`: its arguments, and that its answer is true."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.thorough
 MODEL = "llama-3.1-8b"
 HARDWARE = "1x4:h100-sxm"
 LOAD = {"input_tokens": 2048, "output_tokens": 256}
-# A figure with its unit; the number of a rule is none.
+# A figure with its unit; the number of a rule is no figure.
 FIGURE = re.compile(r"(?<![A-Z\d])\d[\d,.]* (ms|GB|tokens/s|%)")
 CONTRACT = {
     "strategy", "ttft_ms", "tpot_ms", "output_tokens_per_s_per_gpu", "memory_per_gpu_bytes", "feasible", "why_not",
@@ -33,7 +33,7 @@ CONTRACT = {
 
 
 def printed(**arguments: Any) -> dict[str, Any]:
-    """The JSON of a search, less the time that it took."""
+    """The JSON of a search without the time that it took."""
     data = search(**arguments).model_dump(mode="json")
     assert data.pop("seconds") > 0
     return data
@@ -137,7 +137,7 @@ def test_the_front_is_of_candidates_that_hold_and_none_of_it_is_beaten_in_both()
 
 
 def figures(candidate: Candidate) -> tuple[float, float]:
-    """Speed for a user, rate per GPU."""
+    """Speed for a user, and rate per GPU."""
     return 1e3 / (candidate.tpot_ms or 1e9), candidate.output_tokens_per_s_per_gpu or 0.0
 
 
@@ -146,7 +146,7 @@ def test_each_other_family_lost_by_a_number_and_a_rule_that_there_is() -> None:
     assert answer.best is not None
     names = [other_family.family for other_family in answer.families]
     assert len(names) == len(set(names))
-    # Every family that a candidate belongs to but the winner's is there, and what cannot even hold the weights.
+    # It has every candidate's family but the winner's, and families that cannot even hold the weights.
     listed = {family(candidate.strategy) for candidate in answer.candidates}
     assert {*names, family(answer.best.strategy)} >= listed | {"one device"}
     rules = {rule.id for rule in all_rules()}
@@ -194,7 +194,7 @@ def test_kinds_that_the_space_has_not_are_named_with_the_rule(arguments: dict[st
     answer = search(**arguments, hardware=HARDWARE)
     excluded = {kind.family: kind.rule for kind in answer.excluded}
     assert {name: rule for name, rule in excluded.items() if rule not in (None, "TP005")} == kinds
-    # What is said to be missing really is.
+    # What is reported as missing really is.
     degrees_listed = " ".join({family(candidate.strategy) for candidate in answer.candidates}).split(" × ")
     assert not set(kinds) & set(degrees_listed)
 
@@ -243,7 +243,7 @@ def test_of_several_limits_each_has_the_best_that_the_others_leave() -> None:
     assert not answer.feasible
     reach = {within.limit: within.best for within in answer.within_reach}
     assert set(reach) == set(limits)
-    # What is said of the rate holds the limit on TPOT, and is what a search for throughput under it alone finds.
+    # The best rate keeps the limit on TPOT, and equals that of a search for throughput under this limit alone.
     alone = search(model=MODEL, hardware="1x2:h100-sxm", workload=LOAD, tpot_ms_max=25.0, objective="throughput").best
     rate = reach["min_tokens_per_second"]
     assert rate is not None and alone is not None

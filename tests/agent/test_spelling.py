@@ -1,4 +1,4 @@
-"""Slips of the keyboard in key words are mended, real words and names are left alone."""
+"""Typing errors in key words are corrected; real words and names are left alone."""
 
 import pytest
 from hypothesis import given

@@ -1,4 +1,4 @@
-"""Programs state constraints and limits as arguments, and need no English."""
+"""Programs state constraints and limits as arguments, without English."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Degrees that are stated are kept where the hardware was left open too, which is then what they need."""
+"""Stated degrees are kept if the hardware is open, too, which then is what they need."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def layout(result: PlanResult) -> str:
     [
         ("Llama-3.2-1B on L4, TP2", "TP2", 2),
         ("Llama-3.2-1B on L4, PP2", "PP2", 2),
-        # Replicas that are counted serve both phases, whatever would be better.
+        # A stated number of replicas serves both phases, whatever would be better.
         ("Llama-3.2-1B on L4, DP2 of TP2", "DP2 of TP2", 4),
         ("Llama-3.2-1B on L4, 1 prefill of TP2 + 1 decode of TP1", "1 prefill of TP2 + 1 decode of one device", 3),
     ],
@@ -37,7 +37,7 @@ def test_open_hardware_is_what_the_stated_degrees_need(words: str, kept: str, gp
     assert (result.plan.strategy.gpu_count, result.plan.hardware.nodes) == (gpus, 1)
     assert result.report.why_not_kept is None and result.report.stated.valid
     assert "The degrees asked for are kept; without them" in result.report.explanation
-    # What was stated is a wish for this plan, and no constraint that the document carries.
+    # Stated degrees are a wish for this plan, and no constraint in its document.
     assert not result.plan.policy.constraints
 
 

@@ -1,4 +1,4 @@
-"""Hardware is stated as a cluster, in words or by its name, and a wrong argument is told by the name that was used."""
+"""Hardware is stated as a cluster, in words or by name, and an error has the argument's name as it was used."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_a_call_that_lacks_an_argument_names_the_function_and_what_it_takes() ->
         shardwright.export("plan.json")  # pyright: ignore[reportCallIssue]
 
 
-# What names hardware, the variant that is taken, and those that the words may mean as well.
+# Words for hardware, the variant that is taken, and the others that they may mean.
 VARIANTS: list[tuple[str, str, str | None]] = [
     ("8 A100", "a100-80gb-sxm", "a100-40gb-sxm, a100-40gb-pcie or a100-80gb-pcie"),
     ("8 H100s", "h100-sxm", "h100-pcie or h100-nvl"),

@@ -1,4 +1,4 @@
-"""Library calls from many threads at once, and inside a running event loop, answer as they do one after another."""
+"""Library calls in many threads at once, or inside a running event loop, answer as when made in sequence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ QUESTIONS = (
 
 
 def _broken(name: str, node_type: str) -> dict[str, Any]:
-    """A good plan less the first of its nodes of one type."""
+    """A good plan without its first node of a type."""
     plan = base_plan(name)
     lost = next(node["id"] for node in plan["nodes"] if node["type"] == node_type)
     return {**plan, "nodes": [node for node in plan["nodes"] if node["id"] != lost]}
@@ -85,7 +85,7 @@ def _text(call: Callable[[], Any]) -> str:
 
 @pytest.fixture
 def hasty_switches() -> Iterator[None]:
-    """Threads give way to one another a thousand times as often as usual."""
+    """Make threads switch a thousand times as often as usual."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-5)
     yield
@@ -95,7 +95,7 @@ def hasty_switches() -> Iterator[None]:
 @pytest.mark.thorough
 @pytest.mark.usefixtures("hasty_switches")
 def test_eight_threads_at_once_say_what_one_does() -> None:
-    """The threads come first, so that what is read when it is first needed is read by all of them at once."""
+    """The threads come first, so that all of them load lazy data at once."""
     start = Barrier(THREADS)
 
     def some(number: int) -> list[tuple[int, str]]:

@@ -1,4 +1,4 @@
-"""Whatever searches ends with its time limit, answers with the best so far, and says what it did not look at."""
+"""A search ends with its time limit, answers with the best so far, and says what it left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes of which nobody knows how fast they send to each other: what is planned for them, and what is refused."""
+"""Nodes with an unknown network between them: what is planned for them, and what is refused."""
 
 from __future__ import annotations
 

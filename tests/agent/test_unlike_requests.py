@@ -1,4 +1,4 @@
-"""Lengths and arrivals that are stated as arguments: planned, searched, and refused where they cannot be together."""
+"""Lengths and arrivals stated as arguments are planned and searched, and refused if they contradict each other."""
 
 from __future__ import annotations
 

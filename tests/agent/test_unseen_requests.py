@@ -1,4 +1,4 @@
-"""Requests in many people's styles are read right: by strangers to the parser, and by role, mood and country."""
+"""Requests in many styles are read right: by people who did not know the parser, by role, mood and country."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ from shardwright.tools.language.errors import RequestError
 from shardwright.tools.language.request import read_request
 
 CASES = Path(__file__).parent.parent / "cases"
-# Written by someone who had not seen the parser. The first reading of them got 328 of 361 fields right; it was mended
-# after that.
+# Written by someone who had not seen the parser. Its first reading got 328 of 361 fields right; it was improved later.
 UNSEEN: list[dict[str, Any]] = json.loads((CASES / "unseen_paraphrases.json").read_text(encoding="utf-8"))
-# Two more sets by people who had not seen it. First readings: 317 of 344 and 257 of 269 fields, mended after that.
+# Two more sets by people who had not seen it. First readings: 317 of 344 and 257 of 269 fields, improved later.
 MORE_UNSEEN: list[dict[str, Any]] = [
     case
     for name in ("unseen_paraphrases_2.json", "unseen_paraphrases_3.json")
     for case in json.loads((CASES / name).read_text(encoding="utf-8"))
 ]
-# Odd writing and pretended speakers, written before any of it was tried by the one who then mended the reader; first
-# reading: 149 of 185 fields.
+# Odd writing and pretended speakers, written by the one who later improved the reader, before any of it was tried;
+# first reading: 149 of 185 fields.
 ODD: list[dict[str, Any]] = json.loads((CASES / "unseen_paraphrases_4.json").read_text(encoding="utf-8"))
 # Finance, students, forums, tickets, chat, translated English, mainland and Taiwan Chinese, mixed; first reading of the
 # three batches: 81, 80 and 92 percent of the fields.
@@ -35,7 +34,7 @@ FP4 = {"fp4", "nvfp4", "mxfp4"}
 
 
 def wrong_fields(case: dict[str, Any]) -> dict[str, str]:
-    """The fields that were not read as expected, with what was read; all of them where the request was refused."""
+    """Fields that were not read as expected, with the reading; all fields if the request was refused."""
     try:
         said = read_request(case["text"])
         hardware = complete(said).hardware

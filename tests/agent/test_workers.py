@@ -1,4 +1,4 @@
-"""Workers: the same results from each way, like tasks together, and a process that dies costs its own task alone."""
+"""Workers give the same results each way and keep groups together; a dying process costs only its own task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from shardwright.agent.workers import Task, _Waiting, in_this_process, on_local_
 
 from ..examples import examples
 
-# A task is a call: one that gives something back, or one that ends the process that makes it.
+# A task is a call that returns a value, or one that ends its process.
 Call = Callable[[], Any]
 CALL: Callable[[Call], Any] = operator.call
 DEADLY: Call = partial(os._exit, 9)
@@ -55,7 +55,7 @@ def test_a_process_that_died_by_chance_is_made_up_for(tmp_path: Path) -> None:
 
 
 def _was_there(mark: str) -> str:
-    """Code that says whether a folder was there before, and makes it."""
+    """Code that tells whether a folder existed, and makes it."""
     return f"(__import__('os').path.exists({mark!r}) or __import__('os').mkdir({mark!r}))"
 
 
@@ -65,7 +65,7 @@ def test_a_worker_that_has_nothing_left_helps_with_the_longest_group(tmp_path: P
     assert len(list(tmp_path.iterdir())) == 2
 
 
-# Says who it is in a folder, and waits until another has said so, too.
+# Leaves a mark of its process in a folder, and waits until another process has left one, too.
 MET = """
 import os, pathlib, time
 until = time.monotonic() + 300
@@ -110,7 +110,7 @@ def test_left_early_no_process_stays() -> None:
     workers = multiprocessing.active_children()
     assert workers
     finished.close()
-    # The pool's own thread waits for them too: which of the two hears of an end first is not told to the other.
+    # The pool's thread waits for them too, and whichever learns of an end first does not tell the other.
     until = time.monotonic() + 3000
     while any(worker.is_alive() for worker in workers) and time.monotonic() < until:
         time.sleep(0.05)
@@ -118,14 +118,14 @@ def test_left_early_no_process_stays() -> None:
 
 
 def _sleeping_in_a_group() -> None:
-    """Two workers that sleep for an hour, in a process group of their own."""
+    """Run two workers that sleep for an hour, in a new process group."""
     os.setsid()
     for _ in on_local_cores(CALL, [Task(place, partial(time.sleep, 3600)) for place in range(2)], 2, lost):
         pass
 
 
 def members(group: int) -> int:
-    """Processes of a group that run."""
+    """The number of running processes of a group."""
     states = subprocess.run(["ps", "-eo", "pgid=,stat="], capture_output=True, text=True, check=True).stdout
     return sum(int(line.split()[0]) == group and not line.split()[1].startswith("Z") for line in states.splitlines())
 
@@ -136,7 +136,7 @@ def test_no_worker_outlives_a_run_that_is_killed() -> None:
     run.start()
     group, until = run.pid or 0, time.monotonic() + 300
     try:
-        # The run and two workers.
+        # The parent process and two workers.
         while members(group) < 3 and time.monotonic() < until:
             time.sleep(0.05)
         assert members(group) >= 3

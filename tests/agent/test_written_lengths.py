@@ -1,4 +1,4 @@
-"""Lengths in words or characters are read as so many tokens, and that is said as an assumption."""
+"""Lengths in words or characters are converted to tokens, and reported as an assumption."""
 
 from __future__ import annotations
 
