@@ -1,4 +1,4 @@
-"""Broken plans of the dataset break exactly the rules that they name, every rule is covered, and requests read right."""
+"""Broken plans of the dataset break exactly the rules that they name, every rule is covered, requests read right."""
 
 from __future__ import annotations
 

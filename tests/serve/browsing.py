@@ -23,13 +23,13 @@ class Page:
         self.tab.on("console", lambda message: self.noise.append(message.text))
         self.tab.on("pageerror", lambda error: self.noise.append(str(error)))
         self.tab.on("dialog", lambda dialog: (self.noise.append(dialog.message), dialog.dismiss()))
-        self.tab.on("request", self._asked)
-        self._own = url.partition("#")[0]
+        self.tab.on("request", self._record_foreign)
+        self._page_url = url.partition("#")[0]
         self.tab.goto(url)
         self.tab.wait_for_selector("body[data-ready]")
 
-    def _asked(self, request: Any) -> None:
-        if not request.url.startswith((self._own, "about:", "blob:", "data:")):
+    def _record_foreign(self, request: Any) -> None:
+        if not request.url.startswith((self._page_url, "about:", "blob:", "data:")):
             self.noise.append(request.url)
 
     def say(self, text: str) -> None:

@@ -18,7 +18,7 @@ pytestmark = pytest.mark.thorough
 EVENTS = {"Accept": "text/event-stream"}
 
 
-def _left(server: Server, seconds: float = 0.5, **headers: str) -> None:
+def _abandon(server: Server, seconds: float = 0.5, **headers: str) -> None:
     """Ask for a long search, and leave."""
     with pytest.raises(httpx2.TimeoutException):
         httpx2.post(f"{server.url}api/v1/search", json=long_question(), timeout=seconds, headers=headers)
@@ -28,7 +28,7 @@ def _left(server: Server, seconds: float = 0.5, **headers: str) -> None:
 def test_work_for_who_went_away_ends(headers: dict[str, str]) -> None:
     with in_thread() as server:
         if not headers:
-            _left(server)
+            _abandon(server)
         else:
             with (
                 server.client() as client,
@@ -66,9 +66,9 @@ def test_work_that_takes_too_long_is_stopped_and_said_to_be() -> None:
 @pytest.mark.parametrize("headers", [{}, EVENTS], ids=["object", "events"])
 def test_what_comes_beyond_the_line_is_refused_at_once(headers: dict[str, Any]) -> None:
     with in_thread(running=1, waiting=1) as server, ThreadPoolExecutor() as pool, server.client() as client:
-        first = pool.submit(_left, server, 3.0)
+        first = pool.submit(_abandon, server, 3.0)
         assert until(lambda: server.parts.gates.long.running)
-        second = pool.submit(_left, server, 3.0)
+        second = pool.submit(_abandon, server, 3.0)
         assert until(lambda: server.parts.gates.long.waiting)
         answer = client.post("/api/v1/plan", json={"request": REQUEST}, headers=headers)
         assert (answer.status_code, answer.json()["error"]["kind"]) == (429, "busy")
@@ -82,7 +82,7 @@ def test_what_comes_beyond_the_line_is_refused_at_once(headers: dict[str, Any]) 
 
 def test_nobody_waits_longer_than_the_limit() -> None:
     with in_thread(running=1, wait_s=0.3) as server, ThreadPoolExecutor() as pool, server.client() as client:
-        first = pool.submit(_left, server, 2.0)
+        first = pool.submit(_abandon, server, 2.0)
         assert until(lambda: server.parts.gates.long.running)
         answer = client.post("/api/v1/plan", json={"request": REQUEST})
         assert (answer.status_code, answer.json()["error"]["kind"]) == (503, "busy")
@@ -91,9 +91,9 @@ def test_nobody_waits_longer_than_the_limit() -> None:
 
 def test_one_who_waits_and_goes_away_leaves_the_line() -> None:
     with in_thread(running=1) as server, ThreadPoolExecutor() as pool:
-        first = pool.submit(_left, server, 2.5)
+        first = pool.submit(_abandon, server, 2.5)
         assert until(lambda: server.parts.gates.long.running)
-        _left(server, 0.5)
+        _abandon(server, 0.5)
         assert until(lambda: not server.parts.gates.long.waiting, 3)
         first.result()
         assert until(lambda: not server.parts.gates.long.running, 5)
@@ -101,7 +101,7 @@ def test_one_who_waits_and_goes_away_leaves_the_line() -> None:
 
 def test_who_waits_for_events_is_told_so() -> None:
     with in_thread(running=1) as server, ThreadPoolExecutor() as pool, server.client() as client:
-        first = pool.submit(_left, server, 1.5)
+        first = pool.submit(_abandon, server, 1.5)
         assert until(lambda: server.parts.gates.long.running)
         events = events_of(client.post("/api/v1/plan", json={"request": REQUEST}, headers=EVENTS).text)
         assert events[0] == ("progress", {"doing": "waiting for a place, 0 before this"})

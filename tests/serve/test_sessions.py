@@ -18,20 +18,20 @@ LONG_WORDS = (
 )
 
 
-def _begun(client: httpx2.Client) -> str:
+def _new_session(client: httpx2.Client) -> str:
     return client.post("/api/v1/sessions", json={}).json()["id"]
 
 
-def _said(client: httpx2.Client, name: str, text: str, **headers: str) -> httpx2.Response:
+def _say(client: httpx2.Client, name: str, text: str, **headers: str) -> httpx2.Response:
     return client.post(f"/api/v1/sessions/{name}/turns", json={"text": text}, headers=headers)
 
 
 def test_a_conversation_goes_on_and_is_seen_again(client: httpx2.Client) -> None:
-    name = _begun(client)
-    first = _said(client, name, REQUEST).json()
+    name = _new_session(client)
+    first = _say(client, name, REQUEST).json()
     assert (first["kind"], first["turn"]) == ("plan", 1)
     assert first["current"]["plan"]["strategy"]
-    second = _said(client, name, "now with 1 GPU").json()
+    second = _say(client, name, "now with 1 GPU").json()
     assert second["changes"] or second["kind"] == "plan"
     assert second["current"]["plan"]["hardware"] != first["current"]["plan"]["hardware"]
     whole = client.get(f"/api/v1/sessions/{name}").json()
@@ -45,49 +45,49 @@ def test_a_conversation_goes_on_and_is_seen_again(client: httpx2.Client) -> None
 
 
 def test_the_text_comes_piece_by_piece_and_is_that_of_the_answer(client: httpx2.Client) -> None:
-    name = _begun(client)
-    events = events_of(_said(client, name, REQUEST, Accept="text/event-stream").text)
+    name = _new_session(client)
+    events = events_of(_say(client, name, REQUEST, Accept="text/event-stream").text)
     assert events[-1][0] == "answer"
     assert "".join(data["delta"] for kind, data in events if kind == "text") == events[-1][1]["text"]
 
 
 def test_conversations_know_nothing_of_each_other(client: httpx2.Client) -> None:
-    first, second = _begun(client), _begun(client)
-    _said(client, first, REQUEST)
-    assert _said(client, second, "/plan").json()["current"] is None
+    first, second = _new_session(client), _new_session(client)
+    _say(client, first, REQUEST)
+    assert _say(client, second, "/plan").json()["current"] is None
 
 
 @pytest.mark.parametrize("text", ["/export plan.json", "/export ~root/plan.json", "/export /dev/null"])
 def test_no_turn_opens_a_file(text: str, client: httpx2.Client) -> None:
-    name = _begun(client)
-    _said(client, name, REQUEST)
-    answer = _said(client, name, text).json()
+    name = _new_session(client)
+    _say(client, name, REQUEST)
+    answer = _say(client, name, text).json()
     assert answer["kind"] == "refused"
     assert "no file is opened here" in answer["error"]
 
 
 def test_two_turns_at_once_are_refused_and_one_that_is_left_ends() -> None:
     with in_thread() as server, server.client() as client:
-        name = _begun(client)
+        name = _new_session(client)
         with ThreadPoolExecutor() as pool:
             url = f"{server.url}api/v1/sessions/{name}/turns"
             first = pool.submit(httpx2.post, url, json={"text": LONG_WORDS}, timeout=1.5)
             assert until(lambda: server.parts.gates.long.running)
-            second = _said(client, name, "hello")
+            second = _say(client, name, "hello")
             assert (second.status_code, second.json()["error"]["kind"]) == (409, "busy")
             assert client.delete(f"/api/v1/sessions/{name}").status_code == 409
             assert isinstance(first.exception(), httpx2.TimeoutException)
         assert until(lambda: not server.parts.gates.long.running, 20)
         # The interrupted turn changed nothing, and the conversation goes on.
         assert client.get(f"/api/v1/sessions/{name}").json()["said"][0]["kind"] == "interrupted"
-        assert _said(client, name, REQUEST).json()["kind"] == "plan"
+        assert _say(client, name, REQUEST).json()["kind"] == "plan"
 
 
 def test_the_conversation_that_was_left_alone_longest_gives_way() -> None:
     with in_thread(sessions=2) as server, server.client() as client:
-        first, second = _begun(client), _begun(client)
-        _said(client, first, "/help")
-        three = _begun(client)
+        first, second = _new_session(client), _new_session(client)
+        _say(client, first, "/help")
+        three = _new_session(client)
         listed = {line["id"] for line in client.get("/api/v1/sessions").json()["sessions"]}
         assert listed == {first, three} and second not in listed
 
@@ -97,20 +97,20 @@ def test_the_conversation_that_was_left_alone_longest_gives_way() -> None:
 )
 def test_a_conversation_is_bounded_in_turns_and_bytes(limits: dict[str, Any], words: str) -> None:
     with in_thread(**limits) as server, server.client() as client:
-        name = _begun(client)
-        answers = [_said(client, name, f"{REQUEST} {'x' * 9_000}") for _ in range(5)]
+        name = _new_session(client)
+        answers = [_say(client, name, f"{REQUEST} {'x' * 9_000}") for _ in range(5)]
         assert any(words in answer.text for answer in answers)
         assert all(answer.status_code in (200, 400) for answer in answers)
 
 
 def test_old_conversations_are_gone() -> None:
     with in_thread(session_age_s=0.3) as server, server.client() as client:
-        name = _begun(client)
+        name = _new_session(client)
         assert until(lambda: client.get(f"/api/v1/sessions/{name}").status_code == 404, 5)
 
 
 def test_ids_are_not_to_be_guessed(served: Server, client: httpx2.Client) -> None:
-    ids = {_begun(client) for _ in range(20)}
+    ids = {_new_session(client) for _ in range(20)}
     assert len(ids) == 20
     assert all(len(session_id) >= 32 for session_id in ids)
     assert served.parts.sessions

@@ -42,7 +42,7 @@ def refused() -> EndpointError:
     return EndpointError("not_supported", "400: tools are not supported", 1)
 
 
-def went(steps: list[Step], path: Path | None = None, **options: Any) -> tuple[PlanResult, ModelUse, ScriptedModel]:
+def run_with(steps: list[Step], path: Path | None = None, **options: Any) -> tuple[PlanResult, ModelUse, ScriptedModel]:
     """The result of an agent's run, its use of the model, and the model."""
     model = ScriptedModel(steps)
     result = Agent(model, options=AgentOptions(reader="rules", knowledge_tokens=0, transcript=path, **options)).run(
@@ -57,14 +57,14 @@ def test_what_was_spent_counts_in_the_next_mode() -> None:
         update={"usage": Usage(input_tokens=900, output_tokens=50)}
     )
     second = says("no").model_copy(update={"usage": Usage(input_tokens=60, output_tokens=0)})
-    _, use, model = went([first, refused(), second, RIGHT_IN_WORDS], limits=Limits(tokens=1000))
+    _, use, model = run_with([first, refused(), second, RIGHT_IN_WORDS], limits=Limits(tokens=1000))
     assert (use.status, use.input_tokens, use.tool_calls, use.turns) == ("tokens_spent", 960, 1, 2)
     assert [bool(request.tools) for request in model.requests] == [True, True, False]
 
 
 def test_a_plan_that_stood_before_a_change_of_mode_is_returned(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    _, use, _ = went([AMBIGUOUS, refused(), EndpointError("server_error", "503", 4)], path)
+    _, use, _ = run_with([AMBIGUOUS, refused(), EndpointError("server_error", "503", 4)], path)
     assert (use.status, use.plan_from, use.proposals, use.requests) == ("endpoint_failed", "model_repaired", 1, 6)
     transcript = read_transcript(path)
     assert [step.kind for step in transcript.steps if step.kind in ("reply", "mode", "fault", "judgement")] == [
@@ -76,7 +76,7 @@ def test_a_plan_that_stood_before_a_change_of_mode_is_returned(tmp_path: Path) -
 @pytest.mark.parametrize("mode", ["auto", "tools", "schema", "text"])
 def test_a_run_through_every_mode_replays_to_the_same_end(mode: str, tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    _, use, _ = went([refused(), refused(), RIGHT_IN_WORDS], path, mode=mode)
+    _, use, _ = run_with([refused(), refused(), RIGHT_IN_WORDS], path, mode=mode)
     assert use.status == ("accepted" if mode == "auto" else "endpoint_failed")
     outcome = replay(read_transcript(path))
     assert outcome.same and outcome.recorded == outcome.replayed
@@ -84,7 +84,7 @@ def test_a_run_through_every_mode_replays_to_the_same_end(mode: str, tmp_path: P
 
 def test_no_model_is_asked_where_the_time_is_over_when_the_tools_have_planned(tmp_path: Path) -> None:
     path = tmp_path / "run.json"
-    result, use, model = went([RIGHT_IN_WORDS], path, limits=Limits(seconds=1e-6))
+    result, use, model = run_with([RIGHT_IN_WORDS], path, limits=Limits(seconds=1e-6))
     assert (use.status, use.plan_from, model.requests) == ("time_spent", "builtin", [])
     assert result.valid and result.plan is not None
     assert replay(read_transcript(path)).differences == ()

@@ -61,12 +61,12 @@ def test_a_stubborn_engineer_is_ended_with_a_plan_of_the_tools(name: str) -> Non
 
 @pytest.mark.parametrize("name", DEMOS)
 def test_no_graph_is_sent_twice_and_none_by_the_tools(name: str) -> None:
-    sent = Counter(node for kind, value in _said(demo(name)) if kind == "assistant" for node in _nodes(value))
+    sent = Counter(node for kind, value in _messages(demo(name)) if kind == "assistant" for node in _nodes(value))
     assert not [node for node, times in sent.items() if times > 1]
-    assert not [node for kind, value in _said(demo(name)) if kind != "assistant" for node in _nodes(value)]
+    assert not [node for kind, value in _messages(demo(name)) if kind != "assistant" for node in _nodes(value)]
 
 
-def _said(transcript: Transcript) -> Iterator[tuple[str, Any]]:
+def _messages(transcript: Transcript) -> Iterator[tuple[str, Any]]:
     """Role and content of each message, the content parsed if it is JSON."""
     for step in transcript.steps:
         for message in step.data.get("messages", ()) if step.kind == "messages" else ():
