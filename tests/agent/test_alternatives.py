@@ -84,11 +84,7 @@ def test_the_best_of_the_named_kinds_is_planned_and_the_others_are_said() -> Non
     result = plan("Qwen3-8B on 2 H100 or 2 L4, lowest latency, 1k in, 128 out, 4 users")
     assert result.plan is not None and result.report is not None
     assert result.plan.hardware.accelerator == "h100-sxm"
-    assert any(
-        "l4" in assumption.reason
-        for assumption in result.report.assumptions
-        if assumption.field == "hardware.accelerator"
-    )
+    assert any("l4" in fact.reason for fact in result.report.assumptions if fact.field == "hardware.accelerator")
 
 
 @pytest.mark.thorough

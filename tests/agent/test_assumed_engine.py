@@ -43,9 +43,7 @@ def refused_by_the_assumed(text: str) -> tuple[SearchRequest, set[str]]:
             policy=examined.request.policy,
             serving=ServingBlock(engine="vllm"),
         )
-        rules |= {
-            violation.rule for violation in validate(build_plan(build)).violations if violation.severity == "error"
-        }
+        rules |= {fault.rule for fault in validate(build_plan(build)).violations if fault.severity == "error"}
     return examined.request, {rule for rule in rules if rule.startswith("EN")}
 
 

@@ -90,8 +90,7 @@ def test_words_are_laid_out_under_the_plan_s_own_model_hardware_and_load() -> No
 def test_where_words_leave_the_experts_open_it_is_told_how_they_were_taken(words: str, is_told: bool) -> None:
     comparison = shardwright.compare(moe(), words)
     assert (
-        any("do not say how experts lie" in caveat and 'add "no EP"' in caveat for caveat in comparison.b.caveats)
-        == is_told
+        any("do not say how experts lie" in line and 'add "no EP"' in line for line in comparison.b.caveats) == is_told
     )
     assert comparison.a.caveats == () and shardwright.compare(dense(), "DP1 of TP2").b.caveats == ()
 
@@ -106,9 +105,7 @@ def test_a_relaxation_named_by_its_degree_is_in_force() -> None:
     comparison = shardwright.compare(moe(), "attention-DP2 × TP1 DP1")
     assert comparison.b.relaxations == ("attention_dp",)
     assert comparison.b.valid, comparison.b.violations
-    assert {"what": "relaxations", "a": None, "b": "attention_dp"} in [
-        difference.model_dump() for difference in comparison.question
-    ]
+    assert {"what": "relaxations", "a": None, "b": "attention_dp"} in [row.model_dump() for row in comparison.question]
 
 
 def test_words_with_a_relaxation_of_their_own_are_judged_by_the_constraints_of_the_plan() -> None:

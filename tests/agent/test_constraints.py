@@ -33,19 +33,14 @@ def labels_of(text: str) -> set[tuple[Any, ...]]:
     return {_label(constraint) for constraint in read_words(text).constraints}
 
 
-def _label(constraint: Constraint) -> tuple[Any, ...]:
-    match constraint.kind:
+def _label(demand: Constraint) -> tuple[Any, ...]:
+    match demand.kind:
         case "degree":
-            return (
-                "degree",
-                constraint.value.name,
-                constraint.value.relation,
-                getattr(constraint.value, "degree", None),
-            )
+            return ("degree", demand.value.name, demand.value.relation, getattr(demand.value, "degree", None))
         case "free_bytes_per_gpu":
-            return (constraint.kind, round(constraint.value / 1e9, 1))
+            return (demand.kind, round(demand.value / 1e9, 1))
         case _:
-            return (constraint.kind, constraint.value)
+            return (demand.kind, demand.value)
 
 
 def wanted(row: dict[str, Any]) -> set[tuple[Any, ...]]:

@@ -36,9 +36,7 @@ def test_a_named_engine_brings_the_relaxations_that_stand_for_it(
     assert plain.relaxations == ()
     intent = intent_of(f"{model} on 16 H200 with {engine}")
     assert intent.relaxations == brought
-    assumed = {
-        assumption.value: assumption.reason for assumption in intent.assumptions if assumption.field == "relaxations"
-    }
+    assumed = {fact.value: fact.reason for fact in intent.assumptions if fact.field == "relaxations"}
     assert set(assumed) == set(brought) and all("engine" in reason for reason in assumed.values())
 
 

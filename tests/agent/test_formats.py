@@ -144,10 +144,8 @@ def test_unnamed_hardware_is_chosen_with_the_format() -> None:
     wide, free = (search(model="llama-3.1-70b", workload=LOAD, precision=name) for name in ("bf16", "any"))
     assert wide.request.hardware is not None and free.request.hardware is not None
     memory = [
-        (find_accelerator(str(hardware.accelerator)).memory_gb_marketing or 0.0)
-        * hardware.nodes
-        * hardware.gpus_per_node
-        for hardware in (free.request.hardware, wide.request.hardware)
+        (find_accelerator(str(block.accelerator)).memory_gb_marketing or 0.0) * block.nodes * block.gpus_per_node
+        for block in (free.request.hardware, wide.request.hardware)
     ]
     assert memory[0] < memory[1]
 

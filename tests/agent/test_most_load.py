@@ -24,9 +24,7 @@ def test_the_question_is_planned_for_as_many_requests_as_the_limits_allow(words:
     said = read_request(words)
     intent = complete(said)
     assert intent.concurrency_open and intent.workload.objective == "throughput"
-    assert not said.unread and any(
-        "as many requests at once as the limits allow" in reading for reading in said.readings
-    )
+    assert not said.unread and any("as many requests at once as the limits allow" in line for line in said.readings)
 
 
 @pytest.mark.parametrize("words", CASES["not_asked"])

@@ -41,11 +41,7 @@ def test_a_name_that_was_mended_or_completed_is_said_back_in_the_first_lines(wri
 def test_a_models_own_name_is_no_assumption(name: str) -> None:
     result = shardwright.plan(f"Serve {name} on 2 H100, {SMALL}")
     assert result.report is not None
-    assert not [
-        assumption
-        for assumption in result.report.assumptions
-        if assumption.field == "model" and assumption.value is not None
-    ]
+    assert not [fact for fact in result.report.assumptions if fact.field == "model" and fact.value is not None]
 
 
 @pytest.mark.thorough

@@ -117,12 +117,10 @@ def test_hardware_that_is_left_open_is_the_fewest_that_do() -> None:
 
 def test_candidates_come_best_first_and_no_limit_is_exceeded_by_one_that_is_called_feasible() -> None:
     answer = search(model=MODEL, hardware=HARDWARE, workload=LOAD, tpot_ms_max=5.0, objective="latency", concurrency=4)
-    feasible = [candidate for candidate in answer.candidates if candidate.feasible]
+    feasible = [row for row in answer.candidates if row.feasible]
     assert 0 < len(feasible) < len(answer.candidates)
-    assert all(
-        candidate.tpot_ms is not None and candidate.tpot_ms <= 5.0 and not candidate.why_not for candidate in feasible
-    )
-    assert all(candidate.why_not for candidate in answer.candidates if not candidate.feasible)
+    assert all(row.tpot_ms is not None and row.tpot_ms <= 5.0 and not row.why_not for row in feasible)
+    assert all(row.why_not for row in answer.candidates if not row.feasible)
     assert answer.candidates[: len(feasible)] == tuple(feasible)
 
 
@@ -204,9 +202,7 @@ def test_tp_degrees_that_divide_no_heads_are_named() -> None:
     uneven = next(kind for kind in answer.excluded if kind.rule == "TP005")
     assert uneven.family == "TP 3"
     assert "32 query and 8 KV heads" in uneven.reason
-    assert all(
-        3 not in (candidate.strategy.decode.tp, candidate.strategy.prefill.tp) for candidate in answer.candidates
-    )
+    assert all(3 not in (row.strategy.decode.tp, row.strategy.prefill.tp) for row in answer.candidates)
 
 
 def test_top_keeps_the_first_and_the_front_with_their_places() -> None:

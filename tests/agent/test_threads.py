@@ -60,10 +60,7 @@ CALLS: list[Callable[[], Any]] = [
     *(partial(shardwright.explain, question) for question in QUESTIONS),
     *(partial(shardwright.validate, base_plan(name)) for name in ("moe-ep2", "dense-tp2")),
     *(partial(shardwright.estimate, base_plan(name)) for name in ("moe-ep2", "dense-tp2")),
-    *(
-        partial(shardwright.autofix, _broken("moe-ep2", node_type))
-        for node_type in ("ShardNode", "ExpertNode", "PhaseNode")
-    ),
+    *(partial(shardwright.autofix, _broken("moe-ep2", kind)) for kind in ("ShardNode", "ExpertNode", "PhaseNode")),
     partial(shardwright.compare, base_plan("dense-tp2"), "TP1"),
     partial(shardwright.export, base_plan("dense-tp2"), "vllm"),
     partial(shardwright.import_plan, "vllm serve Qwen/Qwen3-8B -tp 2", hardware="1x2:h100-sxm"),

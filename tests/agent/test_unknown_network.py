@@ -42,9 +42,7 @@ def test_what_no_node_holds_is_an_error_that_names_the_field_and_how_to_say_it()
 def test_of_cards_to_choose_from_one_whose_network_is_not_known_leaves_the_others_answered() -> None:
     result = plan("Qwen3-32B in bf16 on 4 nodes of 1 L40S or H100, 512 in 64 out, 2 users")
     assert result.plan is not None and result.plan.hardware.accelerator == "h100-sxm" and result.report is not None
-    chosen = next(
-        assumption.reason for assumption in result.report.assumptions if assumption.field == "hardware.accelerator"
-    )
+    chosen = next(fact.reason for fact in result.report.assumptions if fact.field == "hardware.accelerator")
     assert "left out: hardware (l40s): field 'inter_node_bw_gb_s' is missing" in chosen
     with pytest.raises(MissingFieldError, match=r"l40s.*elsewhere no strategy on 4 × h100-sxm.*0\.1 ms"):
         plan("Qwen3-32B in bf16 on 4 nodes of 1 L40S or H100, 512 in 64 out, 2 users, TPOT at most 0.1 ms")

@@ -133,9 +133,7 @@ CALLS = (
     call("--version", "--version"),
     call("nothing"),
 )
-COMMANDS = tuple(
-    dict.fromkeys(listed.arguments[0] for listed in CALLS if listed.arguments and listed.arguments[0][0] != "-")
-)
+COMMANDS = tuple(dict.fromkeys(row.arguments[0] for row in CALLS if row.arguments and row.arguments[0][0] != "-"))
 HELPS = (call("--help", "--help"), *(call(f"{name} --help", name, "--help") for name in COMMANDS))
 
 

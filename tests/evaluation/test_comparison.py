@@ -39,9 +39,7 @@ def test_the_same_again_is_no_change() -> None:
     for is_exact in (True, False):
         comparison = compare_runs(run_of("+-+"), run_of("+-+"), is_exact=is_exact)
         assert not comparison.regressions and not comparison.not_compared
-        assert all(
-            (change.low, change.high, change.lost, change.gained) == (0.0, 0.0, (), ()) for change in comparison.changes
-        )
+        assert all((row.low, row.high, row.lost, row.gained) == (0.0, 0.0, (), ()) for row in comparison.changes)
 
 
 def test_a_drop_that_chance_explains_is_no_regression_and_a_large_one_is() -> None:

@@ -71,9 +71,7 @@ def test_a_proposer_that_believes_links_are_free_is_found_worse_by_name() -> Non
     comparison = evaluation.summary.comparison
     assert comparison is not None and comparison.is_exact and comparison.baseline == "builtin"
     assert set(comparison.lost) == set(LINKS_DECIDE)
-    regret = next(
-        regression for regression in comparison.regressions if (regression.rung, regression.stage) == ("regret", FINAL)
-    )
+    regret = next(loss for loss in comparison.regressions if (loss.rung, loss.stage) == ("regret", FINAL))
     assert (regret.before, regret.after, set(regret.lost)) == (1.0, 0.75, set(LINKS_DECIDE))
     text = render_summary(evaluation.summary, evaluation.kept, width=140)
     assert "Worse than the baseline, a run of builtin, in the 4 cases that both have." in text
@@ -198,6 +196,4 @@ def test_a_loss_inside_what_still_counts_as_no_worse_is_seen() -> None:
     stages = {**right[0].stages, FINAL: {**right[0].stages[FINAL], "regret": mark}}
     worse = (right[0].model_copy(update={"stages": stages}), *right[1:])
     comparison = compare_runs(right, worse, is_exact=True)
-    assert [(regression.rung, regression.lost) for regression in comparison.regressions] == [
-        ("regret figure", (right[0].id,))
-    ]
+    assert [(loss.rung, loss.lost) for loss in comparison.regressions] == [("regret figure", (right[0].id,))]

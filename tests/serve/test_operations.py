@@ -98,12 +98,7 @@ def test_what_is_short_is_asked_in_a_query_too(name: str, client: httpx2.Client,
 
 
 def test_only_what_is_short_is_asked_in_a_query(client: httpx2.Client) -> None:
-    assert {operation.name for operation in OPERATIONS if is_short(operation)} == {
-        "rules",
-        "models",
-        "hardware",
-        "explain",
-    }
+    assert {row.name for row in OPERATIONS if is_short(row)} == {"rules", "models", "hardware", "explain"}
     assert client.get("/api/v1/plan", params={"request": REQUEST}).status_code == 405
 
 

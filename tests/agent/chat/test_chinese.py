@@ -133,9 +133,7 @@ def test_every_sentence_has_its_translation_and_every_translation_its_sentence()
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     every.add(node.value)
                 elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "say":
-                    sentences.update(
-                        str(argument.value) for argument in node.args[:1] if isinstance(argument, ast.Constant)
-                    )
+                    sentences.update(str(part.value) for part in node.args[:1] if isinstance(part, ast.Constant))
     assert sentences and sorted(sentences - TABLE.keys()) == []
     assert sorted(TABLE.keys() - every) == []
 

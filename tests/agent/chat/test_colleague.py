@@ -110,9 +110,7 @@ def test_thirty_turns_with_their_traps_are_recorded_and_replayed_to_the_same_end
 
     # The invented limit did not enter the request, and the refusal names it.
     assert ttft[number_of("make it snappy")] == 600.0
-    refused = [
-        message.content for sent in model.requests for message in sent.messages if "was said neither" in message.content
-    ]
+    refused = [turn.content for sent in model.requests for turn in sent.messages if "was said neither" in turn.content]
     assert refused and all("250 ms" in answer for answer in refused)
     assert ttft[number_of("500 ms 就够了")] == 500.0
 
@@ -162,9 +160,7 @@ def test_a_figure_enters_a_request_only_from_the_person_or_a_tool(tmp_path: Path
         with Agent(model, options=AgentOptions(knowledge_tokens=0)).chat() as chat:
             chat.say(REQUEST)
             chat.say("make it better, the first token within 400 ms would be nice")
-            answers = [
-                message.content for sent in model.requests for message in sent.messages if message.role == "tool"
-            ]
+            answers = [turn.content for sent in model.requests for turn in sent.messages if turn.role == "tool"]
         assert any("was said neither" in answer for answer in answers) is not is_said, words
 
 

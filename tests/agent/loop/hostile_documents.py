@@ -102,11 +102,7 @@ def from_schema(rng: random.Random, plan: Document, size: int | None = None) -> 
     schema = plan_schema()
     draw = SchemaDraw(rng, schema, dict.fromkeys(("id", "parent", "source", "target"), ids))
     properties = schema["properties"]
-    drawn = {
-        name: draw.value(field_schema, name)
-        for name, field_schema in properties.items()
-        if name not in ("nodes", "edges")
-    }
+    drawn = {name: draw.value(part, name) for name, part in properties.items() if name not in ("nodes", "edges")}
     drawn["performance"] = None
     drawn["nodes"] = [draw.value(properties["nodes"]["items"]) for _ in range(count)]
     drawn["edges"] = [draw.value(properties["edges"]["items"]) for _ in range(count)]

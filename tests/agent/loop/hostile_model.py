@@ -64,8 +64,7 @@ class HostileModel:
         # Ids may repeat or be empty: a real client makes them unique, a scripted one does not.
         ids = [self._rng.choice((f"call_{at}", f"call_{at}", "call_0", "")) for at in range(len(drawn))]
         calls = tuple(
-            ToolCall(id=call_id, name=name, arguments=arguments)
-            for call_id, (name, arguments) in zip(ids, drawn, strict=True)
+            ToolCall(id=key, name=name, arguments=arguments) for key, (name, arguments) in zip(ids, drawn, strict=True)
         )
         return Reply(text=self._rng.choice(("", "Done.")), tool_calls=calls, finish="tool_calls", usage=_USAGE)
 

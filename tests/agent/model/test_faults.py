@@ -259,10 +259,8 @@ def test_how_a_user_chose_to_speak_http_is_kept() -> None:
 
 def test_the_key_of_a_user_s_client_is_sent() -> None:
     with FaultServer(text("hello")) as server:
-        users_client = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user")
-        EndpointClient(EndpointSettings(base_url=server.url, model="m"), users_client).complete(
-            HELLO, Deadline.after(30)
-        )
+        theirs = openai.OpenAI(base_url=server.url, api_key="sk-of-the-user")
+        EndpointClient(EndpointSettings(base_url=server.url, model="m"), theirs).complete(HELLO, Deadline.after(30))
         assert server.requests[0].headers["authorization"] == "Bearer sk-of-the-user"
 
 

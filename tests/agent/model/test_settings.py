@@ -38,13 +38,8 @@ def test_flags_win_over_the_environment_and_that_over_the_file(tmp_path: Path) -
     environment = {"SHARDWRIGHT_CONFIG": str(path)}
     assert read(environment).base_url == "http://file/v1"
     both = {**environment, "SHARDWRIGHT_LLM_MODEL": "env", "SHARDWRIGHT_LLM_MODE": "schema"}
-    settings = read(both, EndpointFlags(model="flag"))
-    assert (settings.base_url, settings.model, settings.mode, settings.stream) == (
-        "http://file/v1",
-        "flag",
-        "schema",
-        True,
-    )
+    merged = read(both, EndpointFlags(model="flag"))
+    assert (merged.base_url, merged.model, merged.mode, merged.stream) == ("http://file/v1", "flag", "schema", True)
 
 
 def test_the_usual_file_is_read_where_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

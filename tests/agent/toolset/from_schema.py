@@ -41,9 +41,7 @@ def from_schema(schema: dict[str, Any], root: dict[str, Any] | None = None) -> s
     if kind == "object":
         if "properties" not in schema:
             return st.dictionaries(st.sampled_from(["strategy", "nodes", "edges", "x"]), JSON, max_size=3)
-        return st.fixed_dictionaries(
-            {name: _field(field_schema, root) for name, field_schema in schema["properties"].items()}
-        )
+        return st.fixed_dictionaries({name: _field(part, root) for name, part in schema["properties"].items()})
     if kind == "array":
         return st.lists(from_schema(schema["items"], root), min_size=schema.get("minItems", 0), max_size=3)
     if kind == "integer":

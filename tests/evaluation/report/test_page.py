@@ -125,9 +125,7 @@ def test_scores_stand_apart_for_cases_of_the_builder(page: Page) -> None:
     assert page.said.count("at the end") >= 2
     assert "Without cases whose golden the built-in proposer wrote" in page.said
     bars = [svg for svg in page.of("svg") if svg.get("class") == "bar"]
-    rates = [
-        rate for rungs in (summed.rungs, summed.without_builder) for by_stage in rungs.values() for rate in by_stage
-    ]
+    rates = [rate for rungs in (summed.rungs, summed.without_builder) for stages in rungs.values() for rate in stages]
     assert len(bars) == len(rates)
 
 

@@ -33,9 +33,7 @@ def test_every_solver_has_a_digest_of_its_own(tmp_path: Path) -> None:
 
 def test_every_variant_of_an_ablation_has_one() -> None:
     for ablation in ABLATIONS.values():
-        assert len({solver_digest(variant.vary(Student(), ())) for variant in ablation.variants}) == len(
-            ablation.variants
-        )
+        assert len({solver_digest(arm.vary(Student(), ())) for arm in ablation.variants}) == len(ablation.variants)
 
 
 def test_a_live_model_is_known_by_its_place_and_not_by_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
