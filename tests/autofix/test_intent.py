@@ -37,6 +37,7 @@ RESTATED = frozenset(
     {
         "cache shards that nothing merges",
         "an FFN that does not reach the devices of the next attention",
+        "a shared expert on a device that nothing else uses",
         "another exchange of sequence shards",
         "the relaxation is not named",
     }

@@ -64,7 +64,7 @@ VOCABULARY = Vocabulary(
         "a format of the recurrent state": "mamba-ssm-dtype enable-int8-mamba-checkpoint",
         "a KV cache shared out otherwise": "enable-kv-cache-sharding enable-dsa-cache-layer-split",
         "a changed model config": "json-model-override-args",
-        "a quantisation of its own": "quantize-and-serve modelopt-quant rl-quant-profile",
+        "a quantisation of its own": "quantize-and-serve modelopt-quant rl-quant-profile torchao-config",
         "sequence parallelism of norms": "enable-layernorm-sp",
         "overlap in one batch": "enable-single-batch-overlap",
         "data parallelism in experts": "moe-dp-size moe-data-parallel-size dwdp-size",
@@ -72,7 +72,8 @@ VOCABULARY = Vocabulary(
             "shared-experts-tp-size enable-shared-experts-attn-tp enable-dense-mlp-attn-tp enable-cp-decode-attn-tp "
             "enable-attn-tp-input-scattered"
         ),
-        "collectives in fewer bits": "enable-quant-communications", "sparse attention of its own": "enable-hisparse",
+        "collectives in fewer bits": "enable-quant-communications",
+        "sparse attention of its own": "enable-hisparse enable-double-sparsity",
         "prefill and decode side by side on a GPU": "enable-pdmux", "diffusion": "dllm-algorithm",
         "a schedule of its own": (
             "enable-dynamic-chunking enable-prefill-delayer prefill-decode-interval prefill-max-requests "
@@ -81,8 +82,6 @@ VOCABULARY = Vocabulary(
         "requests that are turned away": "max-queued-requests",
         "encoders in other servers": "language-only encoder-only",
     },
-    # Of earlier releases.
-    beside="cuda-graph-bs cuda-graph-max-bs prefill-round-robin-balance stream-output",
     choices={
         "kv_cache": ("auto", "fp8_e4m3", "fp8_e5m2", "bf16", "bfloat16", "nvfp4", "mxfp8"),
         "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "mode": ("null", "prefill", "decode"),

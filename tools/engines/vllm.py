@@ -92,7 +92,8 @@ VOCABULARY = Vocabulary(
         "a format of the recurrent state": "mamba-cache-dtype mamba-ssm-cache-dtype",
         "an attention window of its own": "sliding-window disable-sliding-window",
         "prefill that skips layers": "kv-sharing-fast-prefill", "diffusion": "diffusion-config dc",
-        "a changed model config": "hf-overrides rope-scaling", "a quantisation of its own": "quantization-config",
+        "a changed model config": "hf-overrides rope-scaling rope-theta",
+        "a quantisation of its own": "quantization-config",
         "another mode or level of optimisation": "performance-mode optimization-level",
         "a scheduler of its own": (
             "scheduler-cls prefill-schedule-interval max-num-active-seqs max-num-scheduled-tokens"
@@ -100,11 +101,6 @@ VOCABULARY = Vocabulary(
         "requests that are turned away": "max-num-queued-reqs max-num-queued-tokens",
         "encoders in other servers": "ec-transfer-config",
     },
-    # Of earlier releases; `-O` is short for `--optimization-level`.
-    beside=(
-        "calculate-kv-scales cuda-graph-sizes guided-decoding-backend max-long-partial-prefills "
-        "max-num-partial-prefills max-seq-len-to-capture multi-step-stream-outputs num-scheduler-steps o swap-space"
-    ),
     choices={
         "kv_cache": ("auto", "bfloat16", "float16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_ds_mla", "nvfp4"),
         "quantization": METHOD_CHOICES, "dtype": DTYPE_CHOICES, "kv_role": ("kv_producer", "kv_consumer", "kv_both"),

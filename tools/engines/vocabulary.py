@@ -70,8 +70,8 @@ class Vocabulary(Struct, frozen=True, dict=True):
     spelled: Mapping[str, str]
     switches: str
     unplanned: Mapping[str, str]
-    beside: str
     choices: Mapping[str, tuple[str, ...]]
+    beside: str = ""
     meeting: str = ""
     in_file: bool = False
     listed: str = ""
@@ -115,7 +115,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
     @cached_property
     def _beside(self) -> frozenset[str]:
-        return self.valueless.union(self.beside.split(), self._kinds)
+        return self.valueless.union(self.beside.split(), self._kinds, self._last)
 
     @cached_property
     def known(self) -> frozenset[str]:
@@ -164,15 +164,16 @@ class Vocabulary(Struct, frozen=True, dict=True):
     def lacks(self, name: str, release: Release | None = None) -> bool:
         """Whether the listed version has no flag of a `name`, nor one alone that begins with it.
 
-        An earlier `release` lacks a flag that came after it, or went before it.
+        An earlier `release` lacks a flag that came after it, or went before it; flags may be abbreviated.
         """
         outer = name.partition(".")[0]
         spelled = {outer, *self._opposites(outer)}
         if not self.listed or outer in self.apart.split():
             return False
         if release is not None:
-            known = spelled & (self._kinds.keys() | self._last.keys())
-            return bool(known) and not any(self._has(name, release) for name in known)
+            flags = self._kinds.keys() | self._last.keys()
+            there = (flag for flag in flags if flag in spelled or flag.startswith(outer))
+            return bool(spelled & flags) and not any(self._has(flag, release) for flag in there)
         return not spelled & self._kinds.keys() and sum(flag.startswith(outer) for flag in self._kinds) != 1
 
     def _has(self, name: str, release: Release) -> bool:
@@ -217,4 +218,4 @@ def is_open(value: str) -> bool:
     return "$" in value or _OPEN.fullmatch(value) is not None
 
 
-NO_FLAGS = Vocabulary({}, "", {}, "", {})
+NO_FLAGS = Vocabulary({}, "", {}, {})
