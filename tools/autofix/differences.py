@@ -53,6 +53,8 @@ _BLOCKS: Mapping[str, type[BaseModel]] = {
     "strategy": Strategy,
     "serving": ServingBlock,
 }
+# What the author demands is never taken back: a target has no more of it than could be read.
+_DEMANDED = frozenset({"constraints"})
 _OPTIONAL = frozenset({"policy", "serving"})
 _DEFAULTS: Mapping[str, Any] = {"period": 1, "offset": 0}
 # Nodes whose devices are a set: their order means nothing.
@@ -305,6 +307,8 @@ def _block_differences(
     yield from (Change("remove", (*path, name)) for name in fields if name not in model.model_fields)
     for name, field in model.model_fields.items():
         value, current = wanted.get(name), fields.get(name, ABSENT)
+        if name in _DEMANDED and current:
+            continue
         if path == ("strategy",) and name in PHASES:
             yield from _block_differences((*path, name), current, value, PhaseStrategy)
         elif value is None:

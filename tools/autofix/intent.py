@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -23,21 +23,21 @@ from ..catalog.dtypes import DType
 from ..catalog.hardware import find_accelerator
 from ..catalog.models import find_model
 from ..errors import InputError, ShardwrightError
-from ..performance.layout import read_block
+from ..performance.layout import read_block, read_policy
 from ..plan.builder import BuildRequest
+from ..plan.constraints import MOST_CONSTRAINTS, each_read
 from ..plan.document import (
     HardwareBlock,
     ModelBlock,
     PolicyBlock,
     PrecisionBlock,
-    Relaxation,
     ServingBlock,
     Strategy,
     WorkloadBlock,
 )
 from ..plan.placement import gpu_count
 from ..plan.schema import shown
-from ..plan.view import PlanView, as_int, as_mapping, as_str, places_of
+from ..plan.view import PlanView, as_int, as_list, as_mapping, as_str, places_of
 from .author_devices import ReplicaDevices, read_devices
 from .intent_strategy import Notes, read_strategy
 from .placing import place_like
@@ -235,9 +235,14 @@ class _HeaderReader(Struct, frozen=True):
         return self._block(PrecisionBlock, raw, "precision")
 
     def policy(self) -> PolicyBlock:
-        """The policy with its known relaxations; none is added."""
-        known = [name for name in get_args(Relaxation) if name in self.view.relaxations]
-        return read_block(PolicyBlock, {**self.view.policy, "relaxations": known}, "policy")
+        """The policy with its known relaxations; none is added. A constraint that cannot be read is missing."""
+        stated = self.view.policy.get("constraints")
+        if stated and not 0 < len(as_list(stated)) <= MOST_CONSTRAINTS:
+            self.notes.lack(f"policy.constraints ({shown(stated)}: a list of up to {MOST_CONSTRAINTS} is expected)")
+        for place, constraint in enumerate(each_read(stated)):
+            if constraint is None:
+                self.notes.lack(f"policy.constraints.{place} ({shown(as_list(stated)[place])} is no constraint)")
+        return read_policy(self.view)
 
     def serving(self) -> ServingBlock | None:
         """How an engine is to run the plan; `None` if not stated."""

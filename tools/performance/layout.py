@@ -23,7 +23,7 @@ from ..checkpoint import checkpoint
 from ..engines.names import rank_order
 from ..errors import InputError
 from ..kept import Caches, Recent, entries
-from ..plan.constraints import free_bytes
+from ..plan.constraints import each_read, free_bytes
 from ..plan.document import (
     HardwareBlock,
     Phase,
@@ -123,7 +123,6 @@ def _read(view: PlanView) -> LoadedLayout:
 
 
 _Block = TypeVar("_Block", bound=BaseModel)
-_KNOWN_RELAXATIONS: frozenset[str] = frozenset(get_args(Relaxation))
 
 
 def usable_share(policy: PolicyBlock, hardware: HardwareFacts) -> float:
@@ -198,6 +197,13 @@ def read_block(model: type[_Block], raw: Mapping[str, Any], where: str) -> _Bloc
     raise InputError(f"{where} cannot be read")
 
 
+def read_policy(view: PlanView) -> PolicyBlock:
+    """The policy of a plan: its known relaxations, and each constraint that can be read."""
+    known = [name for name in get_args(Relaxation) if name in view.relaxations]
+    constraints = [*filter(None, each_read(view.policy.get("constraints")))] or None
+    return read_block(PolicyBlock, {**view.policy, "relaxations": known, "constraints": constraints}, "policy")
+
+
 def facts_of(block: HardwareBlock, part: Accelerator | None = None) -> HardwareFacts:
     """The facts of a hardware block; `part`: its accelerator, if already looked up."""
     return hardware_facts(
@@ -214,12 +220,11 @@ def read_setting(view: PlanView) -> Setting:
     if view.architecture is None:
         raise InputError(view.architecture_error or "model.config cannot be read")
     hardware = facts_of(read_block(HardwareBlock, view.hardware, "hardware"))
-    known = {**view.policy, "relaxations": sorted(view.relaxations & _KNOWN_RELAXATIONS)}
     return make_setting(
         view.architecture,
         hardware,
         read_block(WorkloadBlock, view.workload, "workload"),
         read_block(PrecisionBlock, view.precision, "precision"),
-        read_block(PolicyBlock, known, "policy"),
+        read_policy(view),
         read_block(ServingBlock, view.serving, "serving"),
     )

@@ -3,17 +3,20 @@
 This is only the format (ruling R17); `tools/rules/constraints.py` judges whether a plan meets a constraint.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, TypeAdapter, ValidationError
 
 from ..catalog.accelerators import Accelerator, AcceleratorName, Count
 from ..errors import MissingFieldError
 from ..frozen import Frozen, Sparse
 from ..input import bounds
+from .elements import as_list
 
-Words = Annotated[str, Field(max_length=500)]
+MOST_WORDS_CHARS = 500
+MOST_CONSTRAINTS = 64
+Words = Annotated[str, Field(max_length=MOST_WORDS_CHARS)]
 DegreeName = Literal["tp", "tp_ffn", "pp", "ep", "sp", "attention_dp"]
 # A primitive whose groups of devices may be constrained to one node.
 Primitive = Literal["tp", "pp", "ep", "sp"]
@@ -107,6 +110,16 @@ Constraint = Annotated[
 ]
 
 Constraints = Sequence[Constraint]
+_CONSTRAINT: TypeAdapter[Constraint] = TypeAdapter(Constraint)
+
+
+def each_read(stated: object) -> Iterator[Constraint | None]:
+    """Each constraint of a list by itself; `None` for one that breaks the format (rule ST001 names it)."""
+    for constraint in as_list(stated)[:MOST_CONSTRAINTS]:
+        try:
+            yield _CONSTRAINT.validate_python(constraint)
+        except ValidationError:
+            yield None
 
 
 def reserved(constraints: Constraints, kind: Literal["reserved_gpus", "reserved_nodes"]) -> int:

@@ -23,7 +23,7 @@ from ..catalog.dtypes import DType
 from ..displayed import Displayed, Page, named, page_of
 from ..frozen import Frozen, Sparse
 from ..input import bounds
-from .constraints import Constraint
+from .constraints import MOST_CONSTRAINTS, Constraint
 from .kept_flags import KeptFlags
 from .kv_offload import KVOffload
 from .lengths import Arrivals, RequestLengths, Tokens, check_arrivals, check_means
@@ -156,7 +156,7 @@ class PolicyBlock(Sparse):
 
     relaxations: tuple[Relaxation, ...] = ()
     memory_utilization: Annotated[float, bounds.USABLE_SHARE.real()] = 0.90
-    constraints: Annotated[tuple[Constraint, ...], Field(min_length=1, max_length=64)] | None = None
+    constraints: Annotated[tuple[Constraint, ...], Field(min_length=1, max_length=MOST_CONSTRAINTS)] | None = None
 
 
 class ReasoningStep(Frozen):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from ...catalog.hardware import hardware_facts
 from ...performance.layout import read_block
@@ -19,11 +19,12 @@ from ...plan.constraints import (
     Primitive,
     ReservedConstraint,
     affordable_gpus,
+    each_read,
     hourly_price,
 )
 from ...plan.document import PHASES, HardwareBlock, Strategy
 from ...plan.placement import phase_width
-from ...plan.view import PhaseView, PlanView, as_int, as_list, devices_of, places_of
+from ...plan.view import PhaseView, PlanView, as_int, devices_of, places_of
 from ..base import Example, Finding, Rule, set_top
 from ..constraints import (
     Broken,
@@ -36,19 +37,18 @@ from ..constraints import (
 )
 from ..sharding import rank_groups
 
-_CONSTRAINTS: TypeAdapter[list[Constraint]] = TypeAdapter(list[Constraint])
-
 
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield every constraint that the plan breaks."""
-    stated = as_list(view.policy.get("constraints"))
-    if not stated:
+    # ST001 names what cannot be read; the others hold all the same.
+    read = {place: limit for place, limit in enumerate(each_read(view.policy.get("constraints"))) if limit is not None}
+    places, constraints = list(read), list(read.values())
+    if not constraints:
         return
     try:
-        constraints = _CONSTRAINTS.validate_python(stated)
         strategy = Strategy.model_validate(view.strategy)
     except ValidationError:
-        return  # ST001 names what cannot be read
+        return
     nodes, gpus_per_node = as_int(view.hardware.get("nodes")), as_int(view.hardware.get("gpus_per_node"))
     if nodes is None or gpus_per_node is None:
         return
@@ -65,7 +65,7 @@ def check(view: PlanView) -> Iterator[Finding]:
         yield Finding(
             "not-kept",
             f"{broken.found}, where {broken.constraint.words!r} demands {broken.demanded}",
-            where=f"/policy/constraints/{place}",
+            where=f"/policy/constraints/{places[place]}",
             value=broken.found,
             expected=broken.demanded,
             # No strategy changes the hardware.
