@@ -24,7 +24,8 @@ from ..plan.schema import SchemaFault
 from ..plan.view import PlanView
 from ..rules.registry import find_rule
 from .engine import ALL_FIXES, Chosen, Repair, State
-from .foreign.reader import is_ours, read_proposal
+from .foreign.own_format import own_document
+from .foreign.reader import read_proposal
 from .intent import PlanDefaults, PlanIntent, read_intent
 from .result import FixResult, Infeasible, Replanning, Withheld, load_changes, strategy_changes
 from .target import Target, reference_for, target_of
@@ -209,7 +210,8 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
     if isinstance(source, Plan):
         return _ours(read_document(source))
     if isinstance(source, Mapping):
-        return _ours(read_document(source)) if is_ours(source) else _foreign(source, read_document(source))
+        ours = own_document(source)
+        return _foreign(source, read_document(source)) if ours is None else _ours(read_document(ours))
     is_text = isinstance(source, str) and any(sign in source for sign in SIGNS_OF_TEXT)
     return read_text_anyhow(source if isinstance(source, str) and is_text else read_file(path_named(source)))
 
@@ -217,7 +219,10 @@ def read_anything(source: Mapping[str, Any] | Plan | str | Path) -> Reading:
 def read_text_anyhow(text: str) -> Reading:
     """Read a text with a proposal in it, whatever it looks like; never raises."""
     read = read_text(text)
-    return _ours(read) if read.raw is not None and is_ours(read.raw) else _foreign(text, read)
+    ours = own_document(read.raw)
+    if ours is None:
+        return _foreign(text, read)
+    return _ours(read if ours is read.raw else replace(read_document(ours), mended=read.mended))
 
 
 def _ours(read: ReadDocument) -> Reading:

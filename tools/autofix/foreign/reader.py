@@ -11,28 +11,26 @@ contradicts itself is read sentence by sentence; a sentence that contradicts its
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from ...catalog import hardware, model_mentions
-from ...checkpoint import checked
 from ...errors import InputError
-from ...input.shapes import is_object
 from ...input.strict_values import cleaned, whole_characters
 from ...plan.compact import expand
 from ...plan.describe import read_shorthand
-from ...plan.document import FORMAT, PHASES
-from ...plan.elements import as_list, as_mapping, as_str
+from ...plan.document import PHASES
+from ...plan.elements import as_mapping
 from ...plan.latency_limits import LATENCY_FIELDS
 from ...plan.plan_size import excess_of
 from ...plan.reader import collector_paused
 from .assemble import assemble
-from .graph import LEVELS
 from .lexicon import any_case
 from .notes import Note, Notes
+from .own_format import own_document, own_header
 from .scope import Scope
 from .text import Extract, extract
 from .walker import UNPLANNED, Walker
@@ -68,45 +66,37 @@ def read_proposal(source: str | Mapping[str, Any]) -> ReadProposal:
         for fault in faults:
             notes.unclear(fault.reason, fault.pointer or "/")
     value = extracted.value
-    if is_object(value) and is_ours(value):
-        return ReadProposal(_expanded(value, notes), notes.all())
+    ours = own_document(value)
+    if ours is not None:
+        return ReadProposal(_expanded(ours, notes), notes.all())
     walker = Walker(notes, is_cut=extracted.is_cut)
+    header = own_header(value)
     if value is not None:
-        walker.walk(value, Scope())
+        walker.walk(_without(value, header.keys() - _READ_OF_ALL), Scope())
     if extracted.prose:
         read_prose(extracted, walker, alone=value is None or not walker.facts.says_degrees())
-    document = assemble(walker, notes)
+    document = {**assemble(walker, notes), **header}
     if not document:
         notes.unclear("nothing that a plan holds was found", "/")
         return ReadProposal(None, notes.all())
     return ReadProposal(document, notes.all(), frozenset(phase for phase, _ in walker.facts.of("assumed")))
 
 
-def is_ours(document: Mapping[str, Any]) -> bool:
-    """Whether a document is in our format, perhaps damaged: it says so, or most of its nodes have our types.
-
-    Not if nodes contain others or edges are texts, which our format does not have.
-    """
-    nodes, edges = document.get("nodes"), as_list(document.get("edges"))
-    listed = [as_mapping(node) for node in checked(as_list(nodes))]
-    if any("children" in node for node in listed) or isinstance(document.get("edges"), str | dict):
-        return False
-    if edges and all(isinstance(edge, str) for edge in edges):
-        return False
-    if document.get("format") == FORMAT:
-        return not is_object(nodes)
-    return 2 * sum(as_str(node.get("type")) in LEVELS and "id" in node for node in listed) > len(listed)
+def _without(value: object, names: Collection[str]) -> object:
+    return {name: member for name, member in as_mapping(value).items() if name not in names} if names else value
 
 
-def _expanded(document: dict[str, Any], notes: Notes) -> dict[str, Any]:
+def _expanded(document: Mapping[str, Any], notes: Notes) -> dict[str, Any]:
     if excess_of(document) is not None:
-        return document
+        return dict(document)
     raw, faults = expand(document)
     for fault in faults:
         notes.unclear(fault.message, fault.path)
     return raw
 
 
+# Blocks of our format that say what a graph in another form means.
+_READ_OF_ALL = frozenset({"model", "hardware", "precision", "strategy"})
 _MAX_CHARS = 20_000
 # A text with more figures is no prose, and reading it would take seconds: only its beginning is read, in pieces.
 _MOST_FIGURES = 400
