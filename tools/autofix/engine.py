@@ -185,6 +185,8 @@ class Repair(Struct):
             mended = (others - counts).total()
             counts |= others
         by_tier = [0] * (_ESTIMATED + 1)
+        # Of many faults of the format not all are listed.
+        by_tier[0] = after.read.refusals
         for rule, count in counts.items():
             by_tier[_ESTIMATED if find_rule(rule).rests_on_estimate else _TIERS.get(rule[:2], _OTHERS)] += count
         return tuple(by_tier), mended

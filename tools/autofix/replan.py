@@ -38,8 +38,8 @@ _Find = Callable[[PlanIntent], dict[str, Any] | None]
 def replan(intent: PlanIntent, view: PlanView) -> Replanned | Infeasible:
     """The nearest legal plan to `intent`, read from the document behind `view`, or why none exists. Never raises."""
     if intent.missing or intent.strategy is None:
-        lacking = ", ".join(intent.missing) or "strategy"
-        why = f"nothing can be planned without what the proposal does not say so that it can be read: {lacking}"
+        lacking = "; ".join(intent.missing) or "strategy"
+        why = f"nothing can be planned before this is stated, in words that can be read: {lacking}"
         return Infeasible(rule="ST001", reason=why)
     try:
         request = search_request(intent)

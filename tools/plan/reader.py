@@ -29,7 +29,7 @@ from .compact import expand, is_compact
 from .document import Plan
 from .element_reader import SchemaFault
 from .plan_size import excess_of
-from .schema import explain_refusal
+from .schema import MAX_FAULTS, explain_refusal
 from .view import PlanView, as_list, as_mapping
 
 
@@ -61,7 +61,7 @@ class ReadDocument(Struct, frozen=True, dict=True):
 
     `raw` is the JSON object (`None` if the text holds none), `view` its indexed view. `mended` are the faults that are
     gone from `raw`, since values that JSON cannot carry were replaced. `unexpanded` are faults of the compact form,
-    which `raw` does not show either.
+    which `raw` does not show either. `refusals` counts all that the format refuses where `faults` cannot list it all.
     """
 
     raw: dict[str, Any] | None
@@ -69,6 +69,7 @@ class ReadDocument(Struct, frozen=True, dict=True):
     faults: tuple[SchemaFault, ...] = field(default=())
     mended: tuple[SchemaFault, ...] = field(default=())
     unexpanded: tuple[SchemaFault, ...] = field(default=())
+    refusals: int = 0
 
     @cached_property
     def plan(self) -> Plan | None:
@@ -169,7 +170,7 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
     if not is_sound(document if is_checked else _header(document)):
         return _read_cleaned(document, mended)
     raw, unexpanded = expand(document)
-    faults = (*mended, *unexpanded)
+    faults, refusals = (*mended, *unexpanded), 0
     view = PlanView(raw)
     if not _is_plan(raw, view):
         if not is_checked and not is_sound(raw):
@@ -179,8 +180,10 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
         except ValidationError as refusal:
             # The replacement of a mended value is no additional fault.
             known = {fault.path for fault in mended if fault.path}
-            faults += tuple(fault for fault in explain_refusal(raw, refusal) if fault.path not in known)
-    return ReadDocument(raw, view, faults, mended, unexpanded)
+            listed = explain_refusal(raw, refusal)
+            faults += tuple(fault for fault in listed if fault.path not in known)
+            refusals = refusal.error_count() if len(listed) >= MAX_FAULTS else 0
+    return ReadDocument(raw, view, faults, mended, unexpanded, refusals)
 
 
 def _read_cleaned(document: Mapping[str, Any], mended: tuple[SchemaFault, ...]) -> ReadDocument:

@@ -100,7 +100,7 @@ def _texts(text: str, kind: Any) -> Iterator[Any]:
     device = _DEVICE.fullmatch(text.lower())
     if device:
         yield f"n{int(device[1])}.g{int(device[2])}"
-    word = letters(text)
+    word = letters(text.removeprefix("torch."))
     for member in members_of(kind):
         for name in get_args(member) if get_origin(member) is Literal else ():
             if isinstance(name, str) and (letters(name) == word or _WORDS.get(word) == name):
