@@ -94,6 +94,12 @@ def test_what_is_stated_beyond_need_stays_whatever_else_is_mended(name: str, fie
     assert _strategy(autofix(_plan(name, stated, wrong))) == wanted
 
 
+def test_an_exchange_goes_with_the_split_of_the_sequence_that_it_was_for() -> None:
+    plan = base_plan("dense-ulysses2-tp2")
+    swapped = {**plan["strategy"], "prefill": plan["strategy"]["decode"], "decode": plan["strategy"]["prefill"]}
+    assert _strategy(autofix({**plan, "strategy": swapped})) == plan["strategy"]
+
+
 @pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", PILED)
 def test_no_field_of_a_phase_is_changed_without_which_the_plan_is_valid(seed: int) -> None:

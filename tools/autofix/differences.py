@@ -86,7 +86,7 @@ def _header(view: PlanView, target: Target, *, strictly: bool) -> Fields:
 def _as_stated(view: PlanView, target: Target) -> Fields:
     """The target's strategy, with redundant fields that the author states, without those that only their graph shows.
 
-    Redundant are fields with their default value, and the exchange of a sequence that is not split. The graph can show
+    Redundant are fields with their default value, and the exchange of a sequence that nobody splits. The graph can show
     how many replicas serve a phase, and which layers its stages hold.
     """
     strategy = Strategy.model_validate(target.header["strategy"])
@@ -103,7 +103,8 @@ def _as_stated(view: PlanView, target: Target) -> Fields:
     for name, degrees in (("prefill", strategy.prefill), ("decode", strategy.decode)):
         cuts = {phase_degrees(view, branch).cut for branch in view.phases if branch.phase == name}
         is_shown["stage_layers"] = cuts == {degrees.stage_layers} and stated[name].get("stage_layers", ABSENT) is ABSENT
-        exchanges = get_args(Exchange) if degrees.sp == 1 else ("all_gather",)
+        is_unsplit = degrees.sp == 1 and stated[name].get("sp", 1) == 1
+        exchanges = get_args(Exchange) if is_unsplit else ("all_gather",) if degrees.sp > 1 else ()
         needless = dict[str, tuple[Any, ...]](dict.fromkeys(DEGREE_NAMES, (1,)))
         needless |= {"replicas": (counts[name],), "stage_layers": (even_cut(layers, degrees.pp),), "sp_kind": exchanges}
         wanted = {field: value for field, value in merged[name].items() if not (stated[name] and is_shown.get(field))}
