@@ -56,3 +56,11 @@ def test_a_constraint_in_another_form_is_met_by_the_plan() -> None:
     result = autofix(_demanding([{"kind": "degree", "name": "TP", "relation": "<=", "degree": "2"}], "dense-tp4"))
     assert result.valid and result.plan is not None and result.plan.strategy.prefill.tp <= 2
     assert result.plan.policy.constraints is not None
+
+
+def test_constraints_beside_the_policy_are_those_of_the_policy() -> None:
+    plan = base_plan("dense-tp2")
+    for policy in (plan["policy"], {}):
+        result = autofix({**plan, "policy": policy, "constraints": ["TP at most 2"]})
+        assert result.valid and (result.document or {})["policy"]["constraints"] == [_AT_MOST_2]
+    assert not autofix({**plan, "constraints": ["as few as can be"]}).valid

@@ -265,7 +265,7 @@ def _edge_differences(
 def _header_differences(raw: Mapping[str, Any], wanted: Mapping[str, Any]) -> Iterator[Change]:
     """The changes that make the header of `raw` state what `wanted` does."""
     for name in raw:
-        if name not in Plan.model_fields:
+        if name not in Plan.model_fields and not (name in _DEMANDED and raw[name]):
             yield Change("remove", (name,))
     for name in ("format", "version"):
         if not same(raw.get(name), wanted[name]):

@@ -6,7 +6,7 @@ stays as it is, since a demand that was not understood must not get lost.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
 from typing import Any, get_args
@@ -15,24 +15,18 @@ from pydantic import BaseModel
 
 from ...plan.constraints import MOST_WORDS_CHARS, Constraint
 from ...plan.elements import as_list, as_mapping, as_str
-from ..findings import Step
 from .readings import AS_IT_IS, MAX_WORD_CHARS, field_kind, fits, letters, members_of, only_reading
 
 # How alike two names must be for one to be a slip in the other; "reserve_gpus" and "reserved_gpus" are 0.96.
 _ALIKE = 0.85
 
 
-def meant_constraints(stated: object) -> Iterator[tuple[tuple[Step, ...], Any]]:
-    """The constraints that are to be written otherwise: place in `policy.constraints` and value; `()` is the whole."""
-    if not isinstance(stated, list):
-        meant = None if not stated else _meant(stated)
-        if meant is not None:
-            yield (), [meant]
-        return
-    for place, one in enumerate(as_list(stated)):  # pyright: ignore[reportUnknownArgumentType] - raw JSON
-        meant = None if fits(Constraint, one) else _meant(one)
-        if meant is not None:
-            yield (place,), meant
+def written_constraints(stated: object) -> object:
+    """`stated` with each constraint that has only one meaning as the format writes it, and one alone as a list."""
+    if isinstance(stated, list):
+        return [one if fits(Constraint, one) else _meant(one) or one for one in as_list(stated)]  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+    meant = _meant(stated)
+    return stated if meant is None else [meant]
 
 
 def _meant(stated: object) -> dict[str, Any] | None:

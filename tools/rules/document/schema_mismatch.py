@@ -20,7 +20,7 @@ from ...plan.element_reader import SchemaFault
 from ...plan.view import PlanView, as_list, as_mapping
 from ..base import Example, Finding, Rule, Violation, set_top
 from ..findings import Change, Step
-from .constraint_readings import meant_constraints
+from .constraint_readings import written_constraints
 from .readings import AS_IT_IS, MAX_WORD_CHARS, field_kind, fits, item_of, letters, members_of, only_reading
 
 _NODE_WORDS = {
@@ -38,11 +38,22 @@ def coercions(document: Mapping[str, Any]) -> Iterator[Change]:
     for name in Plan.model_fields:
         if name in document and name not in ("nodes", "edges"):
             yield from _changes((name,), document[name], field_kind(Plan, name))
+    yield from _misplaced(document)
     for place, raw in enumerate(as_list(document.get("nodes"))):
         yield from _node(place, as_mapping(raw))
     for place, raw in enumerate(as_list(document.get("edges"))):
         if isinstance(raw, dict):
             yield from _changes(("edges", place), as_mapping(raw), Edge)  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+
+
+def _misplaced(document: Mapping[str, Any]) -> Iterator[Change]:
+    """Constraints that stand beside the policy, moved into it."""
+    stated, policy = document.get("constraints"), document.get("policy", {})
+    if not stated or not isinstance(policy, dict) or "constraints" in policy:
+        return
+    path, constraints = ("policy", "constraints"), written_constraints(stated)
+    yield Change("remove", ("constraints",))
+    yield Change("set", path, constraints) if policy else Change("set", path[:1], {"constraints": constraints})
 
 
 def _node(place: int, raw: Mapping[str, Any]) -> Iterator[Change]:
@@ -73,7 +84,9 @@ def _changes(path: tuple[Step, ...], value: Any, kind: Any) -> Iterator[Change]:
     if fits(kind, value):
         return
     if path == ("policy", "constraints"):
-        yield from (Change("set", (*path, *place), meant) for place, meant in meant_constraints(value))
+        written = written_constraints(value)
+        if written != value:
+            yield Change("set", path, written)
         return
     model = _model_of(kind)
     if model is not None and isinstance(value, dict):
