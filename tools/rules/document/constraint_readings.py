@@ -13,8 +13,9 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from ...input.shapes import is_list, is_object
 from ...plan.constraints import MOST_WORDS_CHARS, Constraint
-from ...plan.elements import as_list, as_mapping, as_str
+from ...plan.elements import as_mapping, as_str
 from .readings import AS_IT_IS, MAX_WORD_CHARS, field_kind, fits, letters, members_of, only_reading
 
 # How alike two names must be for one to be a slip in the other; "reserve_gpus" and "reserved_gpus" are 0.96.
@@ -23,8 +24,8 @@ _ALIKE = 0.85
 
 def written_constraints(stated: object) -> object:
     """`stated` with each constraint that has only one meaning as the format writes it, and one alone as a list."""
-    if isinstance(stated, list):
-        return [one if fits(Constraint, one) else _meant(one) or one for one in as_list(stated)]  # pyright: ignore[reportUnknownArgumentType] - raw JSON
+    if is_list(stated):
+        return [one if fits(Constraint, one) else _meant(one) or one for one in stated]
     meant = _meant(stated)
     return stated if meant is None else [meant]
 
@@ -75,9 +76,9 @@ def _as_kind(value: Any, kind: Any) -> Any:
     """`value` by its only meaning as `kind`, as it is if it has none; an object member by member."""
     if fits(kind, value):
         return value
-    if isinstance(value, dict):
+    if is_object(value):
         objects = [
-            {name: _as_kind(of_name, field_kind(model, name)) for name, of_name in as_mapping(value).items()}
+            {name: _as_kind(of_name, field_kind(model, name)) for name, of_name in value.items()}
             for model in members_of(kind)
             if isinstance(model, type) and issubclass(model, BaseModel) and model.model_fields.keys() == value.keys()
         ]
