@@ -22,8 +22,8 @@ from ..tools.search.simulated import candidate_at
 from ..tools.search.sizing import resized
 from .intent.intent import Intent
 from .keeping import keeps
-from .lost import why_lost
 from .reasons import Proposal, named
+from .rejected import why_lost
 from .results import ComparedStrategies, ComparedStrategy
 from .search_request import with_concurrency
 from .stated_strategy import judge, read_strategy

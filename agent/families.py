@@ -16,8 +16,8 @@ from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.sizing import least_weights_bytes
 from ..tools.search.space import Replica, SpaceRequest, colocated_replicas, stage_widths
-from .lost import Lost, why_lost
 from .reasons import named
+from .rejected import Lost, why_lost
 from .search_results import Excluded, FamilyLost
 
 _DEGREES_SHOWN = 6

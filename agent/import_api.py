@@ -44,7 +44,7 @@ from .import_said import is_known, statements
 from .import_waiting import Waiting, lacks_room_alone, waiting_of
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
-from .judged import judged
+from .judgement import judged
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_strategy import build_stated
 

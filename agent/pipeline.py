@@ -23,13 +23,13 @@ from ..tools.search.sensitivity import load_room
 from .citations import citations, rule_citations
 from .compared import compare_stated
 from .intent.intent import Assumption, Intent
-from .judged import judged
+from .judgement import judged
 from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
-from .lost import MAX_ALTERNATIVES, alternatives, on_other_phases
 from .over_day import as_good_at_peak, of_day, with_day
 from .proposer import propose
 from .reasons import Proposal, batch_chosen, considered, figures, formats_chosen, on_more
+from .rejected import MAX_ALTERNATIVES, alternatives, on_other_phases
 from .reserve import with_reserve
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
 from .search_request import hardware_block, search_request, with_concurrency

@@ -24,7 +24,7 @@ from ..tools.plan.view import as_int, as_list, as_mapping
 from ..tools.rules.tensor_parallel.uneven_split import divides
 from ..tools.search.candidate import SearchRequest
 from ..tools.validate import validate
-from .judged import judged
+from .judgement import judged
 from .results import StatedStrategyVerdict
 
 # A stated strategy larger than this is not laid out, only refused.

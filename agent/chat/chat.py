@@ -28,8 +28,7 @@ from ..results import PlanResult
 from ..spent import Spent
 from ..time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
-from .given import Given
-from .heard import asked_in
+from .grounding import asked_in
 from .known_secrets import Keeper
 from .lead import led
 from .outcome import ChatAnswer, Outcome
@@ -40,9 +39,10 @@ from .session import Session
 from .state import State
 from .transcript import answer_data, chat_log
 from .turn_budget import TurnBudget
+from .turn_input import Given
 from .turns.change import begin
-from .turns.given import given
 from .turns.launch import asks_to_launch
+from .turns.wordless import given
 from .turns.work import Work
 from .writer import TurnWriter
 

@@ -19,7 +19,7 @@ from ..reading.source import Source
 from ..toolset.look_up import LOOK_UP
 from ..toolset.tool import Answer, Arguments, Bench, Tool
 from ..toolset.toolset import Toolset
-from .heard import Heard
+from .grounding import Heard
 from .outcome import Outcome
 from .turns.change import begin, change
 from .turns.compare import compare_with

@@ -18,7 +18,7 @@ from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
 from ..spent import Spent
 from ..time_limit import within
-from .heard import Heard, statements
+from .grounding import Heard, statements
 from .memory import MEMORY_TOKENS, messages_for
 from .model_tools import chat_toolset
 from .outcome import Outcome

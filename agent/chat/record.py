@@ -9,10 +9,10 @@ from msgspec import Struct, field
 
 from ...tools.language.said import Said
 from ..spent import Spent
-from .given import Given
-from .heard import asked_in
+from .grounding import asked_in
 from .outcome import Speaker
 from .session import Event, Session
+from .turn_input import Given
 
 # Of a turn's text, what is kept at hand; the session has all of it.
 _MOST_KEPT_CHARACTERS = 24_000

@@ -21,9 +21,9 @@ from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from .chat import Chat
 from .commands import ALIASES
-from .given import Given
 from .outcome import ChatAnswer
 from .transcript import ChatTranscript, answer_data, without_fence
+from .turn_input import Given
 
 # Commands whose turns write files, which a replay does not write again.
 _NOT_PLAYED = "export"

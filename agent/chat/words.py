@@ -11,9 +11,9 @@ from ...tools.plan.describe import describe, number, precision_name
 from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..intent.intent import Intent
 from ..languages.say import say
-from ..report.asked import hardware_text, left_out_lines, read_as_lines
 from ..report.compare import shown_figure
 from ..report.plan import broken_rules, figures_text
+from ..report.request import hardware_text, left_out_lines, read_as_lines
 from ..report.text import NONE, Bullets, Column, Section, Table, section
 from ..results import PlanResult
 from .figures import limit_title

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .asked import workload_text
+from .request import workload_text
 from .text import NONE, Bullets, Column, Section, Table, bytes_text, count_text, figure, ms_text, render, section
 from .validation import violation_blocks
 

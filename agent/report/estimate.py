@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 from ..languages.say import say
-from .asked import trace_lines
 from .cost import cost_lines, energy_text
 from .explanation import explanation_section, largest_costs
 from .memory import memory_section, unheld_lines
+from .request import trace_lines
 from .text import (
     MARKS,
     NONE,

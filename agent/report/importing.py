@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from ...tools.engines.names import ENGINES
 from ...tools.plan.describe import describe
-from .asked import assumption_section, constraint_lines, hardware_text, load_text, read_as_lines, workload_text
 from .estimate import confidence, estimate_sections
 from .layout import layout_section
 from .plan import figures_text
+from .request import assumption_section, constraint_lines, hardware_text, load_text, read_as_lines, workload_text
 from .text import Bullets, count_text, render, section
 from .validation import violation_blocks
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .asked import left_out_lines, not_acted_on_lines, read_as_lines, silence_lines, trace_lines, workload_text
+from .request import left_out_lines, not_acted_on_lines, read_as_lines, silence_lines, trace_lines, workload_text
 from .search_tables import figures_line, strategy_text
 from .text import Bullets, Section, bytes_text, count_text, section
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .asked import left_out_lines
+from .request import left_out_lines
 from .text import NONE, Column, Section, Table, figure, figure_of, ms_of, render, section
 
 if TYPE_CHECKING:

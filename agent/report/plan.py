@@ -11,18 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ...tools.engines.names import engine_or_usual
-from .asked import (
-    assumption_section,
-    constraint_lines,
-    hardware_text,
-    left_out_lines,
-    not_acted_on_lines,
-    open_hardware_lines,
-    read_as_lines,
-    silence_lines,
-    trace_lines,
-    workload_text,
-)
 from .estimate import (
     confidence,
     estimate_sections,
@@ -37,6 +25,18 @@ from .infeasible import infeasible_sections
 from .layout import layout_section
 from .memory import unheld_lines
 from .over_day import day_lines, day_section
+from .request import (
+    assumption_section,
+    constraint_lines,
+    hardware_text,
+    left_out_lines,
+    not_acted_on_lines,
+    open_hardware_lines,
+    read_as_lines,
+    silence_lines,
+    trace_lines,
+    workload_text,
+)
 from .text import (
     Block,
     Bullets,

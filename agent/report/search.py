@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING
 
 from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..languages.say import say
-from .asked import (
+from .estimate import range_lines
+from .infeasible import infeasible_section
+from .request import (
     assumption_section,
     constraint_lines,
     hardware_text,
@@ -21,8 +23,6 @@ from .asked import (
     trace_lines,
     workload_text,
 )
-from .estimate import range_lines
-from .infeasible import infeasible_section
 from .search_tables import figures_line, front_section, ranking_section, strategy_text
 from .text import (
     Bullets,

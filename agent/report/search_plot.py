@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .asked import hardware_text
 from .pictures import picture_bytes, plain
+from .request import hardware_text
 from .safe import one_line
 from .search import limit_texts, strategy_text
 from .text import count_text, figure

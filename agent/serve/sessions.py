@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from ...tools.input.files import without_files
 from ..chat.chat import Chat
-from ..chat.given import Given
 from ..chat.known_secrets import Keeper
 from ..chat.outcome import ChatAnswer
 from ..chat.session import Session
+from ..chat.turn_input import Given
 from .answering import packed
 from .refusals import RefusalError
 from .settings import Limits

@@ -11,8 +11,8 @@ from ...tools.language.merge import merge_said
 from ...tools.language.said import Said
 from ...tools.plan.document import ModelBlock, Plan, PolicyBlock, PrecisionBlock, ServingBlock, Strategy, WorkloadBlock
 from ...tools.plan.reader import read_document
-from ..chat.given import Given, fields_of, stated_strategy
 from ..chat.outcome import ChatAnswer, Planned
+from ..chat.turn_input import Given, fields_of, stated_strategy
 from ..intent.intent import HardwareChoice
 from ..operations.asking import Request
 from ..operations.operation import Document, Question, plan_text

@@ -8,10 +8,10 @@ from typing import Literal
 from pydantic import Field
 
 from ...tools.errors import InputError
-from .commands_told import commands
-from .comparison_told import comparison
+from .commands_text import commands
+from .comparison_text import comparison
 from .documents import summary, validated
-from .figures_told import figures
+from .figures_text import figures
 from .tool import Answer, Arguments, Bench, Tool
 
 

@@ -12,8 +12,8 @@ from pydantic import Field
 from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import find_model
 from ..facts import model_facts
-from .passages_told import passages_told, section_told
-from .rule_told import rule_told
+from .passages_text import passages_told, section_told
+from .rule_text import rule_told
 from .tool import Answer, Arguments, Bench, Tool
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from shardwright.tools.kept import Kept
+from shardwright.tools.caches import SharedCache
 
 pytestmark = pytest.mark.thorough
 
@@ -53,7 +53,7 @@ def test_memory_stays_flat_over_many_calls() -> None:
 
 
 def test_what_is_kept_never_exceeds_its_bytes() -> None:
-    cache = Kept[int, bytes](1000, lambda _, value: len(value))
+    cache = SharedCache[int, bytes](1000, lambda _, value: len(value))
     for number in range(100):
         value = bytes(number * 20)
         assert cache.keep(number, value) is value

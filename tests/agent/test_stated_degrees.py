@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from shardwright import plan, search
-from shardwright.agent.chat.given import stated_strategy
+from shardwright.agent.chat.turn_input import stated_strategy
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.pipeline import plan_intent
 from shardwright.agent.results import PlanResult

@@ -9,7 +9,7 @@ import pytest
 from shardwright.agent.compare import compare
 from shardwright.agent.operations.asking import Request
 from shardwright.agent.pipeline import plan
-from shardwright.agent.report.asked import workload_text
+from shardwright.agent.report.request import workload_text
 from shardwright.agent.search_api import search
 from shardwright.tools.errors import InputError
 from shardwright.tools.language.merge import merge_said

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.intent.complete import complete
-from shardwright.agent.report.asked import workload_text
+from shardwright.agent.report.request import workload_text
 from shardwright.tools.language.request import read_request
 
 CASES: list[dict[str, Any]] = json.loads(

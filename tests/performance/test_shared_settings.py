@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from shardwright.tools.kept import Caches, Recent, entries
+from shardwright.tools.caches import Caches, Recent, entries
 from shardwright.tools.performance.estimate import estimate_layout
 
 from .conftest import LayoutOf

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from shardwright.agent.pipeline import plan
-from shardwright.agent.report.asked import workload_text
 from shardwright.agent.report.plan import render_plan
+from shardwright.agent.report.request import workload_text
 from shardwright.benchmarks.traces import azure_lines, burstgpt_lines, mooncake_lines
 from shardwright.tools.performance.estimate import estimate
 from shardwright.tools.plan.document import WorkloadBlock

@@ -12,9 +12,9 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..caches import SharedCache
 from ..catalog.dtypes import DType, element_bytes, weight_bytes_per_element
 from ..engines.engine import OWN_REDUCTION_RANKS
-from ..kept import Kept
 from .chip import Chip
 from .chosen_constants import ChosenConstants
 from .forms.attention import (
@@ -128,7 +128,7 @@ class KernelTimes:
         self.staged_links = staged_links
         self.own_reduction_ranks = own_reduction_ranks
         self.matmul_share = matmul_share
-        self._known: Kept[object, tuple[KernelTime, ...]] = Kept(_MOST_KNOWN_BYTES, _size_bytes)
+        self._known: SharedCache[object, tuple[KernelTime, ...]] = SharedCache(_MOST_KNOWN_BYTES, _size_bytes)
         self._chosen = ChosenConstants(profile)
 
     @property

@@ -10,8 +10,8 @@ import marshal
 from collections.abc import Mapping
 from typing import Any, cast
 
+from ..caches import SharedCache
 from ..errors import InputError
-from ..kept import Kept
 from .architecture import Architecture, LayerSpec
 from .attention.kinds import read_attention
 from .attention.spec import AttentionContext
@@ -61,7 +61,7 @@ def _size_bytes(content: bytes, architecture: Architecture) -> int:
 
 
 # An equal config returns the same object, so that results cached for one plan of a model serve the next.
-_ARCHITECTURES = Kept[bytes, Architecture](16_000_000, _size_bytes)
+_ARCHITECTURES = SharedCache[bytes, Architecture](16_000_000, _size_bytes)
 
 
 def _read(config: Mapping[str, Any], where: str) -> Architecture:

@@ -17,10 +17,10 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..caches import Cache
 from ..calibration.engine_profile import neutral
 from ..checkpoint import doing
 from ..errors import InputError
-from ..kept import Cache
 from ..performance.layout import LoadedLayout
 from ..performance.memory import device_memory
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes, StaticBatch

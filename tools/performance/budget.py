@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
+from ..caches import Cache
 from ..calibration.forms.elementary import Number, ceil, larger
-from ..kept import Cache
 from ..plan.layout import PhaseLayout, ReplicaLayout, StageLayout
 from .layout import LoadedLayout
 from .request_memory import activation_bytes_per_token, logits_bytes, pass_tokens, request_bytes

@@ -10,6 +10,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from ..caches import Cache, Caches
 from ..calibration.engine_profile import (
     EngineProfile,
     accelerator_class,
@@ -31,7 +32,6 @@ from ..calibration.error_ranges import (
 from ..calibration.kernel_times import KernelTimes
 from ..calibration.profile import MEASURED, Origin
 from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
-from ..kept import Cache, Caches
 from ..plan.performance import Calibration, Ranges, RatioBand
 from .layout import LoadedLayout
 from .planned_run import planned_run, run_alone

@@ -15,6 +15,7 @@ from msgspec import field
 from msgspec.structs import replace
 from pydantic import BaseModel, ValidationError
 
+from ..caches import Caches, Recent, entries
 from ..catalog.accelerators import Accelerator
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts, hardware_facts
@@ -22,7 +23,6 @@ from ..catalog.precision import weight_dtypes
 from ..checkpoint import checkpoint
 from ..engines.names import rank_order
 from ..errors import InputError
-from ..kept import Caches, Recent, entries
 from ..plan.constraints import each_read, free_bytes
 from ..plan.document import (
     HardwareBlock,

@@ -11,9 +11,9 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from ..caches import Cache
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
-from ..kept import Cache
 from .operation import TokenLoad, longest_path
 from .programs.attention_core import core_work
 from .programs.attention_program import AttentionProgram

@@ -13,8 +13,8 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..caches import Cache
 from ..errors import InputError
-from ..kept import Cache
 from ..plan.load import burstiness_of, think_seconds
 from ..plan.performance import HostMemoryEstimate, PrefixCacheEstimate
 from .capacity import host_gb_s

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import math
 
+from ..caches import Cache
 from ..calibration.forms.elementary import Number, ceil, smaller
 from ..catalog.architecture import LayerSpec
 from ..catalog.attention.spec import AttentionSpec
 from ..catalog.dtypes import element_bytes
-from ..kept import Cache
 from ..plan.layout import PhaseLayout, StageLayout
 from ..plan.placement import ffn_groups
 from .setting import Setting

@@ -12,8 +12,8 @@ import math
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..caches import Cache
 from ..calibration.engine_profile import EngineConstants
-from ..kept import Cache
 from ..plan.document import Phase
 from .capacity import cache_tokens, host_memory, prefill_cache_tokens
 from .layout import LoadedLayout

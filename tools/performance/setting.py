@@ -14,6 +14,7 @@ from functools import cached_property
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..caches import Cache, Caches
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import EngineProfile, accelerator_class, engine_profile
 from ..catalog.architecture import Architecture, LayerSpec, WeightDTypes
@@ -23,7 +24,6 @@ from ..engines.defaults import engine_relaxations
 from ..engines.engine import Batch, MemoryUse
 from ..engines.names import ENGINES, engine_name
 from ..engines.release import Release
-from ..kept import Cache, Caches
 from ..plan.document import Phase, PrecisionBlock, ServingBlock, WorkloadBlock
 from ..plan.load import spread_of
 from ..plan.quantiles import Joint, Spread

@@ -11,10 +11,10 @@ from itertools import count
 
 from msgspec.structs import replace
 
+from ..caches import Cache
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
 from ..catalog.attention.spec import AttentionSpec
-from ..kept import Cache
 from ..plan.blocks import fold_sequence
 from ..plan.layout import PhaseLayout, StageLayout
 from .collectives import Group, Links, Path, path_of

@@ -13,9 +13,9 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..caches import Cache
 from ..catalog.architecture import LayerSpec
 from ..catalog.precision import weight_dtypes
-from ..kept import Cache
 from ..plan.layout import NO_EXPERTS, PhaseLayout, StageLayout
 from .setting import Setting
 

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..caches import Caches
 from ..checkpoint import doing
 from ..errors import InputError, MissingFieldError
-from ..kept import Caches
 from ..performance.energy import Price
 from ..performance.setting import Setting
 from ..plan.document import Strategy

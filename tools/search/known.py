@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from ..caches import Recent
 from ..checkpoint import checkpoint, doing, left_out, time_is_over
-from ..kept import Recent
 from .candidate import SearchRequest, SearchResult
 
 # Answers that are kept, and their candidates together: some 2 kB each.

@@ -19,7 +19,7 @@ import numpy as np
 from msgspec import Struct, field
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from ..kept import Caches
+from ..caches import Caches
 from ..performance.operation import TokenLoad
 from ..performance.operator_times import OperatorTimes
 from ..performance.schedule import prefill_loads

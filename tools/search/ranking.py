@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from math import inf
 
+from ..caches import Cache
 from ..engines.names import JUDGED, engine_of
 from ..engines.release import release_of
-from ..kept import Cache
 from ..performance.balance import unbalanced_phases
 from ..performance.collectives import domain_of
 from ..performance.layout import LoadedLayout

@@ -14,9 +14,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..arrays import FloatArray, IntArray, ints
+from ..caches import Cache
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import Architecture, LayerSpec
-from ..kept import Cache
 from ..performance.budget import (
     DeviceStages,
     DeviceTerms,

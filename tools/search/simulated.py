@@ -13,10 +13,10 @@ from math import inf
 
 from msgspec import Struct
 
+from ..caches import Cache
 from ..checkpoint import checkpoint, doing, leaves_out
 from ..errors import InputError
 from ..input.bounds import REQUESTS
-from ..kept import Cache
 from ..performance.capacity import unheld_request
 from ..performance.layout import LoadedLayout, make_layout
 from ..performance.limits import figures_of_run, requests_in_flight, served_tokens_per_s, stated_limits

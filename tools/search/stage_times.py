@@ -16,9 +16,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ..arrays import FloatArray, IntArray, ints
+from ..caches import Cache
 from ..catalog.architecture import LayerSpec
 from ..checkpoint import checkpoint
-from ..kept import Cache
 from ..performance.collectives import PATHS
 from ..performance.layout import stage_maker
 from ..performance.operation import TokenLoad

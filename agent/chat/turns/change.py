@@ -11,7 +11,7 @@ from ....tools.language.merge import merge_said
 from ....tools.language.said import Said
 from ...languages.say import say
 from ...reading.merge import AmbiguousError
-from ...report.asked import assumption_section
+from ...report.request import assumption_section
 from ...report.text import render, section
 from ...report.weighed import compared_sections
 from ..edit_reader import read_edit

@@ -18,9 +18,9 @@ from ....tools.plan.placement import gpu_count, is_disaggregated
 from ...intent.intent import Intent
 from ...keeping import keeps
 from ...languages.say import say
-from ...lost import why_lost
 from ...plan_of_words import plan_of_stated, plan_of_words, strategy_of_words
 from ...reasons import named
+from ...rejected import why_lost
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section
 from ...report.validation import violation_blocks

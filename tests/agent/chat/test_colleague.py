@@ -10,7 +10,7 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
-from shardwright.agent.chat.heard import Heard
+from shardwright.agent.chat.grounding import Heard
 from shardwright.agent.chat.replay import replay_chat
 from shardwright.agent.chat.session import Event
 from shardwright.agent.chat.transcript import ChatTranscript

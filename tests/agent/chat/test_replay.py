@@ -10,9 +10,9 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
-from shardwright.agent.chat.given import Given
 from shardwright.agent.chat.replay import replay_chat
 from shardwright.agent.chat.transcript import ChatSetup, ChatTranscript
+from shardwright.agent.chat.turn_input import Given
 from shardwright.agent.cli.app import run
 from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.transcript import read_recording

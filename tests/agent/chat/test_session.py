@@ -12,9 +12,9 @@ import pytest
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.chat.chat import Chat
-from shardwright.agent.chat.given import Given
 from shardwright.agent.chat.places import existing_path, new_path, path_of, sessions
 from shardwright.agent.chat.session import Session
+from shardwright.agent.chat.turn_input import Given
 from shardwright.agent.model.deadline import Deadline
 from shardwright.agent.model.messages import ModelRequest, Reply
 from shardwright.tools.errors import InputError

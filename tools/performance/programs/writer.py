@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from msgspec import Struct
 
+from ...caches import Cache
 from ...calibration.forms.elementary import Number, Truth, larger
 from ...catalog.dtypes import WeightTensor
-from ...kept import Cache
 from ..clock import Clock, rate_dtype
 from ..collectives import NO_TRANSFER, Group, Links, Path, Transfer, pick_transfer
 from ..operation import COLLECTIVES, Operation, Owner, Role, Shape, TokenLoad, Where

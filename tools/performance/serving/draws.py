@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ...kept import Kept
+from ...caches import SharedCache
 from ...plan.quantiles import Spread
 from .load import Lengths
 
@@ -19,7 +19,7 @@ INPUT_STREAM, OUTPUT_STREAM, ARRIVAL_STREAM, PAUSE_STREAM, THINK_STREAM, BURST_S
 EARLIER_STREAM, SYSTEM_STREAM = 7, 8
 
 
-_DRAWN = Kept[tuple[int, int], tuple[float, ...]](4 << 20, lambda _, numbers: 32 * len(numbers))
+_DRAWN = SharedCache[tuple[int, int], tuple[float, ...]](4 << 20, lambda _, numbers: 32 * len(numbers))
 
 
 def uniforms(stream: int, count: int) -> tuple[float, ...]:
@@ -54,7 +54,7 @@ def request_lengths(lengths: Lengths, count: int) -> tuple[Sequence[int], Sequen
 
 # Tokens of prompts and of answers, cached by spread, most tokens of a request, and number of requests.
 _Drawn = tuple[tuple[int, ...], tuple[int, ...]]
-_STATED = Kept[tuple[Spread, int, int], _Drawn](4 << 20, lambda _, drawn: 64 * len(drawn[0]))
+_STATED = SharedCache[tuple[Spread, int, int], _Drawn](4 << 20, lambda _, drawn: 64 * len(drawn[0]))
 
 
 def _stated_lengths(spread: Spread, most: int, count: int) -> _Drawn:

@@ -6,13 +6,13 @@ from ....tools.errors import InputError
 from ....tools.plan.document import Plan
 from ....tools.plan.performance import PerformanceEstimate
 from ....tools.validate import ValidationReport, validate
-from ...judged import judged
+from ...judgement import judged
 from ...languages.say import say
 from ...report.text import Bullets, render, section
 from ...results import PlanResult
 from ..edits import Edit
-from ..given import Given, said_of_plan
 from ..outcome import Outcome, Planned
+from ..turn_input import Given, said_of_plan
 from ..words import plan_lines, request_changes
 from .change import begin, edited
 from .changed import told_of

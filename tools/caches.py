@@ -37,7 +37,7 @@ class Cache(Generic[K, V]):
 Caches = dict[Cache[Any, Any], dict[Any, Any]]
 
 
-class Kept(Generic[K, V]):
+class SharedCache(Generic[K, V]):
     """A cache of at most `most_bytes`, by each entry's estimate `size_bytes`; emptied when it would overflow.
 
     Threads may share one: at worst two of them work out the same value.
