@@ -17,6 +17,7 @@ from msgspec import Struct
 from ..engines.release import Release
 from ..engines.vocabulary import HOST_CACHE, LONGEST_NAME, VALUELESS, Vocabulary, is_open
 from ..errors import InputError
+from ..input.bounds import USABLE_SHARE
 from ..input.shapes import is_list, is_object
 
 _MOST_WORDS = 2_000
@@ -83,8 +84,8 @@ class Flags(Struct, frozen=True):
         Raises InputError: it is no such number.
         """
         number = self._number(concept)
-        if number is not None and not 0 < number <= 1:
-            raise InputError(f"{self._shown(concept)}: a share between 0 and 1 is expected")
+        if number is not None and not USABLE_SHARE.hold(number):
+            raise InputError(f"{self._shown(concept)}: a share from {USABLE_SHARE.least:g} to 1 is expected")
         return number
 
     def figure(self, concept: str) -> float | None:
