@@ -39,6 +39,7 @@ from ..plan.placement import gpu_count
 from ..plan.schema import shown
 from ..plan.view import PlanView, as_int, as_list, as_mapping, as_str, places_of
 from .author_devices import ReplicaDevices, read_devices
+from .branch_places import branches_in_place
 from .intent_strategy import Notes, read_strategy
 from .placing import place_like
 
@@ -112,7 +113,7 @@ def read_intent(view: PlanView, defaults: PlanDefaults | None = None, *, keep_st
 
     `keep_strategy`: the strategy block wins over the graph.
     """
-    notes = Notes()
+    view, notes = branches_in_place(view), Notes()
     header = _HeaderReader(view, defaults or PlanDefaults(), notes)
     model, architecture = header.model() or (None, None)
     devices = read_devices(view)

@@ -17,12 +17,13 @@ from ..plan.degrees import DEGREE_NAMES, root_replicas
 from ..plan.document import PHASES, Phase, PhaseStrategy, Strategy
 from ..plan.placement import StageDegrees, attention_width, gpu_count, own_cut, phase_width
 from ..plan.schema import shown
-from ..plan.view import PlanView, as_int, as_list, as_mapping
+from ..plan.view import PlanView, as_int, as_list
 from ..rules.judge import DegreeJudge
 from ..rules.legality import RELAXATION_OF, Conditions, splits
 from ..rules.shown_faults import conditions_of
 from ..rules.tensor_parallel.uneven_split import divides
 from .author_devices import ReplicaDevices
+from .branch_places import declared_replicas
 from .placing import MOST_DEVICES
 from .settled import PhaseClaims, claims_of
 from .settled_cut import settled_cut
@@ -159,11 +160,7 @@ def _sides(
     More than the graph shows are accepted if the declared `dp` and GPU count agree with them; for a phase that it does
     not show, if both phases' replicas are declared or `dp` does not contradict them.
     """
-    declared: dict[Phase, int] = {}
-    for phase in PHASES:
-        count = as_int(as_mapping(view.strategy.get(phase)).get("replicas"))
-        if count is not None and 1 <= count <= MOST_DEVICES:
-            declared[phase] = count
+    declared = declared_replicas(view)
     if keep_strategy and len(declared) == len(PHASES):
         return declared
     # A phase without any stage shows no replicas.
