@@ -172,6 +172,18 @@ def test_a_declaration_that_collectives_and_caches_bear_out_wins_against_a_lost_
     assert getattr(strategy.prefill, degree) == 4
 
 
+@pytest.mark.parametrize(
+    ("phase", "rank"), [("prefill", "dp"), ("decode", "dp"), ("decode", "sp"), ("prefill", "kv_sp")]
+)
+def test_shards_whose_ranks_have_a_barred_name_keep_the_strategy_also_where_one_is_lost(phase: str, rank: str) -> None:
+    document = base_plan("dense-tp4")
+    for node in document["nodes"]:
+        if node["parent"] == f"r0.{phase}.s0.b0.attn" and node["type"] == "ShardNode":
+            node["rank"] = {rank: node["rank"]["tp"]}
+    document = without(document, {f"r0.{phase}.s0.b0.attn.tp3"})
+    assert reference_of(document) == base_plan("dense-tp4")
+
+
 def test_a_graph_that_is_whole_wins_against_the_declaration() -> None:
     document = base_plan("dense-tp4")
     document["strategy"]["decode"].update(tp=8, tp_ffn=8)

@@ -65,13 +65,15 @@ class PhaseClaims(Struct, frozen=True):
         return [reading for reading in shown if not self._is_mislabelled(reading.operator)]
 
     def _is_mislabelled(self, operator: NodeView) -> bool:
-        """Whether rank names are barred here, but the number of shards is the declared one."""
+        """Whether rank names are barred here, but the shards, or parts beside fewer of them, have the declared width."""
         shards = operator.children_of_type("ShardNode")
         if self.barred.isdisjoint(name for shard in shards for name in shard.rank):
             return False
         names = ATTENTION_DEGREES if operator.type == "AttentionNode" else {"tp": "tp_ffn"}
         declared = {rank: self.declared(degree) or 1 for rank, degree in names.items()}
-        return len(shards) == prod(declared.values()) > 1 and all(declared.get(rank, 1) == 1 for rank in self.barred)
+        width = prod(declared.values())
+        is_wide = len(shards) == width or (len(shards) < width and width in _witnessed_widths(operator))
+        return is_wide and width > 1 and all(declared.get(rank, 1) == 1 for rank in self.barred)
 
     def settled(self, name: str, other: PhaseClaims) -> int | None:
         """The degree that was meant, with `other` the other phase; `None` if nothing states one."""
@@ -93,7 +95,7 @@ class PhaseClaims(Struct, frozen=True):
         others = prod(self.declared(degree) or 1 for degree in beside[1:])
         votes = Counter[int]()
         for reading in (partial for branch in self.branches for partial in branch.remains.get(name, ())):
-            votes.update(len(set(part.devices)) for part in reading.operator.children if part.type in _WITNESSES)
+            votes.update(_witnessed_widths(reading.operator))
         values = Counter({width // others: count for width, count in votes.items() if width and not width % others})
         if declared is not None:
             values[declared] += 1
@@ -168,5 +170,10 @@ def _witnesses(operator: NodeView, declared: int, shown: int) -> int:
     width = len(_part_devices(operator))
     if not width or width % shown:
         return 0
-    sizes = [len(set(child.devices)) for child in operator.children if child.type in _WITNESSES]
+    sizes = _witnessed_widths(operator)
     return sizes.count(width // shown * declared) - sizes.count(width)
+
+
+def _witnessed_widths(operator: NodeView) -> list[int]:
+    """The number of devices of each part of `operator` that says how wide it is."""
+    return [len(set(part.devices)) for part in operator.children if part.type in _WITNESSES]
