@@ -33,6 +33,15 @@ def hung(operator: str, parent: str, count: int) -> list[Edit]:
     return [Edit("set", f"{operator}.tp{number}", "parent", parent) for number in range(count)]
 
 
+def shifted(base: str, stage: str, by: int) -> list[Edit]:
+    """The devices of everything below a stage moved along their node."""
+    below = [node for node in base_plan(base)["nodes"] if node["id"].startswith(f"{stage}.") and "devices" in node]
+    return [
+        Edit("set", node["id"], "devices", [f"n0.g{int(device[4:]) + by}" for device in node["devices"]])
+        for node in below
+    ]
+
+
 def gathered(operator: str, count: int) -> list[Edit]:
     """Edits that add an AllGather of keys and values before the shards of an operator."""
     devices = [f"n0.g{number}" for number in range(count)]
@@ -130,6 +139,15 @@ DAMAGED: dict[str, tuple[str, list[Edit]]] = {
     "the bound between two runs of layers is moved": (
         "hybrid-tp2-ep2-pp2",
         [Edit("set", DECODE, "layers", [0, 1]), Edit("set", "r0.decode.s0.b1", "layers", [2, 3])],
+    ),
+    "a stage is shifted onto a device of the stage before": (
+        "dense-pp2-tp2",
+        shifted("dense-pp2-tp2", "r0.prefill.s1", -1),
+    ),
+    "a stage is shifted onto a device of the stage after": ("dense-pp2-tp2", shifted("dense-pp2-tp2", DECODE, 1)),
+    "a stage is shifted onto devices of another replica": (
+        "dense-dp2-tp2",
+        shifted("dense-dp2-tp2", "r0.prefill.s0", 2),
     ),
 }
 

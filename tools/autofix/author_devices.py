@@ -1,6 +1,7 @@
 """Reads the devices of an author's replicas, stage by stage.
 
-The devices of a stage are those of most of its operators, so that one damaged operator changes nothing.
+The devices of a stage are those of most of its operators, so that one damaged operator changes nothing. A stage on
+devices of other stages is where the other phase has it.
 """
 
 from __future__ import annotations
@@ -50,7 +51,38 @@ def read_devices(view: PlanView) -> tuple[ReplicaDevices, ...]:
             if branch.phase == phase and place is not None:
                 branches.setdefault(place, {}).setdefault(phase, _stages(branch))
     count = max(len(replicas), 1 + max(branches, default=-1))
-    return tuple(ReplicaDevices(branches.get(place, {})) for place in range(count))
+    return _uncontested([ReplicaDevices(branches.get(place, {})) for place in range(count)])
+
+
+def _uncontested(replicas: Sequence[ReplicaDevices]) -> tuple[ReplicaDevices, ...]:
+    """`replicas`, with contested stages put where the other phase has them, if those are not contested."""
+    contested, settled = _contested(replicas), list[ReplicaDevices]()
+    for place, replica in enumerate(replicas):
+        phases: dict[Phase, dict[int, StageLayout]] = {phase: {**stages} for phase, stages in replica.phases.items()}
+        for phase, other in (PHASES, PHASES[::-1]):
+            for index, stage in replica.phases.get(phase, {}).items():
+                is_moved = (place, phase, index) in contested and (place, other, index) not in contested
+                beside = replica.stage(other, index) if is_moved else None
+                if beside is not None and len(beside.devices) == len(stage.devices):
+                    phases[phase][index] = replace(beside, layers=stage.layers)
+        settled.append(ReplicaDevices(phases))
+    return tuple(settled)
+
+
+def _contested(replicas: Sequence[ReplicaDevices]) -> set[tuple[int, Phase, int]]:
+    """Replica, phase and index of the stages on a device of another replica, or of another stage of their phase."""
+    holders: dict[str, list[tuple[int, Phase, int]]] = {}
+    for place, replica in enumerate(replicas):
+        for phase, stages in replica.phases.items():
+            for index, stage in stages.items():
+                for device in stage.devices:
+                    holders.setdefault(device, []).append((place, phase, index))
+    contested: set[tuple[int, Phase, int]] = set()
+    for stages in holders.values():
+        is_shared = len({place for place, _, _ in stages}) > 1
+        counts = Counter((place, phase) for place, phase, _ in stages)
+        contested.update(stage for stage in stages if is_shared or counts[stage[:2]] > 1)
+    return contested
 
 
 def _stages(branch: PhaseView) -> dict[int, StageLayout]:

@@ -27,6 +27,9 @@ class Pair(Struct, frozen=True):
 def shard_devices(pairs: Sequence[Pair]) -> dict[str, list[str]]:
     """Devices of one operator's shards by id of the reference's shard, if they differ from the reference's."""
     allowed = {device for pair in pairs for device in pair.reference.devices}
+    stated = [(pair.author.devices, pair.reference.devices) for pair in pairs if pair.author is not None]
+    if not any(devices == usual for devices, usual in stated) and any(set(devices) - allowed for devices, _ in stated):
+        return {}  # the stage was moved as a whole: no shard's place in it is a decision
     chosen: dict[str, str] = {}
     used: set[str] = set()
     # A shard on the reference's device keeps it even if other shards name it too.

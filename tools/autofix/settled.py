@@ -65,7 +65,7 @@ class PhaseClaims(Struct, frozen=True):
         return [reading for reading in shown if not self._is_mislabelled(reading.operator)]
 
     def _is_mislabelled(self, operator: NodeView) -> bool:
-        """Whether rank names are barred here, but the shards, or parts beside fewer of them, have the declared width."""
+        """Whether rank names are barred here, but the shards, or parts beside fewer shards, have the declared width."""
         shards = operator.children_of_type("ShardNode")
         if self.barred.isdisjoint(name for shard in shards for name in shard.rank):
             return False
