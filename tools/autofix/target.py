@@ -1,9 +1,9 @@
 """The plan that the author meant, in the author's names: what every node and edge should state.
 
-It is the builder's plan for a request, written as the author writes: with their runs of layers if these are whole, and
-a ReduceScatter with an AllGather where they have them for an AllReduce. Nodes that the author has keep their ids, new
-ones are named after their parent; what the author may decide inside an operator stays (`freedoms.py`), as do their
-LinearNodes. Degrees and devices come from the request.
+It is the builder's plan for a request, written as the author writes: with their runs of layers if these are whole, a
+ReduceScatter with an AllGather where they have them for an AllReduce, and shared experts that end where theirs do.
+Nodes that the author has keep their ids, new ones are named after their parent; what the author may decide inside an
+operator stays (`freedoms.py`), as do their LinearNodes. Degrees and devices come from the request.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..plan.branches import StageView
 from ..plan.builder import BuildRequest, StagePlace, build_plan
 from ..plan.document import Rank
 from ..plan.placement import with_vocabulary
-from ..plan.view import OPERATOR_TYPES, NodeView, PlanView
+from ..plan.view import COLLECTIVE_TYPES, OPERATOR_TYPES, NodeView, PlanView, devices_of
 from .alignment import Alignment, align
 from .freedoms import Pair, hosted_experts, shard_devices, shown_hostings
 
@@ -47,11 +47,27 @@ def reference_for(author: PlanView, request: BuildRequest, architecture: Archite
 
 
 def _built(author: PlanView, request: BuildRequest) -> Alignment:
-    """The builder's plan; with a whole vocabulary if the author draws it so, which is legal for every plan."""
+    """The builder's plan, with what the author draws otherwise and is legal for every plan.
+
+    That is a whole vocabulary, and shared experts whose collectives span only their own devices.
+    """
     vocabulary = author.of_type("EmbeddingNode", "LMHeadNode")
     if request.layout is not None and vocabulary and not any(node.children for node in vocabulary):
         request = replace(request, layout=with_vocabulary(request.layout, is_split=False))
+    request = replace(request, spreads_shared=_spreads_shared(author))
     return align(author, PlanView(build_plan(request).model_dump(mode="json"), compares=False))
+
+
+def _spreads_shared(author: PlanView) -> bool:
+    """Whether a collective of a shared expert narrower than its stage spans the stage; `True` if none can be judged."""
+    spans: list[bool] = []
+    for operator in author.of_type("FFNNode"):
+        experts = [] if operator.parent is None else operator.parent.children_of_type("ExpertNode")
+        shards, collectives = operator.children_of_type("ShardNode"), operator.children_of_type(*COLLECTIVE_TYPES)
+        is_whole = bool(collectives) or not any(shard.rank.get("tp") for shard in shards)
+        if shards and is_whole and devices_of(shards) < devices_of(experts):
+            spans.append(devices_of(collectives) >= devices_of(experts))
+    return any(spans) or not spans
 
 
 def _cuts_of(author: PlanView, reference: Alignment, architecture: Architecture) -> dict[StagePlace, tuple[Block, ...]]:

@@ -53,7 +53,8 @@ class BuildRequest(Struct, frozen=True):
     """Everything that a plan states except the graph. If `layout` is `None`, `place` chooses it.
 
     `redundant_experts` are the expert copies in every MoE operator of a layout chosen so. `blocks` are the runs of
-    layers that a stage (replica, phase, number) is written in; by default as few as possible.
+    layers that a stage (replica, phase, number) is written in; by default as few as possible. `spreads_shared`: whether
+    the collective of a shared expert spans all devices of its stage, and not only its own.
     """
 
     model: ModelBlock
@@ -66,6 +67,7 @@ class BuildRequest(Struct, frozen=True):
     layout: Layout | None = None
     redundant_experts: int = 0
     blocks: Mapping[StagePlace, tuple[Block, ...]] = field(default_factory=dict["StagePlace", tuple[Block, ...]])
+    spreads_shared: bool = True
 
     def maker(self, architecture: Architecture) -> StageMaker:
         """The maker of stages of `architecture`, the request's model."""
@@ -220,7 +222,7 @@ class _Builder:
         if kind == "attn" and layer.attention is not None:
             return write_attention(self.graph, site, layer.attention.kind)
         if kind == "moe" and layer.moe is not None:
-            return write_moe(self.graph, site, layer.moe)
+            return write_moe(self.graph, site, layer.moe, spreads_shared=self.request.spreads_shared)
         return write_ffn(self.graph, site)
 
     def _cache_edges(self, sources: Sequence[_CacheSite], targets: Sequence[_CacheSite]) -> None:

@@ -187,8 +187,11 @@ def expert_runs(experts: Iterable[int]) -> list[list[int] | int]:
     return runs
 
 
-def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec) -> str:
-    """Write a MoE operator: router, dispatch, one expert group per device, combine, and the shared expert."""
+def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, *, spreads_shared: bool = True) -> str:
+    """Write a MoE operator: router, dispatch, one expert group per device, combine, and the shared expert.
+
+    `spreads_shared`: the shared expert's output is brought to all devices of the stage.
+    """
     degrees, devices = site.degrees, list(site.stage.devices)
     operator = site.node(graph, "MoENode")
     router = graph.node(f"{operator}.router", "RouterNode", operator, devices=devices)
@@ -214,11 +217,9 @@ def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec) -> str:
     else:
         graph.data(router, experts[0], "routing")
     if moe.shared is not None:
-        # The shared expert's output is added to the routed one's on every device of the stage.
-        shared = OperatorSite(
-            operator, f"{operator}.shared", degrees, site.stage, frozenset(devices), 0
-        )  # fmt: skip
-        write_ffn(graph, shared)
+        # The shared expert's output is added to the routed one's.
+        added_on = frozenset(devices if spreads_shared else ())
+        write_ffn(graph, OperatorSite(operator, f"{operator}.shared", degrees, site.stage, added_on, 0))
     return operator
 
 
