@@ -192,6 +192,16 @@ def test_a_graph_that_is_whole_wins_against_the_declaration() -> None:
     assert (strategy.decode.tp, strategy.decode.tp_ffn) == (4, 4)
 
 
+def test_a_shared_expert_that_is_whole_on_each_attention_group_wins_against_the_declaration() -> None:
+    degrees = {"tp": 1, "tp_ffn": 1, "ep": 4, "attention_dp": 4}
+    asked = only_strategy("moe-shared-tp2-ep4") | {"strategy": {"prefill": degrees, "decode": degrees}}
+    document = reference_of(asked | {"policy": {"relaxations": ["attention_dp"]}})
+    document["strategy"]["decode"]["tp_ffn"] = 2
+    strategy = intent_of(document).strategy
+    assert strategy is not None
+    assert strategy.decode.tp_ffn == 1
+
+
 def test_degrees_that_are_left_out_are_what_an_engine_would_take_and_noted() -> None:
     document = only_strategy("moe-shared-tp4-ep4")
     document["strategy"] = {"prefill": {"tp": 4}}

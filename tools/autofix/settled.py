@@ -144,14 +144,14 @@ def claims_of(view: PlanView, phase: Phase, *, keep_strategy: bool = False) -> P
 def _has_all_shards(operator: NodeView) -> bool:
     """Whether a collective, cache write or router of `operator` has exactly the devices of its shards.
 
-    A lone shard of an FFN needs none of them, if an operator beside it has all its shards on the same device.
+    An FFN needs none of them, if an operator beside it has all its shards on the same devices.
     """
     devices = _part_devices(operator)
     if not devices:
         return False
     if any(frozenset(child.devices) == devices for child in operator.children if child.type in _WITNESSES):
         return True
-    if len(devices) > 1 or operator.type != "FFNNode" or operator.parent is None:
+    if operator.type != "FFNNode" or operator.parent is None:
         return False
     beside = (operator.parent, *operator.parent.children)
     return any(
