@@ -40,7 +40,7 @@ def _written(*servers: Server, arguments: tuple[str, ...] = ("vllm", "serve", "$
         for server in servers
     )
     return Written(
-        engine=ENGINES["trtllm" if "trtllm-serve" in arguments else "vllm"], model="m", gpus_per_node=8,
+        engine=ENGINES["trtllm" if "trtllm-serve" in arguments else "vllm"], image="i", model="m", gpus_per_node=8,
         checkpoint_format=None, card="H100", gpu_resource="nvidia.com/gpu", servers=servers,
         launches=tuple((launch,) for launch in launches), files=(_NO_FILES,) * len(servers), head=("h",), check=(),
         fronts=lambda _prefill, _others: (),

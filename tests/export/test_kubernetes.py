@@ -103,6 +103,22 @@ def test_each_service_reaches_the_pods_that_answer(name: str, engine: str) -> No
 
 
 @pytest.mark.parametrize(
+    ("accelerator", "image"), [("h100-sxm", "vllm/vllm-openai:v"), ("mi300x", "vllm/vllm-openai-rocm:v")]
+)
+def test_the_image_is_that_for_the_gpus(accelerator: str, image: str) -> None:
+    result = export(laid_out("TP2", model="Llama-3.2-1B", hardware=f"1x2:{accelerator}"), "kubernetes")
+    assert [
+        engine["image"].startswith(image) for _, workload in _workloads(result) for engine in _engines(workload)
+    ] == [True]
+
+
+def test_an_engine_without_a_known_image_for_the_gpus_is_refused() -> None:
+    plan = laid_out("TP2", model="Llama-3.2-1B", hardware="1x2:mi300x").model_dump(mode="json")
+    result = export({**plan, "serving": {"engine": "sglang"}}, "kubernetes")
+    assert "no image of SGLang" in result.refused[0] and "MI300X is known here" in result.refused[0]
+
+
+@pytest.mark.parametrize(
     ("accelerator", "label"), [("l40s", "nvidia.com/gpu.product"), ("mi300x", "amd.com/gpu.product-name")]
 )
 def test_a_deployment_takes_no_spare_gpus_and_says_how_its_kind_of_gpu_is_chosen(accelerator: str, label: str) -> None:

@@ -1,7 +1,8 @@
 """The facts of one serving engine (defaults are those of most): versions, memory at start-up, and its load generator.
 
-Commands: those of `version`, which runs in the container `image`, are written and read by its `vocabulary`. `programs`
-and `modules` start a server, as do `starting_images` by themselves; `versioned_images` have the version as their tag.
+Commands: those of `version`, which runs in the container `image` (on AMD's GPUs `rocm_image`, "" if none is known), are
+written and read by its `vocabulary`. `programs` and `modules` start a server, as do `starting_images` by themselves;
+`versioned_images` have the version as their tag.
 `begins`: how a command begins in running text. `cut_variable` makes it cut stages otherwise than by default. It
 `counts_all_groups` where its limits on requests and tokens are of all attention groups together. `makes`: formats that
 it makes of a 16-bit checkpoint when it loads one, by its own names. `by_itself`: what it does unasked.
@@ -87,6 +88,7 @@ class Engine(Struct, frozen=True, kw_only=True):
     spellings: tuple[str, ...]
     version: str = ""
     image: str = ""
+    rocm_image: str = ""
     programs: tuple[str, ...] = ()
     modules: tuple[str, ...] = ()
     starting_images: tuple[str, ...] = ()

@@ -226,6 +226,8 @@ ENGINE = _VLLM(
     spellings=("vllm",),
     version="0.33.0",
     image="vllm/vllm-openai:v0.33.0",
+    # Its guide to installation, "Pre-built images" of ROCm.
+    rocm_image="vllm/vllm-openai-rocm:v0.33.0",
     programs=("vllm",),
     modules=("vllm.entrypoints.openai.api_server", "vllm.entrypoints.api_server", "dynamo.vllm"),
     starting_images=("vllm-openai", "vllm-openai-rocm"),

@@ -105,7 +105,7 @@ def _service(
     gpus = {"driver": "nvidia", "device_ids": [str(gpu) for gpu in visible], "capabilities": ["gpu"]}
     mounted = [{"source": _name(file), "target": f"{_FOLDER}/{file.name}"} for file in files]
     return {
-        "image": written.engine.image,
+        "image": written.image,
         "entrypoint": [],
         "command": [_filled(word, values) for word in launch.arguments],
         "environment": environment,

@@ -201,6 +201,7 @@ def _written(
     settings = settings_with(settings, kept, positions, target)
     commands = tuple(with_kept(target.commands(server, settings), server, kept, target) for server in servers)
     accelerator = layout.setting.hardware.accelerator
+    is_amd = accelerator.vendor == "AMD"
     benchmark = benchmark_of(layout, plan.model.name)
     remarks = (
         *missed,
@@ -213,11 +214,12 @@ def _written(
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
         engine=target.engine,
+        image=target.engine.rocm_image if is_amd else target.engine.image,
         model=plan.model.name,
         gpus_per_node=plan.hardware.gpus_per_node,
         checkpoint_format=settings.checkpoint_format,
         card=card,
-        gpu_resource=f"{'amd' if accelerator.vendor == 'AMD' else 'nvidia'}.com/gpu",
+        gpu_resource=f"{'amd' if is_amd else 'nvidia'}.com/gpu",
         servers=servers,
         launches=tuple(start.launches for start in commands),
         files=tuple(start.files for start in commands),

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from .pods import Group, groups_of, pod, pod_remarks
-from .target import Written
+from .target import CannotExportError, Written
 from .text import refuse_mpirun, tail_lines, yaml_text
 
 _LWS = "leaderworkerset.sigs.k8s.io"
@@ -25,8 +25,14 @@ _ROLLOUT = {"progressDeadlineSeconds": 7500, "strategy": {"type": "Recreate"}}
 def manifests(written: Written) -> str:
     """The objects that run the servers of a plan, as one YAML text.
 
-    Raises CannotExportError: servers of several nodes start by mpirun, which these objects do not support.
+    Raises CannotExportError: servers of several nodes start by mpirun, which these objects do not support; no image is
+    known that runs the engine on these GPUs.
     """
+    if not written.image:
+        raise CannotExportError(
+            f"no image of {written.engine.title} {written.engine.version} for {written.card} is known here: export the "
+            "plan to its engine, and run that script"
+        )
     groups = groups_of(written)
     for group in groups:
         refuse_mpirun(group.server, group.launches, "for which no object is known")

@@ -34,7 +34,7 @@ def stack(written: Written) -> str:
     """
     if written.engine.name != "vllm":
         raise CannotExportError(f"llm-d runs vLLM here, not {written.engine.name}: have the plan name vLLM, or none")
-    only_nvidia(written, "the containers that are named here are")
+    only_nvidia(written, "what is named here of llm-d is")
     groups = groups_of(written)
     guide = "optimized-baseline" if all(group.server.role == "both" for group in groups) else "pd-disaggregation"
     objects = [workload for workload, _ in workloads(written, [_labelled(group, guide) for group in groups])]

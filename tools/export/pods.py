@@ -101,7 +101,7 @@ def pod(written: Written, group: Group, *, is_leader: bool, labels: Mapping[str,
     """
     container: dict[str, Any] = {
         "name": "engine",
-        "image": written.engine.image,
+        "image": written.image,
         "command": ["bash", "-c"],
         "args": [_script(group)],
         "env": [

@@ -29,12 +29,14 @@ _PORTS_OF_A_SERVER = 100
 class Written(Struct, frozen=True, kw_only=True):
     """The content of an export: `launches[i]` and `files[i]` start `servers[i]`.
 
-    `gpus_per_node`: GPUs of a cluster node, each a `card`. `checkpoint_format`: the format that a checkpoint must have,
-    if not the model's own. `head` describes the text, `check` how to see whether it runs as predicted, and `fronts`
-    what joins servers: prefill servers, and all others.
+    `image`: the container with the engine for these GPUs, "" if none is known. `gpus_per_node`: GPUs of a cluster node,
+    each a `card`. `checkpoint_format`: the format that a checkpoint must have, if not the model's own. `head` describes
+    the text, `check` how to see whether it runs as predicted, and `fronts` what joins servers: prefill servers, and all
+    others.
     """
 
     engine: Engine
+    image: str
     model: str
     gpus_per_node: int
     checkpoint_format: DType | None
