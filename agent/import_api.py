@@ -31,7 +31,14 @@ from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.kept import kept_flags
 from ..tools.importing.launch import Launch, read_launch
-from ..tools.importing.lengths import all_too_long, beyond_positions, longest_taken, some_too_long, unheld
+from ..tools.importing.lengths import (
+    all_too_long,
+    beyond_positions,
+    longest_taken,
+    some_too_long,
+    stated_positions,
+    unheld,
+)
 from ..tools.input.arguments import checks_arguments
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect
@@ -224,7 +231,7 @@ def _intent(launch: Launch, hardware: NamedHardware | None, said: Said | None, u
         raise InputError(
             f"nothing says on which GPUs it runs{unread}: --hardware NODESxGPUS:ACCELERATOR, as in 1x8:h100-sxm"
         )
-    intent = complete(*stated)
+    intent = complete(*stated, positions=stated_positions(launch))
     if under is None or intent.model.config != under.model.config:
         return intent
     return intent.model_copy(update={"model": intent.model.model_copy(update={"name": under.model.name})})

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from msgspec.structs import replace
+
 from ...tools.catalog.architecture import Architecture
+from ...tools.catalog.config import with_positions
 from ...tools.catalog.entry import ModelEntry
 from ...tools.catalog.models import is_name_of, load_model, read_as
 from ...tools.catalog.names import named_format
@@ -30,8 +33,10 @@ from .notes import Notes
 DEFAULT_MEMORY_UTILIZATION = 0.90
 
 
-def complete(*said: Said) -> Intent:
+def complete(*said: Said, positions: int | None = None) -> Intent:
     """The intent that the statements make together; later ones (flags) win over earlier ones (the request).
+
+    `positions`: those that the model is given in place of its own.
 
     Raises:
         RequestError: no model, or lengths beyond the model's, or counts that fit no cluster.
@@ -40,6 +45,8 @@ def complete(*said: Said) -> Intent:
     """
     merged = merge_said(said)
     entry = _model(merged)
+    if positions is not None:
+        entry = replace(entry, config=with_positions(entry.config, positions))
     architecture = entry.architecture()
     notes = Notes()
     if merged.model is not None and "model" not in merged.assumed and not is_name_of(merged.model, entry):

@@ -15,6 +15,8 @@ from shardwright.tools.plan.canonical import content_hash
 VLLM = "vllm serve Qwen/Qwen3-32B -tp 4"
 SGLANG = "python -m sglang.launch_server --model-path Qwen/Qwen3-32B --tp 4"
 
+YARN = '{"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 32768}'
+
 
 def side(role: str) -> str:
     return shlex.join(["--kv-transfer-config", f'{{"kv_connector":"NixlConnector","kv_role":"{role}"}}'])
@@ -27,6 +29,10 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
     "an object": (f"{VLLM} --foo '{{\"a\": 3}}'", {"both": ["--foo", '{"a": 3}']}, []),
     "a switch that is off": (f"{VLLM} --no-enable-prefix-caching", {"both": ["--no-enable-prefix-caching"]}, []),
     "a short flag": ("vllm serve Qwen/Qwen3-32B-AWQ -q awq_marlin", {"both": ["--quantization", "awq_marlin"]}, []),
+    "a rope scaling": (
+        f"{VLLM} --hf-overrides '{{\"rope_parameters\": {YARN}}}'",
+        {"both": ["--hf-overrides", f'{{"rope_parameters": {YARN}}}']}, [],
+    ),
     "SGLang's": (f"{SGLANG} --schedule-policy lpm", {"both": ["--schedule-policy", "lpm"]}, []),
     "of each side": (
         f"{VLLM} --block-size 32 {side('kv_producer')}\n{VLLM} --block-size 64 {side('kv_consumer')}",

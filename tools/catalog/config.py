@@ -30,6 +30,14 @@ _SPARSE_NAMES = ("minimax_m3_sparse", "sparse_attention")
 _TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
+def with_positions(config: Mapping[str, Any], positions: int) -> dict[str, Any]:
+    """`config` of a model, or of one with a text decoder, whose longest sequence has so many `positions`."""
+    for name in _TEXT_PARTS:
+        if isinstance(part := config.get(name), Mapping):
+            return {**config, name: with_positions(cast("Mapping[str, Any]", part), positions)}
+    return {**config, "max_position_embeddings": positions}
+
+
 def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Architecture:
     """Read a model's config.
 

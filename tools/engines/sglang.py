@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
 from .release import Release, release_of
-from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
+from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary, of_rope
 
 # As for vLLM, of 12 runs (DeepSeek-R1 on B200, GB200, GB300), where it lies between -0.10 and 0.02 s.
 _HANDOFF_S = 0.0
@@ -44,6 +44,7 @@ VOCABULARY = Vocabulary(
         "dtype": "dtype", "quantization": "quantization", "two_batch": "enable-two-batch-overlap",
         "mode": "disaggregation-mode", "transfer": "disaggregation-transfer-backend",
         "host_cache": "hicache-size",
+        **of_rope("json-model-override-args"),
     },
     switches="disable-overlap-schedule enable-deepep-moe enable-ep-moe enable-flashinfer-mla",
     unplanned={

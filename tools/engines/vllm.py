@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
 from .release import Release, release_of
-from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary
+from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary, of_rope
 
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
@@ -75,6 +75,7 @@ VOCABULARY = Vocabulary(
         "is_decode": "is-decode-worker", "host_cache": "kv-offloading-size",
         "whole_prompts": "no-enable-chunked-prefill disable-chunked-prefill",
         "host_bytes": "kv-transfer-config.kv-connector-extra-config.cpu-bytes-to-use",
+        **of_rope("hf-overrides", "rope-scaling"),
     },
     switches=(
         "disable-chunked-prefill is-decode-worker is-prefill-worker no-enable-chunked-prefill o0 o1 o2 o3 "
@@ -121,6 +122,8 @@ VOCABULARY = Vocabulary(
     listed="vllm.json",
     apart="disaggregation-mode is-decode-worker is-prefill-worker o o0 o1 o2 o3",
     inverts=True,
+    # Its page "Context Extension".
+    successors={"rope-scaling": "--hf-overrides with rope_parameters, rope_theta among them; write it anew"},
 )  # fmt: skip
 
 

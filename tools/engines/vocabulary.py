@@ -49,6 +49,19 @@ METHOD_CHOICES = (
     "marlin", "qoq", "inc", "auto-round", "none",
 )  # fmt: skip
 
+_OF_ROPE = {"rope_type": ("rope-type", "type"), "rope_factor": ("factor",),
+            "rope_original": ("original-max-position-embeddings",)}  # fmt: skip
+
+
+def of_rope(overrides: str, *apart: str) -> dict[str, str]:
+    """The spelling of a rope scaling within a flag of config `overrides`, or in a flag `apart`."""
+    parts = [f"{overrides}.", f"{overrides}.text-config."]
+    outer = [*apart, *(part + name for part in parts for name in ("rope-scaling", "rope-parameters"))]
+    return {
+        "positions": " ".join(f"{part}max-position-embeddings" for part in parts),
+        **{concept: " ".join(f"{name}.{key}" for name in outer for key in keys) for concept, keys in _OF_ROPE.items()},
+    }
+
 
 class Vocabulary(Struct, frozen=True, dict=True):
     """The flags of an engine, names in lower case and joined by hyphens: `spelled` has those of each concept.
@@ -64,7 +77,8 @@ class Vocabulary(Struct, frozen=True, dict=True):
     `listed` is the file in `data` with all flags of the engine's version, by the kind of value that each takes, and the
     first and last release with each flag where not all have it: what names above are not in it are those of earlier
     releases, but `apart`, which other programs around the engine take.
-    Where it `inverts` them, `disable-x` turns `enable-x` off, and the reverse.
+    Where it `inverts` them, `disable-x` turns `enable-x` off, and the reverse. `successors`: what says now what a flag
+    of earlier releases said.
     """
 
     spelled: Mapping[str, str]
@@ -77,6 +91,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
     listed: str = ""
     apart: str = ""
     inverts: bool = False
+    successors: Mapping[str, str] = {}
 
     @cached_property
     def concepts(self) -> Mapping[str, str]:
@@ -187,6 +202,11 @@ class Vocabulary(Struct, frozen=True, dict=True):
         if first is not None and last is not None:
             return f" ({first} to {last})"
         return f" (from {first})" if first is not None else f" (until {last})" if last is not None else ""
+
+    def successor(self, flag: str) -> str:
+        """In brackets, what says now what a `flag` of earlier releases said; nothing where it is not known."""
+        words = self.successors.get(flag.lstrip("-"))
+        return f" (now {words})" if words else ""
 
     def meant(self, name: str) -> str:
         """A hint in brackets at the flag that an unknown `name` comes near to; "" if none is near."""

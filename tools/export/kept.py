@@ -106,7 +106,8 @@ def kept_remarks(flags: KeptFlags, gone: Sequence[str], servers: Iterable[Server
     """Remarks on kept flags: written as they were, unknown here, `gone`, or left out as no server takes them."""
     roles, vocabulary = {server.role for server in servers}, target.engine.vocabulary
     if gone:
-        yield f"left out, since {target.engine.title} {target.engine.version} has them no longer: {', '.join(gone)}"
+        names = ", ".join(f"{name}{vocabulary.successor(name)}" for name in gone)
+        yield f"left out, since {target.engine.title} {target.engine.version} has them no longer: {names}"
     for role in _ROLES:
         words = flags.of(role)
         shown = ", ".join(flag.shown for flag in flags_in(words, vocabulary, names_model=True))

@@ -14,7 +14,10 @@ from .flags import Spoken, spoken
 from .launch import DIALECTS, Launch
 
 # Concepts that a plan states in part or not at all.
-_OPEN_CONCEPTS = frozenset({"max_tokens", "quantization", "transfer", "whole_prompts", "all_to_all"})
+_OPEN_CONCEPTS = frozenset({
+    "max_tokens", "quantization", "transfer", "whole_prompts", "all_to_all", "positions", "rope_type", "rope_factor",
+    "rope_original",
+})  # fmt: skip
 _SECRET = re.compile(r"api-key|hf-token|.*password.*")
 _WORD = re.compile(KEPT_WORD)
 # Variables that choose the GPUs of a process; an export or a scheduler sets them anew.

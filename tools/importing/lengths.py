@@ -111,6 +111,17 @@ def unheld(engine: EngineName, taken: LongestTaken, held_tokens: int) -> Iterato
         yield "unknown", f"{taken.words} ({room}, which is sure to {_CACHE_ERROR:.0%}; {mend})"
 
 
+def stated_positions(launch: Launch) -> int | None:
+    """The positions that commands give the model in its config, or by YaRN; `None` if they leave it its own."""
+    for flags in (command.flags for command in launch.commands):
+        factor, original = flags.figure("rope_factor"), flags.count("rope_original")
+        if (stated := flags.count("positions")) is not None:
+            return stated
+        if factor and original and "yarn" in (flags.text("rope_type") or ""):
+            return round(factor * original)
+    return None
+
+
 def beyond_positions(launch: Launch, architecture: Architecture, *, is_its_checkpoint: bool) -> Iterator[Caveat]:
     """Caveats if servers take requests longer than the model has positions.
 
