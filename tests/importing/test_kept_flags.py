@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 import pytest
+import yaml
 
 import shardwright
 from shardwright.agent.import_api import Imported
@@ -94,6 +95,52 @@ def test_what_is_kept_is_exported_and_comes_back(name: str) -> None:
         names = [word.replace("_", "-") for word in launch.arguments if word.startswith("--")]
         assert len(names) == len({*names})
     assert content_hash(shardwright.import_plan(written.text).plan) == content_hash(result.plan)
+
+
+OPTIONS = """cat > e.yaml <<'EOF'
+enable_attention_dp: true
+attention_dp_config: {enable_balance: true, batching_wait_iters: 10}
+kv_cache_config: {dtype: fp8, free_gpu_memory_fraction: 0.8, enable_block_reuse: false}
+cuda_graph_config: {batch_sizes: [1, 2]}
+enable_chunked_prefill: false
+moe_config: {}
+api_key: s3cret
+speculative_config: {choices: [[0], [1]]}
+EOF
+"""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "trtllm-serve Qwen/Qwen3-30B-A3B --tp_size 4 --config e.yaml",
+        "python3 -m dynamo.trtllm --model Qwen/Qwen3-30B-A3B --extra-engine-args e.yaml --override-engine-args "
+        "'{\"tensor_parallel_size\": 4}'",
+    ],
+)
+def test_options_of_a_file_are_kept_and_none_is_turned_over(command: str) -> None:
+    result = imported(f"{OPTIONS}{command}")
+    assert result.left_out == ("api_key, speculative_config.choices (in a file)",) and not result.not_understood
+    written = shardwright.export(result.plan, "trtllm")
+    options = yaml.safe_load(written.files[0].text)
+    assert options["kv_cache_config"] == {"free_gpu_memory_fraction": 0.8, "dtype": "fp8", "enable_block_reuse": False}
+    assert options["cuda_graph_config"] == {"batch_sizes": [1, 2]} and options["moe_config"] == {}
+    assert options["attention_dp_config"] == {"enable_balance": True, "batching_wait_iters": 10}
+    assert options["enable_chunked_prefill"] is False and options["tensor_parallel_size"] == 4
+    assert not any("share a beginning" in habit for habit in written.by_itself)
+    assert any("kv_cache_config.enable_block_reuse" in remark for remark in written.remarks)
+    assert content_hash(shardwright.import_plan(written.text or "").plan) == content_hash(result.plan)
+
+
+def test_options_of_a_file_that_are_not_kept_are_named() -> None:
+    text = f"cat > e.yaml <<'EOF'\ntensor-parallel-size: 4\nblock-size: 32\nEOF\n{VLLM} --config e.yaml"
+    assert imported(text).left_out == ("block-size (in a file)",)
+
+
+def test_an_option_that_a_plan_says_itself_is_not_exported() -> None:
+    raw = imported("trtllm-serve Qwen/Qwen3-32B --tp_size 4").plan.model_dump(mode="json")
+    raw["serving"]["flags"] = {"both": ["--override-engine-args", '{"kv_cache_config": {"dtype": "fp8"}}']}
+    assert any("is what the plan says itself" in why for why in shardwright.export(raw, "trtllm").refused)
 
 
 @pytest.mark.parametrize("target", ["kubernetes", "docker-compose", "slurm", "dynamo", "ray", "llm-d"])

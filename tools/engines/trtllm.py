@@ -53,11 +53,11 @@ VOCABULARY = Vocabulary(
         "LoRA adapters": "lora-config", "clusters of experts": "moe-cluster-parallel-size cluster-size",
     },
     beside=(
-        "allreduce-strategy attn-backend backend batch-scheduler batching-wait-timeout-ms cache-transceiver-config "
-        "cuda-graph-batch-sizes cuda-graph-config cuda-graph-max-batch-size cuda-graph-padding-enabled "
-        "custom-jinja-template enable-iter-perf-stats event-buffer-max-size gpus-per-node kv-block-size "
-        "kv-cache-config log-level max-input-len metadata-server-config-file modality moe-backend moe-config "
-        "num-postprocess-workers print-iter-log publish-kv-metrics pytorch-backend-config request-plane "
+        "allreduce-strategy attention-dp-config attn-backend backend batch-scheduler batching-wait-timeout-ms "
+        "cache-transceiver-config cuda-graph-batch-sizes cuda-graph-config cuda-graph-max-batch-size "
+        "cuda-graph-padding-enabled custom-jinja-template enable-iter-perf-stats event-buffer-max-size gpus-per-node "
+        "kv-block-size kv-cache-config log-level max-input-len metadata-server-config-file modality moe-backend "
+        "moe-config num-postprocess-workers print-iter-log publish-kv-metrics pytorch-backend-config request-plane "
         "return-perf-metrics stream-interval"
     ),
     choices={

@@ -32,7 +32,7 @@ from .chakra import chakra_folder
 from .compose import compose_file
 from .dynamo import graph
 from .engine_targets import ENGINE_TARGETS
-from .kept import checked, flags_of, kept_remarks, lost_flags, parted, settings_with, with_kept
+from .kept import checked, flags_of, kept_remarks, lost_flags, options_in, parted, settings_with, with_kept
 from .kubernetes import manifests
 from .llm_d import stack
 from .ray import application
@@ -58,7 +58,8 @@ TRACES: TargetName = "chakra"
 TARGETS = tuple(name for name in get_args(TargetName) if name != TRACES)
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
-_FLAG = re.compile(r"--[\w-]+")
+# A flag, or an option inside of others.
+_FLAG = re.compile(r"--[\w-]+|\w+\.\w+")
 
 
 @checks_arguments
@@ -251,6 +252,7 @@ def _by_itself(
     are_sent = any(server.ep > 1 and server.groups * server.context > 1 for server in servers)
     concerned = {"experts": any(server.ep > 1 for server in servers), "all-to-all": are_sent}
     stated = {word.partition("=")[0] for start in commands for launch in start.launches for word in launch.arguments}
+    stated |= {".".join(path) for start in commands for file in start.files for path in options_in(file.text)}
     for concern, habit in target.engine.by_itself.items():
         if concerned.get(concern, True) and stated.isdisjoint(_FLAG.findall(habit)):
             yield habit

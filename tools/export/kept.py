@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
+import yaml
 from msgspec.structs import replace
 
 from ..engines.vocabulary import Vocabulary
 from ..importing.flags import most_tokens_taken, read_flags
-from ..importing.kept import flags_in, is_of_plan, key_of
+from ..importing.kept import flags_in, is_of_plan, key_of, options_flag, options_of, shown
+from ..importing.options import Path, leaves, nested
 from ..performance.layout import LoadedLayout
 from ..plan.document import Plan
 from ..plan.kept_flags import KeptFlags, Role
 from .server import Server, ServingSettings, servers_of, settings_of
 from .target import MODEL, CannotExportError, Commands, Target
+from .text import as_yaml
 
 _ROLES: tuple[Role, ...] = ("both", "decode", "prefill")
 
@@ -68,7 +72,10 @@ def written_by_itself(layout: LoadedLayout, model: str, target: Target) -> Mappi
     words_by_role: dict[Role, Sequence[str]] = {}
     for server in servers_of(layout):
         if server.role not in words_by_role:
-            words_by_role[server.role] = _flags_after_model(target.commands(server, settings).launches[0].arguments)
+            commands = target.commands(server, settings)
+            words = _flags_after_model(commands.launches[0].arguments)
+            filed = (options_flag(options_in(file.text), target.engine.vocabulary) for file in commands.files)
+            words_by_role[server.role] = (*words, *(word for flag in filed for word in flag.words))
     return words_by_role
 
 
@@ -77,15 +84,30 @@ def _flags_after_model(arguments: Sequence[str]) -> Sequence[str]:
 
 
 def with_kept(commands: Commands, server: Server, flags: KeptFlags, target: Target) -> Commands:
-    """Commands with kept flags in place of equivalent ones, ahead of the flags that let processes meet."""
-    words, vocabulary = flags.of(server.role), target.engine.vocabulary
-    if not words:
-        return commands
+    """Commands with kept flags in place of equivalent ones, ahead of the flags that let processes meet.
+
+    Kept options are written in the file of options.
+    """
+    vocabulary = target.engine.vocabulary
+    kept = flags_in(flags.of(server.role), vocabulary, names_model=True)
+    holders = [flag for flag in kept if key_of(flag, vocabulary) == "options"]
+    options = {path: value for flag in holders for path, value in options_of(flag).items()}
+    words = [word for flag in kept if flag not in holders for word in flag.words]
     launches = (
         launch.model_copy(update={"arguments": tuple(_merged(launch.arguments, words, vocabulary))})
         for launch in commands.launches
     )
-    return replace(commands, launches=tuple(launches))
+    files = (file.model_copy(update={"text": _with_options(file.text, options)}) for file in commands.files)
+    return replace(commands, launches=tuple(launches), files=tuple(files))
+
+
+def options_in(text: str) -> dict[Path, Any]:
+    """The options of a file that an export writes."""
+    return leaves(yaml.safe_load(text))
+
+
+def _with_options(text: str, options: Mapping[Path, Any]) -> str:
+    return as_yaml(nested({**options_in(text), **options})) if options else text
 
 
 def _merged(arguments: Sequence[str], words: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
@@ -110,10 +132,10 @@ def kept_remarks(flags: KeptFlags, gone: Sequence[str], servers: Iterable[Server
         yield f"left out, since {target.engine.title} {target.engine.version} has them no longer: {names}"
     for role in _ROLES:
         words = flags.of(role)
-        shown = ", ".join(flag.shown for flag in flags_in(words, vocabulary, names_model=True))
+        names = ", ".join(shown(flag, vocabulary) for flag in flags_in(words, vocabulary, names_model=True))
         if words and role not in roles:
-            yield f"no server is of {role} alone: the flags that were kept for such servers are left out ({shown})"
+            yield f"no server is of {role} alone: the flags that were kept for such servers are left out ({names})"
         elif words:
             unknown = read_flags((MODEL, *words), vocabulary).unknown
             unsure = f"; not known here: {', '.join(unknown)}" if unknown else ""
-            yield f"kept from the command that was imported, as they stood there: {shown}{unsure}"
+            yield f"kept from the command that was imported, as they stood there: {names}{unsure}"

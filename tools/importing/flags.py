@@ -6,7 +6,6 @@ mean the same.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,6 +18,7 @@ from ..engines.vocabulary import HOST_CACHE, LONGEST_NAME, VALUELESS, Vocabulary
 from ..errors import InputError
 from ..input.bounds import USABLE_SHARE
 from ..input.shapes import is_list, is_object
+from .options import object_in
 
 _MOST_WORDS = 2_000
 _MOST_DEPTH = 4
@@ -190,7 +190,7 @@ def spoken(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[Spoken]:
 def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, str, str]]:
     """Each flag with its value and as written; the members of an object as flags of their own."""
     for flag in filter(lambda flag: flag.name, spoken(words, vocabulary)):
-        parsed = _json(flag.value) if flag.value.startswith("{") and flag.shown != _POSITIONAL else None
+        parsed = None if flag.shown == _POSITIONAL else object_in(flag.value)
         if parsed is None:
             yield flag.name, flag.value, flag.shown
             continue
@@ -199,14 +199,6 @@ def _flags(words: Sequence[str], vocabulary: Vocabulary) -> Iterator[tuple[str, 
         before = "" if vocabulary.concepts.get(flag.name) == "options" else f"{flag.name}."
         inside = _flattened(before, parsed, _MOST_DEPTH)
         yield from ((inner, text, f"{flag.shown}.{key}") for inner, text, key in inside)
-
-
-def _json(text: str) -> dict[str, Any] | None:
-    try:
-        value = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value if is_object(value) else None
 
 
 def _flattened(before: str, options: Mapping[str, Any], depth: int) -> Iterator[tuple[str, str, str]]:

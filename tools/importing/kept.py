@@ -1,9 +1,14 @@
-"""Flags of commands that no plan states: a plan keeps them as written, for an export to the same engine."""
+"""Flags of commands that no plan states: a plan keeps them as written, for an export to the same engine.
+
+Options in a file, or in objects of flags, are kept as one flag with all of them, where the engine reads a file of them.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -11,12 +16,13 @@ from msgspec.structs import replace
 from ..engines.vocabulary import Vocabulary, is_open
 from ..plan.kept_flags import KEPT_WORD, MOST_WORDS, KeptFlags, Role
 from .flags import Spoken, spoken
-from .launch import DIALECTS, Launch
+from .launch import DIALECTS, Command, Launch
+from .options import Path, concept_of, is_plain, leaves, names_of, nested, object_in
 
 # Concepts that a plan states in part or not at all.
 _OPEN_CONCEPTS = frozenset({
     "max_tokens", "quantization", "transfer", "whole_prompts", "all_to_all", "positions", "rope_type", "rope_factor",
-    "rope_original",
+    "rope_original", "options",
 })  # fmt: skip
 _SECRET = re.compile(r"api-key|hf-token|.*password.*")
 _WORD = re.compile(KEPT_WORD)
@@ -35,10 +41,26 @@ class Kept(Struct, frozen=True):
 
 
 def is_of_plan(flag: Spoken, vocabulary: Vocabulary) -> bool:
-    """Whether a plan states the flag itself, or an export writes it anew (how processes meet)."""
-    concept = vocabulary.concepts.get(flag.name)
-    planned = concept is not None and concept not in _OPEN_CONCEPTS
+    """Whether a plan states the flag itself, or an option in it, or an export writes it anew (how processes meet)."""
+    if key_of(flag, vocabulary) == "options":
+        return any(_is_planned(concept_of(path, vocabulary)) for path in options_of(flag))
+    planned = _is_planned(vocabulary.concepts.get(flag.name))
     return not flag.name or planned or flag.name in vocabulary.meeting.split()
+
+
+def _is_planned(concept: str | None) -> bool:
+    return concept is not None and concept not in _OPEN_CONCEPTS
+
+
+def options_of(flag: Spoken) -> dict[Path, Any]:
+    """The options in the object of a flag."""
+    return leaves(object_in(flag.value) or {})
+
+
+def shown(flag: Spoken, vocabulary: Vocabulary) -> str:
+    """A kept flag as a person sees it."""
+    is_options = key_of(flag, vocabulary) == "options"
+    return names_of(options_of(flag)) if is_options else flag.shown
 
 
 def flags_in(words: Sequence[str], vocabulary: Vocabulary, *, names_model: bool = False) -> list[Spoken]:
@@ -59,11 +81,7 @@ def kept_flags(launch: Launch) -> Kept:
     flags: dict[Role, tuple[Spoken, ...]] = {}
     left_out: list[str] = []
     for role in ("both", "prefill", "decode"):
-        commands = [
-            [flag for flag in flags_in(command.process.words, vocabulary) if not is_of_plan(flag, vocabulary)]
-            for command in launch.commands
-            if (command.phase or "both") == role
-        ]
+        commands = [list(_own(command, vocabulary)) for command in launch.commands if (command.phase or "both") == role]
         others = [{flag.words for flag in command} for command in commands]
         for flag in dict.fromkeys(flag for command in commands for flag in command):
             why = _why_not(flag, vocabulary)
@@ -72,15 +90,55 @@ def kept_flags(launch: Launch) -> Kept:
             if why is None:
                 flags[role] = (*flags.get(role, ()), _whole(flag, vocabulary))
             else:
-                left_out.append(f"{flag.shown} ({why})")
-    filed = (command.flags.written["config"] for command in launch.commands if "config" in command.flags.values)
-    left_out += [f"options of {name} (in a file)" for name in filed]
+                left_out.append(f"{shown(flag, vocabulary)} ({why})")
+    left_out += [words for command in launch.commands for words in _filed_apart(command, vocabulary)]
     left_out += [f"{name} (a variable)" for name in launch.variables if not _SET_ANEW.fullmatch(name)]
     return Kept(flags, tuple(dict.fromkeys(left_out)))
 
 
+def _own(command: Command, vocabulary: Vocabulary) -> Iterator[Spoken]:
+    """The flags of a command that no plan states; its options are one flag where a file of them is read."""
+    options: dict[Path, Any] = {}
+    for flag in flags_in(command.process.words, vocabulary):
+        value = object_in(flag.value) if vocabulary.in_file and flag.words[0].startswith("-") else None
+        if value is not None:
+            is_whole = key_of(flag, vocabulary) == "options"
+            options |= leaves(value if is_whole else {flag.shown.lstrip("-").replace("-", "_"): value})
+        elif not is_of_plan(flag, vocabulary):
+            yield flag
+    own = _of_no_plan(options | leaves(command.filed), vocabulary)
+    if kept := {path: value for path, value in own.items() if _is_kept(path, value, vocabulary)}:
+        yield options_flag(kept, vocabulary)
+
+
+def _of_no_plan(options: Mapping[Path, Any], vocabulary: Vocabulary) -> dict[Path, Any]:
+    return {path: value for path, value in options.items() if not _is_planned(concept_of(path, vocabulary))}
+
+
+def _is_kept(path: Path, value: object, vocabulary: Vocabulary) -> bool:
+    is_secret = _SECRET.fullmatch(path[-1].replace("_", "-").lower()) is not None
+    return vocabulary.in_file and is_plain(value) and not is_secret
+
+
+def options_flag(options: Mapping[Path, Any], vocabulary: Vocabulary) -> Spoken:
+    """The flag that states options, in order of their names: files of equal options are the same."""
+    name, text = vocabulary.spelled["options"], json.dumps(nested(options), sort_keys=True)
+    return Spoken(name, text, f"--{name}", (f"--{name}", text))
+
+
+def _filed_apart(command: Command, vocabulary: Vocabulary) -> Iterator[str]:
+    """The options of a command's file that are not kept."""
+    if command.unread is not None:
+        yield f"options of {command.unread[:80]} (in a file)"
+    own = _of_no_plan(leaves(command.filed), vocabulary)
+    if apart := {path: value for path, value in own.items() if not _is_kept(path, value, vocabulary)}:
+        yield f"{names_of(apart)} (in a file)"
+
+
 def _whole(flag: Spoken, vocabulary: Vocabulary) -> Spoken:
     """A flag spelled out: `-q awq` as `--quantization awq`, `enable_x: true` of a file as `--enable-x`."""
+    if key_of(flag, vocabulary) == "options":
+        return flag
     outer, point, inner = flag.shown.lstrip("-").partition(".")
     name = outer if flag.shown.startswith("--") else vocabulary.spelled[vocabulary.concepts[flag.name]].split()[0]
     name = (name if vocabulary.in_file else name.replace("_", "-")) + point + inner
@@ -95,7 +153,7 @@ def _why_not(flag: Spoken, vocabulary: Vocabulary) -> str | None:
     if _SECRET.fullmatch(flag.name):
         return "a secret"
     if any(is_open(word) or _WORD.fullmatch(word) is None for word in flag.words):
-        return "left to a variable, or of several lines"
+        return "left to a variable, of several lines, or too long"
     return None if flag.shown.startswith("--") or flag.name in vocabulary.concepts else "of one letter"
 
 
@@ -109,8 +167,25 @@ def beside(kept: Kept, written: Mapping[Role, Sequence[str]], vocabulary: Vocabu
 def _other(flags: Iterable[Spoken], written: Sequence[str], vocabulary: Vocabulary) -> Iterator[str]:
     exported = {(key_of(flag, vocabulary), flag.value) for flag in flags_in(written, vocabulary, names_model=True)}
     for flag in flags:
-        if (key_of(flag, vocabulary), flag.value) not in exported:
+        if key_of(flag, vocabulary) == "options":
+            flag = _beside(flag, written, vocabulary)
+            is_written = not options_of(flag)
+        else:
+            is_written = (key_of(flag, vocabulary), flag.value) in exported
+        if not is_written:
             yield from flag.words
+
+
+def _beside(flag: Spoken, written: Sequence[str], vocabulary: Vocabulary) -> Spoken:
+    """The options that an export does not write anyway."""
+    exported = {
+        path: value
+        for other in flags_in(written, vocabulary, names_model=True)
+        if other.name == flag.name
+        for path, value in options_of(other).items()
+    }
+    others = {path: value for path, value in options_of(flag).items() if (path, value) not in exported.items()}
+    return options_flag(others, vocabulary)
 
 
 def key_of(flag: Spoken, vocabulary: Vocabulary) -> str:

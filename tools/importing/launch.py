@@ -52,7 +52,7 @@ _LOAD = {
 class Command(Struct, frozen=True):
     """One command of the engine: its flags, and whether it is a further node of the server before it.
 
-    `unread` is a file of options that it names and that is absent.
+    `filed` are the options of a file that it names, `unread` is such a file that is absent.
     """
 
     process: Process
@@ -60,6 +60,7 @@ class Command(Struct, frozen=True):
     phase: Phase | None
     follows: bool
     unread: str | None = None
+    filed: Mapping[str, Any] = {}
 
 
 class Launch(Struct, frozen=True):
@@ -193,7 +194,8 @@ def _command(process: Process, dialect: Dialect, script: Script, options: Mappin
     filed = _options(script.files[base]) if base in script.files else options if vocabulary.in_file else {}
     flags = read_flags(process.words, vocabulary, filed)
     process = replace(process, hint=f"{process.hint} {base}".strip())
-    return Command(process, flags, dialect.role(flags), dialect.follows(flags), named if named and not filed else None)
+    unread = named if named and not filed else None
+    return Command(process, flags, dialect.role(flags), dialect.follows(flags), unread, filed)
 
 
 def _options(text: str) -> dict[str, Any]:
