@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
 from .release import Release, release_of
-from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary, of_rope
+from .vocabulary import DTYPE_CHOICES, HOST_CACHE, IN_STORAGE, METHOD_CHOICES, Vocabulary, of_rope
 
 # As for vLLM, of 12 runs (DeepSeek-R1 on B200, GB200, GB300), where it lies between -0.10 and 0.02 s.
 _HANDOFF_S = 0.0
@@ -54,7 +54,7 @@ VOCABULARY = Vocabulary(
         "execution without CUDA graphs": "disable-cuda-graph disable-decode-cuda-graph disable-prefill-cuda-graph",
         "another use of CUDA graphs": "cuda-graph-backend-decode cuda-graph-backend-prefill cuda-graph-config",
         HOST_CACHE: "enable-hierarchical-cache enable-hicache hicache-ratio hicache-host-memory-fraction",
-        "a KV cache in storage": (
+        IN_STORAGE: (
             "hicache-storage-backend enable-lmcache enable-flexkv enable-unified-cache-external-linker"
         ),
         "a write policy of the KV cache in CPU memory": "hicache-write-policy",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
 from .release import Release, release_of
-from .vocabulary import DTYPE_CHOICES, HOST_CACHE, METHOD_CHOICES, Vocabulary, of_rope
+from .vocabulary import DTYPE_CHOICES, HOST_CACHE, IN_STORAGE, METHOD_CHOICES, Vocabulary, of_rope
 
 if TYPE_CHECKING:
     from ..catalog.attention.spec import AttentionSpec
@@ -56,6 +56,13 @@ _DERIVED_TOKENS: Release = (0, 21)
 # The first release whose short prompts skip the choice of sparse attention (pull request 47327).
 _CHOOSES_WHERE_NEEDED: Release = (0, 25)
 
+
+def _connectors(*names: str) -> str:
+    """The flags that name a connector by itself, or as one of several (`kv_connector/factory.py`)."""
+    places = ("kv-connector", "kv-connector-extra-config.connectors.kv-connector")
+    return " ".join(f"kv-transfer-config.{place}={name}" for name in names for place in places)
+
+
 # Older spellings included; all flags of the version below are in the file that it names.
 VOCABULARY = Vocabulary(
     spelled={
@@ -87,7 +94,11 @@ VOCABULARY = Vocabulary(
         "weights kept in CPU memory": "cpu-offload-gb offload-group-size",
         "execution without CUDA graphs": "enforce-eager",
         "a KV cache of a stated size": "kv-cache-memory-bytes num-gpu-blocks-override",
-        HOST_CACHE: "kv-transfer-config.kv-connector-extra-config.num-cpu-blocks",
+        HOST_CACHE: (
+            "kv-transfer-config.kv-connector-extra-config.num-cpu-blocks "
+            + _connectors("lmcacheconnector", "lmcacheconnectorv1", "lmcachempconnector", "simplecpuoffloadconnector")
+        ),
+        IN_STORAGE: _connectors("mooncakestoreconnector", "flexkvconnectorv1", "hf3fskvconnector"),
         "a KV cache as large for all kinds of layers": "disable-hybrid-kv-cache-manager",
         "layers whose KV cache has a format of its own": "kv-cache-dtype-skip-layers",
         "a format of the recurrent state": "mamba-cache-dtype mamba-ssm-cache-dtype",

@@ -41,6 +41,7 @@ _NUMBERS = {
 }
 # What an engine does in a way that does not say how much memory it takes.
 HOST_CACHE = "a KV cache in CPU memory"
+IN_STORAGE = "a KV cache in storage"
 # Concepts whose values choose a format: any known name of a format will do, beside `choices`.
 _OF_FORMATS = frozenset({"kv_cache", "quantization", "dtype"})
 DTYPE_CHOICES = ("auto", "bfloat16", "float16", "float32", "half", "float")
@@ -67,10 +68,10 @@ class Vocabulary(Struct, frozen=True, dict=True):
     """The flags of an engine, names in lower case and joined by hyphens: `spelled` has those of each concept.
 
     The first name of a concept is the one to write; `switches` take no value. `unplanned`: what an engine does that the
-    estimate does not know, with the flags that turn it on. `beside`: flags that change nothing of what is planned,
-    beside switches without a concept and those of all engines. `choices` are the values that are known of a concept, or
-    of a flag without one, in lower case, where not every text is one: those of all releases; one with a point stands
-    for the path of any class. `meeting`: flags by which the processes of a server find each other, and callers find it.
+    estimate does not know, with the flags, or flags with a value (`name=value`), that turn it on. `beside`: flags
+    that change nothing of what is planned, beside switches without a concept and those of all engines. `choices` are
+    the values that are known of a concept, or of a flag without one, in lower case, where not every text is one: those
+    of all releases; one with a point stands for the path of any class. `meeting`: flags by which the processes of a server find each other, and callers find it.
     Names stand in one text, parted by blanks. Where they are `in_file`, a file of options states them, and counts more
     than flags.
 

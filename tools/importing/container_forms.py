@@ -4,12 +4,13 @@ SkyPilot's tasks.
 Of the second: `spec.parallelism` {tensor, pipeline, data, expert}, `spec.prefill` the other side where phases lie
 apart, and the flags of its preset in `VLLM_ADDITIONAL_ARGS` (kserve/website, `llmisvc-configuration`).
 
-`servingEngineSpec.modelSpec[]` with `modelURL`, `replicaCount`, `requestGPU` and `vllmConfig`, whose `extraArgs` are
-flags (vllm-project/production-stack, `helm/values.yaml`).
+`servingEngineSpec.modelSpec[]` with `modelURL`, `replicaCount`, `requestGPU`, `lmcacheConfig`, and `vllmConfig`, whose
+`extraArgs` are flags (vllm-project/production-stack, `helm/values.yaml`, `helm/templates/deployment-vllm-multi.yaml`).
 """
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from collections.abc import Mapping
@@ -93,6 +94,9 @@ def _split(text: str) -> list[str]:
         return text.split()
 
 
+# Settings of the chart that are no flags: it sets variables by them, whose names alone are told.
+_VARIABLES = {"v0": "VLLM_USE_V1", "v1": "VLLM_USE_V1", "prometheusMultiprocDir": "PROMETHEUS_MULTIPROC_DIR"}
+_LMCACHE = {"kv_connector": "LMCacheConnectorV1"}
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -103,13 +107,19 @@ def of_helm(value: Mapping[str, Any], around: Process) -> Process | None:
         return None
     words = [model]
     for name, setting in config.items():
-        if isinstance(setting, str | int | float):
+        if isinstance(setting, str | int | float) and name not in _VARIABLES:
             words.append(f"--{_HUMP.sub('-', name).lower()}={setting}")
     words += [str(word) for word in as_list(config.get("extraArgs"))]
+    lmcache = as_mapping(value.get("lmcacheConfig"))
+    if lmcache.get("enabled") is True:
+        role = as_str(lmcache.get("kvRole")) or "kv_both"
+        words += ["--kv-transfer-config", json.dumps({**_LMCACHE, "kv_role": role})]
+    variables = {variable: str(config[name]) for name, variable in _VARIABLES.items() if name in config}
     count, image = as_int(value.get("requestGPU")), f"{value.get('repository')}:{value.get('tag')}"
     return replace(
         around,
         words=tuple(words),
+        environment=variables,
         copies=max(1, as_int(value.get("replicaCount")) or 1),
         version=image_version([image]),
         gpus=Allotment(count, f"requestGPU: {count}") if count else around.gpus,

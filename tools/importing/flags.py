@@ -138,6 +138,8 @@ def read_flags(words: Sequence[str], vocabulary: Vocabulary, options: Mapping[st
         elif name in vocabulary.turned_on:
             if value.lower() not in _FALSE:
                 unplanned[vocabulary.turned_on[name]] = None
+        elif (what := vocabulary.turned_on.get(f"{name}={value.lower()}")) is not None:
+            unplanned[what] = None
         elif not vocabulary.is_beside(name):
             unknown[f"{shown}{vocabulary.meant(name)}"] = None
     if "host_cache" in values:
@@ -207,6 +209,9 @@ def _flattened(before: str, options: Mapping[str, Any], depth: int) -> Iterator[
         name = before + str(key).replace("_", "-").lower()
         if is_object(value) and depth > 0:
             yield from _flattened(f"{name}.", value, depth - 1)
+        elif is_list(value) and depth > 0 and any(map(is_object, value)):
+            for member in filter(is_object, value[:_MOST_WORDS]):
+                yield from _flattened(f"{name}.", member, depth - 1)
         elif is_list(value):
             yield name, ",".join(map(str, value[:_MOST_WORDS])), str(key)
         elif value is not None:

@@ -52,6 +52,8 @@ def _refusals(flags: Flags, _: Mapping[str, str], group: Group, is_moe: bool) ->
     """Refusals of SGLang's own checks (`server_args.py`, `arg_groups/validation_hook.py`)."""
     if (flags.text("kv_cache") or "").lower() == "fp8":
         yield f"{flags.written['kv_cache']} fp8: it takes fp8_e4m3 or fp8_e5m2"
+    if {"enable-hierarchical-cache", "disable-radix-cache"} <= flags.known.keys():
+        yield "--enable-hierarchical-cache with --disable-radix-cache: it keeps what that cache holds; leave one out"
     nodes = flags.degree("nodes")
     if group.servers > 1 and nodes > 1:
         yield f"{flags.written['dp']} {group.servers} on {nodes} nodes: it starts replicas on one node only"
