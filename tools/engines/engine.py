@@ -10,7 +10,8 @@ it makes of a 16-bit checkpoint when it loads one, by its own names. `by_itself`
 Degrees: `is_judged` engines have rules (EN). Their tensor ranks must divide the vocabulary padded to a multiple of
 `vocabulary_padding` (`None`: any number will do), and one `deals_out_experts` where its ranks do not divide them.
 Attention groups have at most `most_group_ranks` devices. Where it `slices_groups`, there may be several expert groups
-of several devices each. `first_pipelined`: the first releases that run replicas of one phase as pipelines.
+of several devices each. `first_pipelined`: the first releases that run replicas of one phase as pipelines (`None`:
+none does), where not all do.
 
 Kernels: `kernel_tables` names the framework whose measured kernels it runs. Where it `reduces_pairs_over_pcie`, larger
 groups of PCIe cards use NCCL. `shared_read_heads`: query heads of a KV head for which a kernel with one thread block a
@@ -116,7 +117,7 @@ class Engine(Struct, frozen=True, kw_only=True):
     cache_formats: Mapping[DType, str] = field(default_factory=dict["DType", str])
     # Relaxations that it has no setting for, or none that is known here.
     lacks: frozenset[Relaxation] = frozenset()
-    first_pipelined: Mapping[Phase, Release] = field(default_factory=dict["Phase", Release])
+    first_pipelined: Mapping[Phase, Release | None] = field(default_factory=dict["Phase", "Release | None"])
     kernel_tables: str
     reduces_pairs_over_pcie: bool = False
     shared_read_heads: int = 0
@@ -243,8 +244,8 @@ class Engine(Struct, frozen=True, kw_only=True):
 
     def pipelines_side(self, release: Release | None, phase: Phase) -> bool:
         """Whether `release` (`None`: the newest) runs replicas that serve only `phase` as pipelines."""
-        first = self.first_pipelined.get(phase)
-        return first is None or release is None or release >= first
+        first = self.first_pipelined.get(phase, ())
+        return first is not None and (release is None or release >= first)
 
     def cut_setting(self, cut: Iterable[int]) -> str:
         """The setting by which it cuts stages of so many layers."""

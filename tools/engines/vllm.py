@@ -262,6 +262,8 @@ ENGINE = _VLLM(
     splits_dense_sequence=False,
     rank_order="groups",
     cache_formats={"fp8": "fp8", "nvfp4": "nvfp4"},
+    # Its NIXL connector, which hands caches over here, refuses stages of a `kv_consumer` (`nixl/base_worker.py`).
+    first_pipelined={"decode": None},
     cut_variable="VLLM_PP_LAYER_PARTITION",
     kernel_tables="vllm",
     reduces_pairs_over_pcie=True,

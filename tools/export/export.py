@@ -58,7 +58,7 @@ TRACES: TargetName = "chakra"
 TARGETS = tuple(name for name in get_args(TargetName) if name != TRACES)
 _MOST_REASONS = 8
 _MISSED_LIMIT = "PE010"
-# A flag, or an option inside of others.
+# A flag, or an option inside another.
 _FLAG = re.compile(r"--[\w-]+|\w+\.\w+")
 
 

@@ -20,7 +20,7 @@ def leaves(options: Mapping[str, Any]) -> dict[Path, Any]:
     return dict(islice(_leaves(options, ()), _MOST))
 
 
-def _leaves(options: Mapping[str, Any], outer: Path) -> Iterator[tuple[Path, Any]]:
+def _leaves(options: Mapping[Any, Any], outer: Path) -> Iterator[tuple[Path, Any]]:
     for key, value in options.items():
         if not isinstance(key, str):  # YAML has other keys too, and no option has
             continue

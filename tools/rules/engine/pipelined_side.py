@@ -1,6 +1,7 @@
-"""EN012: early versions of SGLang do not run the replicas of one phase as pipelines.
+"""EN012: vLLM, and early versions of SGLang, do not run the replicas of one phase as pipelines.
 
-It needs a plan that names SGLang and a version; without a version the newest is assumed, which runs both phases so.
+It needs a plan that names the engine; without a version the newest is assumed. How connectors of vLLM other than NIXL's
+do is not known here: of a plan that keeps one nothing is said.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from ..reading import named_engine
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield phases whose stages the version of the engine cannot run, once for like replicas."""
     engine, version = named_engine(view), as_str(view.serving.get("engine_version"))
-    if engine is None:
+    flags = str(view.serving.get("flags"))
+    if engine is None or ("kv_connector" in flags and "Nixl" not in flags):
         return
     branches: dict[Phase, list[NodeView]] = {}
     stages: dict[Phase, int] = {}
@@ -32,15 +34,17 @@ def check(view: PlanView) -> Iterator[Finding]:
             branches.setdefault(name, []).append(phase.node)
             stages[name] = count
     for name, nodes in branches.items():
-        first = ".".join(map(str, engine.first_pipelined[name]))
+        first = ".".join(map(str, engine.first_pipelined[name] or ()))
+        since, remedy = f", in several only from {first} on", f"state a version from {first} on, or give {name} pp 1"
+        release = f"{engine.title} {version or ''}".rstrip()
         yield Finding(
             "several-stages",
-            f"{name} replicas of {stages[name]} stages; {engine.title} {version} runs a server of one phase in one "
-            f"stage, {name} servers in several only from {first} on",
+            f"{name} replicas of {stages[name]} stages; {release} runs a server of {name} alone in one "
+            f"stage{since if first else ''}",
             where=nodes,
             value=stages[name],
             expected=1,
-            remedy=f"state a version from {first} on, or give {name} pp 1",
+            remedy=remedy if first else f"give {name} pp 1",
         )
 
 
@@ -49,7 +53,7 @@ def _stages(conditions: Conditions, pipeline: Pipeline) -> Iterator[Fault]:
     if engine is None or not pipeline.is_alone or pipeline.stages == 1:
         return
     if not engine.pipelines_side(conditions.release, phase):
-        message = f"{engine.title} of that version runs {phase} replicas in one stage"
+        message = f"{engine.title} of that version runs replicas of {phase} alone in one stage"
         yield Fault("several-stages", message, pipeline.stages, 1)
 
 
@@ -57,14 +61,19 @@ RULE = Rule(
     id="EN012",
     name="pipelined side",
     requirement=(
-        "In a plan that names SGLang before 0.5.1, replicas of one phase have pp 1; before 0.5.7, those that decode."
+        "In a plan that names vLLM, or SGLang before 0.5.7, replicas that only decode have pp 1; in one that names "
+        "SGLang before 0.5.1, also those that only prefill."
     ),
     rationale=(
         "A server of one phase waits for caches between its steps, which each stage has to do in step with the others. "
         "SGLang has an event loop for that in prefill servers since 0.5.1 and in decode servers since 0.5.7; before, "
-        "such a server does not start."
+        "such a server does not start. vLLM's NIXL connector counts what has come for each rank of a decode server, "
+        "and refuses stages there."
     ),
-    source="sgl-project/sglang pull requests 8846 and 14945; managers/scheduler.py of 0.4.8, 0.5.1, 0.5.6 and 0.5.7",
+    source=(
+        "sgl-project/sglang pull requests 8846 and 14945; managers/scheduler.py of 0.4.8, 0.5.1, 0.5.6 and 0.5.7; "
+        "vllm/distributed/kv_transfer/kv_connector/v1/nixl/base_worker.py of vLLM 0.33.0"
+    ),
     fix="re-plan",
     remedy="state a newer version, or give these replicas pp 1",
     check=check,
