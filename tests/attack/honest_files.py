@@ -19,7 +19,7 @@ from .seeds import seed_text
 
 ROOT = Path(__file__).parents[2]
 # Files that the command itself writes.
-_WRITTEN = ("baseline", "eval journal", "sweep journal", "session")
+WRITTEN = ("baseline", "eval journal", "sweep journal", "session")
 COMMAND = (sys.executable, "-c", "import sys; from shardwright.agent.cli import main; sys.exit(main())")
 _LOAD: dict[str, Any] = {"name": "a", "input_tokens": 128, "output_tokens": 16}
 _SWEEP = {"models": ["llama-3.1-8b"], "hardware": ["1x1:h100"], "workloads": [_LOAD]}
@@ -53,7 +53,7 @@ def base(name: str) -> str | bytes:
     if name in folders:
         path = folders[name] if folders[name].exists() else next(folders[name].parent.glob("*.md"))
         return path.read_bytes().decode() if name != "measured" else b"\n".join(path.read_bytes().splitlines()[:4])
-    if name in _WRITTEN:
+    if name in WRITTEN:
         return _written_by_command(name)
     broken = json.loads(seed_text("dense-tp2"))
     broken["nodes"].pop()

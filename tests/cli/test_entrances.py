@@ -16,13 +16,13 @@ import pytest
 from shardwright.agent.cli.app import run
 
 from ..attack.entrances import ENTRANCES, Ended, judge, prepared
-from ..attack.honest_files import COMMAND, MADE
+from ..attack.honest_files import COMMAND, WRITTEN
 from ..attack.hostile_files import HONEST, SPECIAL, hostile_contents
 from ..attack.probe import Probe
 from ..attack.seeds import seed_plan, seed_text
 
 # In this process there is no other standard input, and files that only the command writes take long.
-HERE = [name for name, entrance in ENTRANCES.items() if not entrance.by_stdin and entrance.base not in MADE]
+HERE = [name for name, entrance in ENTRANCES.items() if not entrance.by_stdin and entrance.base not in WRITTEN]
 # With a sound file these would search long or ask a model; anything else they refuse at once.
 LONG = ("chat", "eval", "sweep", "search", "settings", "calibrate", "plan brief md", "plan transcript", "plan output")
 QUICK = [name for name in HERE if not name.startswith(LONG)]
