@@ -16,7 +16,6 @@ from .quantities import Quantity, find_quantities
 from .reserved_lexicon import NODE, cues
 from .said import NO_ENGINE
 from .standing import is_former, standing
-from .units import unit_at
 
 _SPELLINGS = sorted((FRONT, *(name for engine in ENGINES.values() for name in engine.spellings)), key=len, reverse=True)
 _SPELLED = "|".join(r"[\s-]?".join(spelling) for spelling in _SPELLINGS)
@@ -155,16 +154,21 @@ def _read_open_engine(page: Page, claims: Claims, choice: Sequence[Named], denie
 
 
 def _with_version(page: Page, engine: re.Match[str]) -> tuple[int, int, str | None]:
-    """The span of an engine with its version, and the version; a figure with a unit ("vLLM 0.9 s") is none."""
+    """The span of an engine with its version, and the version."""
     start, end = engine.span()
-    if after := _VERSION_AFTER.match(page.text, end):
-        unit = unit_at(page.text, after.end("version"))[0]
-        if unit == "count" or after["said"] or after["sign"]:
-            return start, after.end(), after["version"]
+    after = _VERSION_AFTER.match(page.text, end)
+    if after and (after["version"].count(".") > 1 or _is_bare(page.text[after.start("version") : after.end() + 60])):
+        return start, after.end(), after["version"]
     if before := _VERSION_BEFORE.search(page.text[max(0, start - 40) : start]):
         return start - len(before.group()), end, before["version"]
     unnumbered = _UNNUMBERED.match(page.text, end)
     return start, unnumbered.end() if unnumbered else end, None
+
+
+def _is_bare(text: str) -> bool:
+    """Whether a text begins with a number that neither a unit nor a "k" follows: "0.9", "0.9rc1"."""
+    figure = next(iter(find_quantities(text)), None)
+    return figure is None or figure.start > 0 or (figure.unit == "count" and not figure.words[-1].isalpha())
 
 
 def read_price(page: Page, claims: Claims) -> None:
