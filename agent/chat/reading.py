@@ -44,11 +44,15 @@ _ABOUT_FIGURES = re.compile(
     r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
     re.I,
 )
+# What a price of tokens is for.
+_TOKENS = r"(?:(?:an?|one|1|every|each)\s)?(?:million|1\s?m)\s(?:output\s)?tokens?"
 _ABOUT_COST = re.compile(
     r"(?<![a-z])(?:(?:what(?:'s|\sis|\sare)|show)\s(?:the\s|its\s|my\s)?(?:hourly\s|daily\s)?(?:costs?|price)"
-    r"|(?:how\smuch|what)\s(?:does|do|will|would|is)\s(?:it|this|that|(?:the|this|that)\s(?:plan|layout|deployment)|a\s(?:million\s)?tokens?)\scosts?"
+    rf"|(?:how\smuch|what)\s(?:does|do|will|would|is)\s(?:it|this|that|(?:the|this|that)\s(?:plan|layout|deployment)|a\stokens?|{_TOKENS})\scosts?"
     r"|how\smuch(?:\s(?:is|would|will)\s(?:it|this|that)(?:\sbe)?)?\s(?:per|an?)\s(?:hour|day)"
+    rf"|(?:how\smuch|what)(?:'s|\s(?:is|are|would|will))\s{_TOKENS}(?:\sbe)?"
     r"|how\s(?:expensive|cheap)\s(?:is|would|will)\s(?:it|this|that|(?:the|this)\s(?:plan|layout)))(?![a-z])"
+    rf"(?:\s(?:of|for|per)\s{_TOKENS})?"
     r"|(?:要|得|花)?多少钱|(?:成本|费用|价格)(?:是)?多少",
     re.I,
 )
@@ -190,7 +194,7 @@ def _question(work: Work, plain: str) -> Outcome | None:
     if earlier is not None:
         return earlier
     if _ABOUT_COST.search(plain):
-        return show_cost(work)
+        return _cost(work, _ABOUT_COST.sub(" ", plain))
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
         return show_estimate(work)
     if _VALIDATE.match(plain):
@@ -203,6 +207,16 @@ def _question(work: Work, plain: str) -> Outcome | None:
     if _asks_to_explain(plain):
         return explain_words(work, _explained(plain))
     return _suppose(work, plain, plain) if _QUESTION.search(plain) else None
+
+
+def _cost(work: Work, beside: str) -> Outcome:
+    """What the plan costs, and with the change that stands beside the question ("at $2 per GPU hour"), if any."""
+    changed = what_if(work, beside.strip(_ENDS))
+    if changed is None:
+        return show_cost(work, work.now)
+    if changed.aside is not None and changed.aside.result.plan is None:
+        return changed
+    return replace(changed, text=f"{show_cost(work, changed.aside or work.now).text}\n{changed.text}")
 
 
 def _asks_to_explain(plain: str) -> bool:

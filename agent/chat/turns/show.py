@@ -41,13 +41,18 @@ def show_estimate(work: Work) -> Outcome:
     return Outcome("estimate", render_estimate(estimated, title=title_of(now.result), width=work.width), told=told)
 
 
-def show_cost(work: Work) -> Outcome:
-    """What the current plan costs, per token and per hour, and from which price."""
-    now = work.now
-    estimated = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+def show_cost(work: Work, planned: Planned) -> Outcome:
+    """What a plan costs, per token and per hour, and from which price.
+
+    Raises:
+        InputError: the request has no plan.
+    """
+    intent, plan = planned.intent, planned.result.plan or work.plan
+    estimated = planned.result.estimate or estimate(plan, intent.usd_per_gpu_hour, intent.calibration)
     lines = [] if estimated.cost is None else cost_lines(estimated.cost, len(estimated.memory.per_device))
     lines = lines or [say("No tokens are served, so none has a cost.")]
-    return Outcome("estimate", render([section(title_of(now.result), *lines)], width=work.width), told={"cost": lines})
+    text = render([section(title_of(planned.result), *lines)], width=work.width)
+    return Outcome("estimate", text, told={"cost": lines})
 
 
 def show_validation(work: Work) -> Outcome:
