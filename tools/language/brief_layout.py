@@ -14,7 +14,7 @@ from ..catalog.model_mentions import mentions
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
 from .brief_statements import PER_NODE, UNIT_BEHIND, Statement, key_words
-from .gated import Gated, Pattern
+from .gated import Gated
 from .normal_form import normalise, with_keyed_amounts, with_paired_statistics
 from .page import BARRIER
 from .quantities import find_quantities
@@ -125,14 +125,23 @@ def without_asides(statements: Sequence[Statement]) -> tuple[list[Statement], li
 
     The background counts where nothing else names a model.
     """
-    in_scope = [entry for entry in statements if not _under(entry, _OUT_OF_SCOPE)]
-    front = [entry for entry in in_scope if not _under(entry, _BACKGROUND)]
+    in_scope = [entry for entry in statements if not any(map(_is_out_of_scope, entry.path))]
+    front = [entry for entry in in_scope if not any(map(_is_background, entry.path))]
     in_scope = front if any(m.entry for entry in front for m in mentions(plain_text(entry.text))) else in_scope
     return in_scope, [entry for entry in statements if entry not in in_scope and not entry.heading]
 
 
-def _under(statement: Statement, headings: Pattern) -> bool:
-    return any(headings.fullmatch(key_words(part).strip(" :*")) for part in statement.path)
+def sets_aside(heading: str) -> bool:
+    """Whether what stands under a heading or key may be set aside for it."""
+    return _is_out_of_scope(heading) or _is_background(heading)
+
+
+def _is_out_of_scope(heading: str) -> bool:
+    return _OUT_OF_SCOPE.fullmatch(key_words(heading).strip(" :*")) is not None
+
+
+def _is_background(heading: str) -> bool:
+    return _BACKGROUND.fullmatch(key_words(heading).strip(" :*")) is not None
 
 
 def _line(statement: Statement) -> Line:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from .brief_headings import is_paragraph, says_something
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
@@ -155,7 +156,11 @@ class _Reader:
     def _token(self, token: Token, stream: Iterator[Token]) -> None:
         line = (token.map[0] if token.map else 0) + 1 + self._offset
         if token.type == "heading_open":
-            self._heading(int(token.tag[1]), _plain(next(stream)), line)
+            text = _plain(next(stream))
+            if token.markup in "-=" and is_paragraph(text):
+                self._lines(text, line)
+            else:
+                self._heading(int(token.tag[1]), text, line)
         elif token.type == "list_item_open":
             self._list_keys.append("")
         elif token.type == "list_item_close":
@@ -174,6 +179,9 @@ class _Reader:
 
     def _heading(self, level: int, text: str, line: int) -> None:
         self._headings = [(at, words) for at, words in self._headings if at < level]
+        if says_something(text):
+            key, value = split_key(text)
+            self._say((*self._path(), key) if key else self._path(), value or key, line, keyed=bool(key and value))
         self._statements.append(Statement(self._path(), text, f"{self._name} line {line}", keyed=False, heading=True))
         if not (level == 1 and self._has_title):
             self._headings.append((level, text))
