@@ -68,8 +68,8 @@ MACHINE_TYPE = Gated(
 )
 # {"avoid": ["pipeline parallelism"]}
 _FORBIDS = Gated(
-    r"(?:do not|dont|don't|not)(?: use| do| want)?|no|never|avoid|forbidden|banned|excluded?|disallowed|off limits|"
-    r"ruled out|禁止|禁用|不用|不要|不使用",
+    r"(?:(?:do|must|may) not|dont|don't|not)(?: use| do| want)?|no|never|avoid|forbid(?:den)?|ban(?:ned)?|excluded?|"
+    r"disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not allowed|禁止|禁用|不用|不要|不使用",
     flags=0,
 )
 # {"nice": ["first token after 700 ms"]}
@@ -82,8 +82,10 @@ def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | N
         return words, "allowed" if value else "not allowed"
     if parent and _is_denied(value) and _CROSSING.search(words):
         return (_kept_inside(words),)
-    if isinstance(value, str) and _FORBIDS.fullmatch(words) and DEGREE.match(key_words(value)):
+    if isinstance(value, str) and _FORBIDS.fullmatch(words):
         return (f"no {value}",)
+    if value is True and _FORBIDS.fullmatch(parent):
+        return (f"no {words}",)
     return None
 
 
