@@ -42,9 +42,8 @@ _PLAIN_ANSWER = Gated(
 )
 _WORDS_OF_REASON = re.compile(r"'(?:[^'\\]|\\.){1,400}'|\"(?:[^\"\\]|\\.){1,400}\"")
 _TFLOPS = "card.tflops"
-_DEMAND = Gated(
-    r"\b(?:must|shall|need\w*|require\w*|should|at (?:most|least)|no more than|only)\b|必须|需要|要求|不得|至少|至多",
-)
+_ORDER = Gated(r"\b(?:must|shall|keep|leave|never|at (?:most|least)|no more than|only)\b|必须|不得|至少|至多")
+_WANT = Gated(r"\b(?:need\w*|require\w*|should)\b|需要|要求")
 # Keys that say nothing about the deployment.
 _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
@@ -120,9 +119,10 @@ class Document(Struct, frozen=True):
         for line, length in zip(self.lines, map(len, parts), strict=True):
             end = at + length
             text, original = self.page.text[at + line.start : end], self.page.original[at:end]
-            if line.key and _NOISE_KEY.fullmatch(line.key):
+            is_order = _ORDER.search(line.text) is not None
+            if line.key and _NOISE_KEY.fullmatch(line.key) and not is_order:
                 self.page.take(at, end)
-            elif (line.key or _DEMAND.search(line.text)) and not self._is_read(claims, line, text, original):
+            elif (line.key or is_order or _WANT.search(line.text)) and not self._is_read(claims, line, text, original):
                 claims.leave_unread(f"not understood: {original.strip()[:160]!r}")
             at = end + len(BARRIER)
         list_unread(self.page, claims)

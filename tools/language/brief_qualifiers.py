@@ -11,6 +11,7 @@ from .brief_statements import Statement, key_words
 from .quantities import Quantity
 
 _KEY_UNITS: tuple[tuple[str, str], ...] = (
+    (r"(?:tps|(?:tokens?|toks?|t)(?: per)? s(?:ec(?:ond)?)?)(?: per)? (?:user|request|stream)", "tokens/s per user"),
     (r"tokens? ?(?:/|per) ?s(?:ec(?:ond)?)?|\btps|tok ?/ ?s", "tokens/s"),
     (r"tflop ?/? ?s?|tflops?|tops", "TFLOPS"),
     (r"pflop ?/? ?s?|pflops?", "PFLOPS"),
