@@ -1,4 +1,4 @@
-"""Briefs: what planners write down before they ask, as Markdown, YAML or JSON, one text or several, read into `Said`.
+"""Briefs: what planners write down before they ask, as Markdown, YAML, JSON or rows, one or several, read into `Said`.
 
 Every text becomes lines of plain words, and the reader of requests reads them: a sentence means the same in both. Only
 the figures of a card and the dimensions of a model, which requests do not have, are read by a table of their own. It
@@ -28,6 +28,7 @@ from .brief_facts import Fact
 from .brief_layout import plain_text
 from .brief_markdown import read_markdown
 from .brief_model import DESCRIBES, read_model
+from .brief_rows import read_rows
 from .brief_statements import Source, StatedObject, join_sources
 from .brief_structured import read_json, read_yaml
 from .card_names import read_accelerator
@@ -140,6 +141,8 @@ def _parse(path: str, text: str) -> Source:
         return read_yaml(name, _with_yaml_comments(text)) if _COMMENT.search(text) else read_json(name, text)
     if suffix in (".yaml", ".yml"):
         return read_yaml(name, text)
+    if (rows := read_rows(name, text)) is not None:
+        return rows
     if _looks_like_yaml(stripped):
         try:
             return read_yaml(name, text)

@@ -262,6 +262,12 @@ class _Reader:
         else:
             body = rows[1:]
         single_column = len(words) == 1
+        # Columns of one row are its keys, where none only describes the row.
+        is_record = (
+            len(body) == 1
+            and len(words) > 2
+            and not any(_LABEL_HEADER.fullmatch(word) or _GENERIC_HEADER.fullmatch(word) for word in words)
+        )
         former = _former_columns(header, words)
         busiest = _busiest(words, body)
         for line, cells in body:
@@ -269,6 +275,9 @@ class _Reader:
                 self._lines(cells[0] if cells else "", line)
             elif busiest not in (None, line) or (cells and any(_GONE.search(cell) for cell in cells[1:])):
                 self._say((*self._path(), OUT_OF_SCOPE), " | ".join(cells), line)
+            elif is_record and cells:
+                for key, cell in zip(header, cells, strict=False):
+                    self._say((*self._path(), key), cell, line)
             elif cells:
                 self._row(header, words, cells, line, former)
 

@@ -34,7 +34,7 @@ _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"usd|\$", "USD"),
     (r"rpm|qpm|(?:req(?:uest)?s?|rate) ?(?:/|per) ?min(?:ute)?", "rpm"),
     (r"(?:req(?:uest)?s?|rate) ?(?:/|per) ?(?:hour|hr?)", "requests per hour"),
-    (r"(?:usd|dollars?|\$) ?(?:/|per) ?(?:hour|hr?)", "USD per hour"),
+    (r"(?:usd|dollars?|\$)(?: per)? (?:hour|hr?)", "USD per hour"),
     (r"qps|rps|req(?:uest)?s? ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
 )
 _KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
