@@ -1,4 +1,4 @@
-"""Briefs: what planners write down before they ask, as Markdown, YAML, JSON or rows, one or several, read into `Said`.
+"""Briefs: what planners write down before they ask, as Markdown, YAML, JSON or CSV, one or several, read into `Said`.
 
 Every text becomes lines of plain words, and the reader of requests reads them: a sentence means the same in both. Only
 the figures of a card and the dimensions of a model, which requests do not have, are read by a table of their own. It

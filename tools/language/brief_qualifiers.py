@@ -30,7 +30,7 @@ _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"tb", "TB"),
     (r"bytes", "byte"),
     (r"percent|pct|%|percentage", "%"),
-    (r"(?<!per )tokens?", "tokens"),
+    (r"(?<!per )(?<!first )(?<!per output )tokens?", "tokens"),
     (r"usd|\$", "USD"),
     (r"rpm|qpm|(?:req(?:uest)?s?|rate) ?(?:/|per) ?min(?:ute)?", "rpm"),
     (r"(?:req(?:uest)?s?|rate) ?(?:/|per) ?(?:hour|hr?)", "requests per hour"),
