@@ -29,7 +29,7 @@ from ..tools.importing.caveats import (
 )
 from ..tools.importing.deployment import Deployment, deployment_of
 from ..tools.importing.hardware import NamedHardware, named_hardware
-from ..tools.importing.kept import kept_flags
+from ..tools.importing.kept_flags import kept_flags
 from ..tools.importing.launch import Launch, read_launch
 from ..tools.importing.lengths import (
     all_too_long,

@@ -14,10 +14,10 @@ from ..tools.catalog.architecture import Architecture
 from ..tools.engines.names import ENGINES, EngineName
 from ..tools.errors import InputError
 from ..tools.export.engine_targets import ENGINE_TARGETS
-from ..tools.export.kept import written_by_itself
+from ..tools.export.kept_flags import written_by_itself
 from ..tools.export.server import servers_of
 from ..tools.importing.deployment import Deployment
-from ..tools.importing.kept import Kept, beside
+from ..tools.importing.kept_flags import Kept, beside
 from ..tools.importing.launch import Launch
 from ..tools.performance.capacity import longest_held
 from ..tools.performance.layout import LoadedLayout, layout_from_view

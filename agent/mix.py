@@ -21,8 +21,8 @@ from ..tools.frozen import Sparse
 from ..tools.input.arguments import checks_arguments
 from ..tools.input.files import read_bounded, utf8_text
 from ..tools.language.brief_parse import parse_json, parse_yaml
+from ..tools.language.file_counts import WrittenTokens
 from ..tools.language.said import FrozenModel
-from ..tools.language.written import WrittenTokens
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix

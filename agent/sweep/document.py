@@ -24,8 +24,8 @@ from ...tools.engines.names import KNOWN, known_engine
 from ...tools.errors import InputError
 from ...tools.input.files import read_bounded, shown_path, utf8_text
 from ...tools.language.brief_parse import parse_json, parse_yaml
+from ...tools.language.file_counts import WrittenTokens
 from ...tools.language.said import NO_ENGINE, FrozenModel, OpenPrecisions, Said, StatedPrecision
-from ...tools.language.written import WrittenTokens
 from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock
 from ..intent.cluster import read_cluster
 from ..intent.formats import said_weights

@@ -32,7 +32,7 @@ from .chakra import chakra_folder
 from .compose import compose_file
 from .dynamo import graph
 from .engine_targets import ENGINE_TARGETS
-from .kept import checked, flags_of, kept_remarks, lost_flags, options_in, parted, settings_with, with_kept
+from .kept_flags import checked, flags_of, kept_remarks, lost_flags, options_in, parted, settings_with, with_kept
 from .kubernetes import manifests
 from .llm_d import stack
 from .ray import application

@@ -19,7 +19,7 @@ from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
 from .quantities import Quantity, find_quantities
-from .standing import is_given_up, standing
+from .statement_rank import is_given_up, standing
 
 # Behind a name: no other one is meant.
 _ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)")

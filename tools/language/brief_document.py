@@ -20,9 +20,9 @@ from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
 from .gated import Gated
-from .mended import mended
 from .page import BARRIER, CARD, MODEL, Page
 from .precision_words import FORMAT
+from .prepared_text import mended
 from .quantities import find_quantities
 from .spelling import corrected
 from .unknown_cards import own_cards

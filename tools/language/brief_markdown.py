@@ -18,7 +18,7 @@ from .brief_structured import read_json, read_yaml
 from .errors import BriefError
 from .gated import Gated
 from .launched import with_commands_in_words
-from .standing import rank_of
+from .statement_rank import rank_of
 
 if TYPE_CHECKING:
     from markdown_it.token import Token

@@ -21,7 +21,7 @@ from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK, Page
 from .quantities import read_whole
-from .standing import is_former, standing
+from .statement_rank import is_former, standing
 
 
 class NodeSizes(Struct, frozen=True):

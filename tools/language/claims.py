@@ -16,7 +16,7 @@ from .alternatives import CORRECTED
 from .errors import RequestError
 from .evidence import Grade, grade, holds
 from .said import Said, Understood
-from .standing import standing_of
+from .statement_rank import standing_of
 
 
 class _Figure(Struct, frozen=True):

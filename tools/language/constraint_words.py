@@ -26,7 +26,7 @@ from .replica_counts import settle_on_each_node
 from .replica_words import read_kept_whole
 from .reserved_words import is_beyond, read_reserved
 from .said import StatedStrategy
-from .standing import standing_of
+from .statement_rank import standing_of
 
 
 def read_constraints(page: Page, claims: Claims) -> None:

@@ -22,7 +22,7 @@ from .alternatives import CORRECTED, Named, settle
 from .claims import Claims
 from .gated import Gated
 from .page import MODEL, OTHER, Page
-from .standing import is_former, standing
+from .statement_rank import is_former, standing
 
 # What people call a model when they name nothing else: the release alone, or the size that only it has.
 _NICKNAMES: dict[str, str] = {

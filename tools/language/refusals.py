@@ -8,7 +8,7 @@ from .claims import Claims
 from .gated import Gated
 from .page import MODEL, OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
-from .standing import STAYS
+from .statement_rank import STAYS
 
 # Models that are not planned; words about them beside a model to serve may be about another system.
 _OTHER_KIND = "encoder-decoder models"

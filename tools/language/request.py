@@ -33,7 +33,6 @@ from .limit_words import read_limits, settle_speed
 from .link_words import read_links
 from .load_words import read_load
 from .markup import without_markup
-from .mended import mended
 from .merge import merge_said, stated_fields
 from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .model_names import read_model, refuse_unknown_model, with_size_said_before
@@ -41,12 +40,13 @@ from .most_load_words import read_most_load, settle_most_load
 from .normal_form import normalise
 from .objective_words import read_objective
 from .offload_words import read_offload, settle_offload
-from .others import set_aside_others
+from .other_systems import set_aside_others
 from .page import Page
 from .past_words import note_past
 from .permission_words import allow_stated, read_disaggregation, read_relaxations
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
+from .prepared_text import mended
 from .quoted import quoted_apart, without_reference
 from .rate_words import leave_mixed_units, read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
@@ -57,7 +57,7 @@ from .serving_words import read_engine, read_price
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
 from .setting_words import read_settings, settle_settings
 from .spelling import corrected
-from .standing import tells_of_before
+from .statement_rank import tells_of_before
 from .strategy_words import read_strategy
 from .unknown_cards import refuse_unknown_card
 from .unread_words import TICKET, list_unread

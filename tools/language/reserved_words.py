@@ -14,7 +14,7 @@ from .gated import Gated
 from .page import CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_number, read_whole
 from .replica_counts import read_replicas
-from .standing import STAYS
+from .statement_rank import STAYS
 
 # Memory that stays free as a share is read elsewhere.
 _SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存")

@@ -15,7 +15,7 @@ from .page import BOX, CARD, SENTENCE_END, Page
 from .quantities import Quantity, find_quantities
 from .reserved_lexicon import NODE, cues
 from .said import NO_ENGINE
-from .standing import is_former, standing
+from .statement_rank import is_former, standing
 
 _SPELLINGS = sorted((FRONT, *(name for engine in ENGINES.values() for name in engine.spellings)), key=len, reverse=True)
 _SPELLED = "|".join(r"[\s-]?".join(spelling) for spelling in _SPELLINGS)

@@ -1,7 +1,7 @@
 """What a request mentions and does not plan: things of the past, beside the matter, rejected or replaced.
 
 They come off the page before anything is read of them, and a reading says so. Rivals without such words are weighed
-where they differ (`standing.py`).
+where they differ (`statement_rank.py`).
 """
 
 from __future__ import annotations

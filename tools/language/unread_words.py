@@ -15,7 +15,7 @@ from .objective_words import wants
 from .page import MODEL, OTHER, TAKEN, Page
 from .quantities import find_quantities
 from .reserved_lexicon import HARDWARE
-from .standing import STAYS
+from .statement_rank import STAYS
 
 _MOST_UNREAD = 50
 _SHORT = 10

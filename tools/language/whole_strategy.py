@@ -10,10 +10,10 @@ from ..plan.document import PHASES
 from .claims import Claims
 from .constraint_words import read_constraints
 from .gated import Gated
-from .mended import mended
 from .normal_form import normalise
 from .page import TAKEN, Page
 from .permission_words import read_disaggregation
+from .prepared_text import mended
 from .said import StatedStrategy
 from .spelling import corrected
 from .strategy_words import read_strategy

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..engines.vocabulary import Vocabulary
 from ..importing.flags import most_tokens_taken, read_flags
-from ..importing.kept import flags_in, is_of_plan, key_of, options_flag, options_of, shown
+from ..importing.kept_flags import flags_in, is_of_plan, key_of, options_flag, options_of, shown
 from ..importing.options import Path, leaves, nested
 from ..performance.layout import LoadedLayout
 from ..plan.document import Plan

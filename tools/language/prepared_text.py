@@ -8,9 +8,9 @@ from .alternative_layouts import with_alternatives_apart
 from .alternatives import with_corrected_figures
 from .arithmetic import worked_out
 from .asides import without_asides
+from .current_figures import without_observed
+from .derived_lengths import with_told_lengths
 from .length_parts import with_parts_together
-from .observed import without_observed
-from .told_lengths import with_told_lengths
 from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
 
