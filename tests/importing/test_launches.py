@@ -59,6 +59,7 @@ def test_what_no_plan_says_is_told_and_nothing_else(name: str) -> None:
         "strategy": describe(imported.plan.strategy, has_split_ffn=False),
         "accelerator": imported.plan.hardware.accelerator,
         "weights": imported.plan.precision.weights,
+        "tp_ffn": imported.plan.strategy.prefill.tp_ffn,
     }
     assert {name: shown[name] for name in shown if name in case} == {name: case[name] for name in shown if name in case}
 

@@ -14,7 +14,7 @@ from ..plan.describe import describe_phase
 from ..plan.document import PhaseStrategy, Relaxation, Strategy
 from ..plan.placement import gpu_count, own_cut
 from .caveats import check_nodes, differences, gpus_given, refusals
-from .experts import without_effect
+from .experts import has_shared_alone, shared_otherwise, without_effect
 from .group import Group, Scheduling
 from .launch import Launch
 from .meeting import given_alone
@@ -95,7 +95,7 @@ def _scheduling(prefill: Scheduling, decode: Scheduling) -> Scheduling:
 def _remarks(launch: Launch, servers: Sequence[Server], architecture: Architecture) -> tuple[str, ...]:
     """Remarks on servers that start: what no plan says of them."""
     alone = (words for server in servers for words in given_alone(launch, server.commands))
-    effects = without_effect(servers, architecture)
+    effects = (*without_effect(servers, architecture), *shared_otherwise(servers, architecture))
     return tuple(dict.fromkeys((*alone, *differences(servers), *effects, *gpus_given(servers, lacking=False))))
 
 
@@ -121,11 +121,11 @@ def _phase(group: Group, engine: EngineName, architecture: Architecture, *, deco
     tp = group.tp * (group.context if decodes else 1)
     if tp % parts:
         raise InputError(f"{parts} parts of the KV cache do not divide {tp} tensor ranks: the engine refuses that")
-    if architecture.has_split_ffn:
+    if not architecture.has_split_ffn or has_shared_alone(group, architecture):
+        tp_ffn = 1
+    else:
         allowed = ENGINES[engine].ffn_degrees(group.width, group.context * group.tp, is_moe=architecture.is_moe)
         tp_ffn = group.tp_ffn or (max(allowed) if allowed else group.context * group.tp)
-    else:
-        tp_ffn = 1
     cut = group.cut
     if cut is None and group.pp > 1:
         cut = ENGINES[engine].default_cut(architecture.num_layers, group.pp)

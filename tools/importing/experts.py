@@ -1,4 +1,4 @@
-"""Flags of experts that change nothing: of a model that has none, or in the figures alone."""
+"""What a plan makes of flags of experts: where the shared expert runs, and flags that change nothing."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from ..catalog.architecture import Architecture
 from ..engines.vocabulary import VALUELESS
+from .group import Group
 from .servers import Server
 
 _OF_EXPERTS = ("ep", "over_all", "tp_expert", "eplb")
@@ -28,3 +29,31 @@ def without_effect(servers: Iterable[Server], architecture: Architecture) -> Ite
             if flags.on(concept) and not (concept == "all_to_all" and flags.on("two_batch")):
                 value = "" if flags.values[concept] == VALUELESS else f" {flags.values[concept][:40]}"
                 yield f"{flags.written[concept]}{value} is known and not in the figures: {effect}"
+
+
+def has_shared_alone(group: Group, architecture: Architecture) -> bool:
+    """Whether each rank runs the shared expert for its own attention group, which a plan states as `tp_ffn` 1."""
+    return _holds_whole(group, architecture) and group.context * group.tp == 1
+
+
+def _holds_whole(group: Group, architecture: Architecture) -> bool:
+    return group.shared_is_whole and any(layer.shared is not None for layer in architecture.layer_kinds)
+
+
+def shared_otherwise(servers: Iterable[Server], architecture: Architecture) -> Iterator[str]:
+    """What runs otherwise than planned because a plan has one degree for dense FFNs and the shared expert."""
+    dense = sum(layer.ffn is not None for layer in architecture.layers)
+    for group in (server.group for server in servers):
+        if not _holds_whole(group, architecture) or group.tp_ffn == 1 or group.width == 1:
+            continue
+        if not has_shared_alone(group, architecture):
+            yield (
+                f"each rank runs the shared expert whole, for its part of the tokens; the plan has it as TP "
+                f"{group.tp_ffn}, for it can say that of ranks with attention of their own alone"
+            )
+        elif dense:
+            yield (
+                f"each rank runs the shared expert whole; the plan, and what is exported of it, has the {dense} dense "
+                f"FFNs of {architecture.num_layers} layers so too, which the command cuts over {group.tp_ffn} ranks: a "
+                "plan has one degree for both"
+            )

@@ -30,7 +30,8 @@ class Group(Struct, frozen=True, kw_only=True):
 
     `context` are parts of a prompt, as `sequence_kind` cuts it, `cache_parts` those of the KV cache along the sequence
     in decode, which share the `tp` ranks. Experts are in `ep` groups, cut over `tp_expert` ranks each. `tp_ffn`: ranks
-    of a dense FFN. `cut`: layers of each stage where they are stated. One command starts `servers` of them.
+    of a dense FFN. `shared_is_whole`: whether each rank holds the shared experts whole all the same. `cut`: layers of
+    each stage where they are stated. One command starts `servers` of them.
     """
 
     servers: int = 1
@@ -44,6 +45,7 @@ class Group(Struct, frozen=True, kw_only=True):
     ep: int = 1
     tp_expert: int = 1
     tp_ffn: int | None = None
+    shared_is_whole: bool = False
     redundant_experts: int = 0
 
     @property

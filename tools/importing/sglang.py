@@ -12,6 +12,8 @@ from .group import Dialect, Group, layers_of
 
 # Backends without a token group of their own: experts stay in the groups that `--ep-size` states.
 _LOCAL = frozenset({"none", ""})
+# What earlier releases name a backend by.
+_DEEPEP = "--enable-deepep-moe"
 
 
 def _group(flags: Flags, environment: Mapping[str, str], is_moe: bool) -> Group:
@@ -24,8 +26,8 @@ def _group(flags: Flags, environment: Mapping[str, str], is_moe: bool) -> Group:
         raise InputError(
             f"--tp-size {width} is no multiple of the {groups * context} parts of attention: SGLang refuses that"
         )
-    over_all = flags.on("over_all") or (flags.text("all_to_all") or "").lower() not in _LOCAL
-    ep = (width if over_all else flags.degree("ep")) if is_moe else 1
+    has_backend = (flags.text("all_to_all") or "").lower() not in _LOCAL or flags.written.get("over_all") == _DEEPEP
+    ep = (width if has_backend or flags.on("over_all") else flags.degree("ep")) if is_moe else 1
     if width % ep:
         raise InputError(f"--ep-size {ep} does not divide --tp-size {width}: SGLang refuses that")
     return Group(
@@ -39,6 +41,8 @@ def _group(flags: Flags, environment: Mapping[str, str], is_moe: bool) -> Group:
         ep=ep,
         tp_expert=width // ep if is_moe else 1,
         tp_ffn=1 if flags.text("dense_tp") == "1" else width,
+        # `parallel_group="replicated"` of `shared_experts` in its models (`deepseek_v2.py`, `glm4_moe.py`).
+        shared_is_whole=has_backend,
         redundant_experts=(flags.count("redundant") or 0) if flags.on("eplb") else 0,
     )
 
