@@ -56,7 +56,20 @@ def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None
         strategies=tuple(_counted(row, count) for row, count in rows.items()),
         verdict=_verdict(layouts, proposal.request.workload.objective, known),
         experts=_experts(zip(looked_at, (row.summary for row, _ in results), strict=True), proposal.request),
+        hardware=_hardware(intent, proposal.request),
         left_out=uncompared,
+    )
+
+
+def _hardware(intent: Intent, request: SearchRequest) -> str | None:
+    """On which kind of hardware all are judged; `None` where the request has no kinds to choose from."""
+    if len(intent.hardware_choices) < 2:
+        return None
+    block = request.hardware
+    return (
+        f"All are judged on {block.nodes}x{block.gpus_per_node}:{request.facts.accelerator.id}, as the plan is, "
+        "whatever hardware is named beside each; `compare PLAN STRATEGY --hardware-b NODESxGPUS:ACCELERATOR` has one "
+        "on another"
     )
 
 
@@ -102,6 +115,9 @@ def _judged(
     if usual_node is not None:
         request = _with_room_for(strategy.gpu_count, request, usual_node)
     summary = describe(strategy, has_split_ffn=request.architecture.has_split_ffn)
+    if strategy.gpu_count > request.facts.gpus:
+        reason = f"GP004: needs {strategy.gpu_count} GPUs, of which there are {request.facts.gpus}"
+        return ComparedStrategy(summary=summary, gpus=strategy.gpu_count, reason=reason, rule="GP004"), None
     verdict = judge(stated, model, request)
     errors = (error for error in verdict.findings if error.severity == "error" and error.rule not in _TOLD_BY_CANDIDATE)
     broken = next(errors, None)

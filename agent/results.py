@@ -55,12 +55,14 @@ class ComparedStrategy(Sparse):
 class ComparedStrategies(Sparse):
     """The strategies that the request weighs against each other, in its order; which of them is ahead, and how surely.
 
-    `left_out` counts those that were too many to be looked at; `experts` says how those are taken that leave them open.
+    `left_out` counts those that were too many to be looked at; `experts` says how those are taken that leave them open,
+    `hardware` on which of several kinds all are judged.
     """
 
     strategies: tuple[ComparedStrategy, ...]
     verdict: str | None = None
     experts: str | None = None
+    hardware: str | None = None
     left_out: int = 0
 
 

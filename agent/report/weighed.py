@@ -38,4 +38,5 @@ def compared_sections(report: PlanReport | None) -> list[Section]:
         for strategy in compared.strategies
     )
     more = f"{compared.left_out} more were not looked at" if compared.left_out else None
-    return [section(say("What you compare"), Table(columns, rows), compared.verdict, compared.experts, more)]
+    notes = compared.verdict, compared.hardware, compared.experts, more
+    return [section(say("What you compare"), Table(columns, rows), *notes)]

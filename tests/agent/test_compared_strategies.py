@@ -43,7 +43,7 @@ def test_the_figures_are_those_that_planning_for_the_strategy_alone_shows() -> N
     ("choice", "rule", "reason"),
     [
         ("TP2 or TP3", "TP005", "does not divide"),
-        ("TP2 or DP4 of TP2", "GP004", "not in the inventory"),
+        ("TP2 or DP4 of TP2", "GP004", "needs 8 GPUs, of which there are 4"),
     ],
 )
 def test_what_the_rules_refuse_is_said_with_the_rule_in_place_of_figures(choice: str, rule: str, reason: str) -> None:
@@ -88,6 +88,14 @@ def test_attention_dp_of_one_alternative_has_figures_and_no_alternative_binds_th
     assert (whole.summary, groups.summary) == ("TP4 × expert-TP4", "EP4 × attention-DP4")
     assert whole.tpot_ms is not None and groups.tpot_ms is not None and groups.needs == ("attention_dp",)
     assert result.intent is not None and not result.intent.constraints
+
+
+def test_strategies_beside_kinds_of_hardware_are_told_to_be_judged_on_that_of_the_plan() -> None:
+    result, compared = compared_in(f"Llama-3.1-8B: TP1 on 1x H100 or TP2 on 2x L4? {LOAD}")
+    assert result.plan is not None and result.plan.hardware.accelerator == "h100-sxm"
+    assert compared.hardware is not None and "judged on 1x1:h100-sxm" in compared.hardware
+    assert "--hardware-b" in compared.hardware
+    assert [strategy.reason for strategy in compared.strategies][1] == "GP004: needs 2 GPUs, of which there are 1"
 
 
 def test_more_than_can_be_looked_at_are_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ..catalog import hardware
 from ..errors import InputError
 from ..plan.constraints import Constraint, DegreeConstraint, ForbiddenDegree, ReplicasConstraint
 from ..plan.document import PHASES
@@ -52,6 +53,8 @@ def strategy_of_words(text: str) -> StatedStrategy:
         is_several = claims.unread or claims.has("compared")
         several = "it names several strategies" if is_several else "it names no parallel strategy"
         reason = f"{_quoted(' '.join(unexplained))} is no part of a parallel strategy" if unexplained else several
+        if cards := hardware.mentions(text):
+            reason = f"{_quoted(cards[0].words)} is hardware, which is said beside a strategy (--hardware-b of compare)"
         raise InputError(
             f"{_quoted(text)}: {reason}; write one such as TP8, PP2 x TP4 or DP2 of TP4, or the path of a plan"
         )
