@@ -142,9 +142,12 @@ def _constraints_bind(request: SearchRequest, binding: _Binding, usual_node: int
     best = if_time("a plan without the constraints", best_of_free)
     if best is None:
         return None
-    words = ", ".join(f"“{constraint.words}”" for constraint in constraints)
     without = f"without it there is one: {named(best)} with {figures(best)}"
-    return replace(binding, rule="CO008", reason=f"no plan keeps {words}: {binding.reason}; {without}")
+    return replace(binding, rule="CO008", reason=f"no plan keeps {_demanded(request)}: {binding.reason}; {without}")
+
+
+def _demanded(request: SearchRequest) -> str:
+    return ", ".join(f"“{constraint.words}”" for constraint in request.policy.constraints or ())
 
 
 def _with_ranges(request: SearchRequest, closest: Candidate | None) -> Candidate | None:
@@ -231,6 +234,8 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
                 accelerator=name, note=f"whether a number of {name} up to {tried} is enough is not known: {why}"
             )
         verdict = "is enough" if rule != "CO008" else "keeps what was demanded"
+        if rule != "CO008" and (demanded := _demanded(request)):
+            verdict = f"is enough and keeps {demanded}"
         return Needs(accelerator=name, note=f"no number of {name} up to {tried} {verdict}")
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None

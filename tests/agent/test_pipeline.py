@@ -160,6 +160,14 @@ def test_memory_says_nothing_of_a_limit_of_time_that_cannot_be_checked() -> None
     assert "inter_node_bw_gb_s" in (result.infeasible.needs.note or "")
 
 
+def test_the_least_hardware_names_the_budget_that_rules_out_what_would_do() -> None:
+    asked = "Llama-3.2-1B on 1 H100, TTFT under 10 ms, 2k in, 100 out, 1 user"
+    free, bound = plan(asked).infeasible, plan(asked, constraints=["usd_per_hour <= 5"]).infeasible
+    assert free is not None and free.needs.gpus == 2
+    assert bound is not None and bound.rule == "PE010" and bound.needs.gpus is None
+    assert "up to 8 is enough and keeps “usd_per_hour <= 5”" in (bound.needs.note or "")
+
+
 @pytest.mark.parametrize(
     "text",
     [
