@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from math import ceil
 
 from msgspec.structs import replace
 
@@ -19,13 +18,12 @@ from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import merit, worth
 from ..tools.search.search import base_setting
 from ..tools.search.simulated import candidate_at
-from ..tools.search.sizing import resized
 from .intent.intent import Intent
 from .keeping import keeps
 from .reasons import Proposal, named
 from .rejected import why_lost
 from .results import ComparedStrategies, ComparedStrategy
-from .search_request import with_concurrency
+from .search_request import open_node, with_concurrency, with_room_for
 from .stated_strategy import judge, read_strategy
 
 # Each takes a document, its validation and two simulations.
@@ -43,10 +41,9 @@ def compare_stated(intent: Intent, proposal: Proposal, known: Calibration | None
         return None
     model = intent.model.block
     looked_at = intent.compared[:MOST_COMPARED]
-    may_be_apart, choice = intent.disaggregated is True, intent.hardware
+    may_be_apart = intent.disaggregated is True
     # Where hardware was left open each strategy has what it needs of it.
-    is_open = choice is None or choice.nodes is None
-    usual_node = proposal.request.facts.accelerator.typical_node_accelerators if is_open else None
+    usual_node = open_node(intent, proposal.request)
     results = [_judged(stated, model, proposal, usual_node, may_be_apart=may_be_apart) for stated in looked_at]
     # Words that leave a degree open may name the layout of others.
     rows = Counter(row for row, _ in results)
@@ -113,7 +110,7 @@ def _judged(
     except InputError as error:
         return ComparedStrategy(summary="", reason=str(error)), None
     if usual_node is not None:
-        request = _with_room_for(strategy.gpu_count, request, usual_node)
+        request = with_room_for(strategy.gpu_count, request, usual_node)
     summary = describe(strategy, has_split_ffn=request.architecture.has_split_ffn)
     if strategy.gpu_count > request.facts.gpus:
         reason = f"GP004: needs {strategy.gpu_count} GPUs, of which there are {request.facts.gpus}"
@@ -130,13 +127,6 @@ def _judged(
     lost = why_lost(candidate, proposal.chosen, request.workload.objective)
     reason = "; ".join((lost.reason, *(f"needs --relax {name}" for name in needs)))
     return _row(candidate, reason, lost.rule, needs), candidate if candidate.feasible else None
-
-
-def _with_room_for(gpus: int, request: SearchRequest, usual_node: int) -> SearchRequest:
-    """The request on at least so many GPUs, in nodes of the usual size if it has fewer."""
-    if gpus <= request.facts.gpus:
-        return request
-    return resized(request, ceil(gpus / usual_node), min(gpus, usual_node))
 
 
 def _needed(stated: StatedStrategy, request: SearchRequest) -> tuple[Relaxation, ...]:

@@ -5,7 +5,7 @@ It needs no language model. A result leaves only through the validator: what is 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Unpack
@@ -19,13 +19,14 @@ from ..tools.input.arguments import checks_arguments
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.describe import describe, in_format
 from ..tools.search.over_day import AtPeak
-from ..tools.search.sensitivity import load_room
+from ..tools.search.sensitivity import LoadRoom, load_room
 from .citations import citations, rule_citations
 from .compared import compare_stated
 from .intent.intent import Assumption, Intent
 from .judgement import judged
 from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
+from .near_full import near_full
 from .over_day import as_good_at_peak, of_day, with_day
 from .proposer import propose
 from .reasons import Proposal, batch_chosen, considered, figures, formats_chosen, on_more
@@ -151,25 +152,27 @@ def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResul
     if intent.strategy is not None:
         stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))
         outcome = replace(outcome, asked=asked_about(outcome, intent.strategy, stated))
+    room = _room(outcome) if with_hint else None
     return PlanResult(
         plan=document,
         valid=report.valid,
         estimate=figures_,
         report=_report(intent, outcome, stated, {v.rule: 1 for v in report.violations}).model_copy(
             update={
-                "limits": (*limits_in_words(document.workload, figures_), *_room(outcome, with_hint=with_hint)),
+                "limits": (*limits_in_words(document.workload, figures_), *room_in_words(room)),
                 "compared": compare_stated(intent, outcome, figures_.calibration if figures_ is not None else None),
+                "on_more": on_more(outcome) or near_full(intent, outcome, figures_, room),
             }
         ),
         intent=intent,
     )
 
 
-def _room(outcome: Proposal, *, with_hint: bool) -> Iterator[str]:
+def _room(outcome: Proposal) -> LoadRoom | None:
     """How much more load the plan takes."""
-    if with_hint and outcome.chosen.feasible:
-        room = if_time("more load", lambda: load_room(outcome.request, outcome.chosen))
-        yield from room_in_words(room)
+    if not outcome.chosen.feasible:
+        return None
+    return if_time("more load", lambda: load_room(outcome.request, outcome.chosen))
 
 
 def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
@@ -247,7 +250,6 @@ def _report(
         explanation=explanation,
         hint=proposal.hint,
         on_fewer=proposal.on_fewer if proposal.note is None else None,
-        on_more=on_more(proposal),
         with_engine=proposal.with_engine,
         why_not_kept=proposal.why_not_kept,
         citations=citations(proposal.request.workload, chosen.strategy, against),

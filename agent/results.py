@@ -125,7 +125,8 @@ class PlanReport(Frozen):
     """How the plan came about. `model_use` is null where no language model was asked.
 
     `hint`: what a relaxation would gain. `explanation` holds it too. `on_fewer`: what fewer of the GPUs that were named
-    would do; `on_more`: what holds more requests at once than the plan, where their number was left open.
+    would do; `on_more`: what holds more requests at once than the plan, where their number was left open, or that
+    the plan takes little more than the stated rate, and what more GPUs would do.
     `with_engine`: what naming the engine that is only assumed, or allowing attention DP, would give, where that is less
     hardware or a far better plan.
     `why_not_kept`: why the plan has not the degrees that were asked for.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from msgspec.structs import replace
 
 from ..tools.catalog.accelerators import Accelerator
@@ -10,6 +12,7 @@ from ..tools.catalog.hardware import find_accelerator
 from ..tools.performance.layout import facts_of
 from ..tools.plan.document import HardwareBlock
 from ..tools.search.candidate import SearchRequest
+from ..tools.search.sizing import resized
 from .intent.formats import formats_on
 from .intent.intent import HardwareChoice, Intent
 
@@ -60,3 +63,16 @@ def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:
     """The request with its concurrency decided."""
     workload = request.workload.model_copy(update={"concurrency": concurrency})
     return replace(request, workload=workload, concurrency_open=False)
+
+
+def open_node(intent: Intent, request: SearchRequest) -> int | None:
+    """GPUs of a usual node of the request's accelerator if the number of GPUs was left open; else `None`."""
+    is_open = intent.hardware is None or intent.hardware.nodes is None
+    return request.facts.accelerator.typical_node_accelerators if is_open else None
+
+
+def with_room_for(gpus: int, request: SearchRequest, usual_node: int) -> SearchRequest:
+    """The request on at least so many GPUs, in nodes of the usual size if it has fewer."""
+    if gpus <= request.facts.gpus:
+        return request
+    return resized(request, ceil(gpus / usual_node), min(gpus, usual_node))

@@ -160,6 +160,24 @@ def test_memory_says_nothing_of_a_limit_of_time_that_cannot_be_checked() -> None
     assert "inter_node_bw_gb_s" in (result.infeasible.needs.note or "")
 
 
+@pytest.mark.parametrize(
+    ("hardware", "limit", "starts", "ends"),
+    [
+        ("H100", "", "Near the most that it takes: with 27.5 requests/s the queue grows: ", " on 2 GPU(s)"),
+        ("1 H100", "", "Near the most that it takes: with 27.5 requests/s the queue grows: ", "was stated"),
+        ("2 H100", "", "", ""),
+        ("1 H100", ", TTFT under 2 s", "", ""),
+    ],
+)
+def test_a_rate_without_limits_that_leaves_little_room_is_told_so(
+    hardware: str, limit: str, starts: str, ends: str
+) -> None:
+    report = plan(f"Llama-3.1-8B on {hardware}, 25 requests/s, 1k in, 200 out{limit}").report
+    assert report is not None
+    told = report.on_more or ""
+    assert bool(told) == bool(starts) and told.startswith(starts) and told.endswith(ends)
+
+
 def test_the_least_hardware_names_the_budget_that_rules_out_what_would_do() -> None:
     asked = "Llama-3.2-1B on 1 H100, TTFT under 10 ms, 2k in, 100 out, 1 user"
     free, bound = plan(asked).infeasible, plan(asked, constraints=["usd_per_hour <= 5"]).infeasible

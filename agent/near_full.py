@@ -1,0 +1,54 @@
+"""That a plan for a rate without limits on its times takes little more, and what more GPUs would do."""
+
+from __future__ import annotations
+
+from ..tools.checkpoint import if_time
+from ..tools.errors import InputError
+from ..tools.performance.limits import stated_limits
+from ..tools.plan.describe import number
+from ..tools.plan.performance import PerformanceEstimate
+from ..tools.search.batch import searched
+from ..tools.search.candidate import Candidate, SearchRequest
+from ..tools.search.sensitivity import LoadRoom
+from .intent.intent import Intent
+from .reasons import Proposal, figures, named
+from .search_request import open_node, with_room_for
+
+# A plan that takes no more than so many times its load is near the most that it takes.
+_LITTLE = 1.05
+
+
+def near_full(
+    intent: Intent, proposal: Proposal, estimate: PerformanceEstimate | None, room: LoadRoom | None
+) -> str | None:
+    """That its queue soon grows, and its times beside those of a request alone; `None` where that is not so."""
+    request = proposal.request
+    if estimate is None or room is None or room.missed_at is None or room.times > _LITTLE:
+        return None
+    if request.workload.request_rate is None or any(limit.unit == "ms" for limit in stated_limits(request.workload)):
+        return None
+    latency = estimate.latency
+    text = (
+        f"Near the most that it takes: with {room.missed_at} {'; '.join(room.missed)}. TTFT is "
+        f"{number(latency.ttft_ms)} ms and TPOT {number(latency.tpot_ms)} ms, where a request alone has "
+        f"{number(latency.alone.ttft_ms)} and "
+        f"{number(latency.alone.tpot_ms)} ms; no limit on them was stated"
+    )
+    usual_node = open_node(intent, request)
+    more = None if usual_node is None else _on_more(request, usual_node)
+    return text if more is None else f"{text}. With more GPUs: {more}"
+
+
+def _on_more(request: SearchRequest, usual_node: int) -> str | None:
+    """The best plan on the next larger number of GPUs; `None` if there is none, or a fact of it is not known."""
+    gpus = request.facts.gpus
+    larger = with_room_for(gpus + (1 if gpus < usual_node else usual_node), request, usual_node)
+
+    def best_of_larger() -> Candidate | None:
+        return searched(larger)[1].best
+
+    try:
+        best = if_time(f"what {larger.facts.gpus} GPUs would do", best_of_larger)
+    except InputError:
+        return None
+    return None if best is None else f"{named(best)} with {figures(best)}"
