@@ -92,6 +92,7 @@ _QUESTION = re.compile(
     re.I,
 )
 _RESULT_OF = re.compile(r"(?:会|将|又)?(?:怎么样|怎样|如何|呢|吗|的话)[?]?$")
+_SHOW = r"(?:show|print)(?:\sme)?\s(?:(?:the|my)\s)?(?:(?:current|whole)\s)?"
 # Whole answers that name a command; the first word of each is what the commands are called.
 _SPOKEN = {
     "undo": rf"undo(?:\s(?:it|that|this))?|go\sback|step\sback|{BACK_BY_ONE}|撤销|撤回|回退|上一步",
@@ -101,8 +102,8 @@ _SPOKEN = {
         r"(?:ok(?:ay)?,?\s|yes,?\s|please\s)?(?:take|apply|accept|adopt|do|use)\s(?:it|that|this)(?:\splease)?|"
         r"采用|就这样|就用这个|用这个"
     ),
-    "plan": r"(?:show|print)(?:\sme)?\s(?:the\s|my\s)?(?:plan|report)|the\splan|显示方案|方案",
-    "request": r"(?:show|print)(?:\sme)?\s(?:the\s|my\s)?request|what\sdid\si\sask(?:\sfor)?|我要求了什么",
+    "plan": rf"{_SHOW}(?:plan|report)|the\splan|显示方案|方案",
+    "request": rf"{_SHOW}request|what\sdid\si\sask(?:\sfor)?|我要求了什么",
     "help": r"help(?:\sme)?|what\scan\s(?:you|i)\s(?:do|say)|commands|帮助|你(?:能|会)(?:做|干)什么",
     "quit": r"quit|exit|bye|good\s?bye|退出|再见|结束",
     "again": r"again|(?:do|try)\s(?:it|that)\sagain|retry|再来一次|重试",
