@@ -39,6 +39,8 @@ READ = [case for case in ALIKE.values() if case["id"] not in LONG | PLANNED_ELSE
 BRIEFS = sorted(folder for folder in (CASES / "briefs").iterdir() if folder.name not in LONG)
 # Requests and briefs that no plan can meet, with the binding rule.
 INFEASIBLE_BRIEFS = {"starred_prose": "PE010"}
+# What no plan avoids: the model needs two nodes, and servers of decode alone have no stages in vLLM.
+WARNED = {"zh-pd": {"TP007"}}
 INFEASIBLE = {"box-name": "ME001", "infeasible-but-clear": "ME001", "zh-median": "PE010"}
 
 
@@ -59,7 +61,8 @@ def test_a_feasible_request_gives_a_plan_with_no_violation(case: dict[str, Any])
         return
     assert result.plan is not None
     assert result.valid
-    assert validate(result.plan.model_dump(mode="json")).violations == ()
+    violations = validate(result.plan.model_dump(mode="json")).violations
+    assert {violation.rule for violation in violations} == WARNED.get(case["id"], set())
     assert result.estimate is not None
     assert result.report is not None
 

@@ -45,7 +45,7 @@ def test_who_finds_what_the_search_left_out_gains_and_who_does_not_is_never_behi
     beaten, unbeaten = by_name["beaten"], by_name["kept"]
     assert beaten is not None and unbeaten is not None
     assert (beaten.objective, beaten.verdict, beaten.unit) == ("throughput", "better", "output tokens/s")
-    assert beaten.pct == pytest.approx((beaten.own / beaten.built_in - 1) * 100) and beaten.pct > 10
+    assert beaten.pct == pytest.approx((beaten.own / beaten.built_in - 1) * 100) and beaten.pct > 5
     assert (unbeaten.objective, unbeaten.verdict, unbeaten.pct) == ("latency", "same", 0.0)
     assert by_name["refused"] is None
 

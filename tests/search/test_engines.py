@@ -99,7 +99,7 @@ SIDES = [
     ("sglang", "0.4.8", {("prefill", 1), ("decode", 1)}),
     ("sglang", "0.5.6", {("prefill", 1), ("prefill", 2), ("decode", 1)}),
     ("sglang", "0.5.7", {("prefill", 1), ("prefill", 2), ("decode", 1), ("decode", 2)}),
-    ("vllm", "0.4.8", {("prefill", 1), ("prefill", 2), ("decode", 1), ("decode", 2)}),
+    ("vllm", "0.33.0", {("prefill", 1), ("prefill", 2), ("decode", 1)}),
 ]
 
 

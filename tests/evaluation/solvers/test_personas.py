@@ -101,7 +101,7 @@ def test_what_a_slip_is_told_is_mended_without_a_repair_too() -> None:
 
 
 @pytest.mark.thorough
-def test_who_looks_at_what_the_search_left_out_beats_the_reference_by_a_tenth() -> None:
+def test_who_looks_at_what_the_search_left_out_beats_the_reference_by_a_twentieth() -> None:
     text = "Serve Llama-3.1-70B on 40 H100, 4k in / 512 out, best throughput, TTFT under 1 s, TPOT under 30 ms"
     posed = question(text)
     finished = ModelPlanner(opener.speaker_of("throughput"), HELD).run_question(posed, text)
@@ -109,7 +109,7 @@ def test_who_looks_at_what_the_search_left_out_beats_the_reference_by_a_tenth() 
     result = finished.result
     assert result.plan is not None and result.estimate is not None and result.report is not None
     beside = posed.against(result.plan, result.estimate)
-    assert beside.own.value >= 1.1 * beside.reference.value
+    assert beside.own.value >= 1.05 * beside.reference.value
     assert f"Against the built-in proposer's plan: {beside.words}" in result.report.explanation
 
 
