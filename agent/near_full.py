@@ -31,8 +31,7 @@ def near_full(
     text = (
         f"Near the most that it takes: with {room.missed_at} {'; '.join(room.missed)}. TTFT is "
         f"{number(latency.ttft_ms)} ms and TPOT {number(latency.tpot_ms)} ms, where a request alone has "
-        f"{number(latency.alone.ttft_ms)} and "
-        f"{number(latency.alone.tpot_ms)} ms; no limit on them was stated"
+        f"{number(latency.alone.ttft_ms)} and {number(latency.alone.tpot_ms)} ms; no limit on them was stated"
     )
     usual_node = open_node(intent, request)
     more = None if usual_node is None else _on_more(request, usual_node)

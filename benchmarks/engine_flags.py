@@ -19,6 +19,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 
+from shardwright.tools.engines.release import release_of
+
 _DATA = Path(__file__).parents[1] / "tools" / "engines" / "data"
 # What a type is to a parser, the first that is found: a text or a list may say anything.
 _KINDS = (
@@ -134,8 +136,9 @@ def _names(package: Path) -> set[str]:
     return {_plain(name) for name in names}
 
 
-def _release(folder: Path) -> tuple[int, ...]:
-    return tuple(map(int, folder.name.split(".")))
+def _order(value: str) -> tuple[tuple[int, ...], str]:
+    """Sort key: releases in their order, other values by name."""
+    return release_of(value) or (), value
 
 
 def _by_value(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
@@ -143,16 +146,17 @@ def _by_value(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     names: dict[str, list[str]] = {}
     for name, value in sorted(pairs):
         names.setdefault(value, []).append(name)
-    return {value: " ".join(names[value]) for value in sorted(names, key=_sortable)}
-
-
-def _sortable(value: str) -> list[int | str]:
-    return [int(part) if part.isdigit() else part for part in value.split(".")]
+    return {
+        value: " ".join(names[value]) for value in sorted(names, key=lambda value: (release_of(value) or (), value))
+    }
 
 
 def write(engine: str, sources: Path) -> None:
     """Write the flags of the engine; `sources` has a folder of each release, named by its numbers."""
-    folders = sorted((path for path in sources.iterdir() if re.fullmatch(r"\d+(\.\d+){2}", path.name)), key=_release)
+    folders = sorted(
+        (path for path in sources.iterdir() if re.fullmatch(r"\d+(\.\d+){2}", path.name)),
+        key=lambda path: release_of(path.name) or (),
+    )
     read, package = {"vllm": (_vllm, "vllm"), "sglang": (_sglang, "sglang/srt")}[engine]
     kinds = {_plain(name): kind for name, kind in read(folders[-1])}
     of_release = {folder.name: _names(folder / package) for folder in folders[:-1]}

@@ -25,7 +25,7 @@ def timed_protocol(limits: Limits) -> type[H11Protocol]:
         _clock: asyncio.TimerHandle | None = None
         _is_of_head = True
 
-        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # the base class takes any transport
             super().connection_made(transport)
             if len(self.connections) > limits.connections:
                 transport.abort()

@@ -64,6 +64,14 @@ def of_rope(overrides: str, *apart: str) -> dict[str, str]:
     }
 
 
+def nested(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
+    """`values` by their paths as one object of objects."""
+    options: dict[str, Any] = {}
+    for (*outer, name), value in values.items():
+        reduce(lambda inside, key: inside.setdefault(key, {}), outer, options)[name] = value
+    return options
+
+
 class Vocabulary(Struct, frozen=True, dict=True):
     """The flags of an engine, names in lower case and joined by hyphens: `spelled` has those of each concept.
 
@@ -119,10 +127,14 @@ class Vocabulary(Struct, frozen=True, dict=True):
         """The last release with a flag; of a flag that is still there, there is none."""
         return self._listing("last")
 
+    @cached_property
+    def _parts(self) -> Mapping[str, Mapping[str, str]]:
+        """The parts of the list of flags."""
+        return shipped(__name__, self.listed) if self.listed else {}
+
     def _listing(self, part: str) -> Mapping[str, str]:
         """What a part of the list says of each name."""
-        parts: Mapping[str, Mapping[str, str]] = shipped(__name__, self.listed) if self.listed else {}
-        return {name: value for value, names in parts.get(part, {}).items() for name in names.split()}
+        return {name: value for value, names in self._parts.get(part, {}).items() for name in names.split()}
 
     @cached_property
     def valueless(self) -> frozenset[str]:
@@ -150,12 +162,8 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
     def tree(self, **values: object) -> dict[str, Any]:
         """`values` by concept as in a file of options, without those that are `None`."""
-        options: dict[str, Any] = {}
-        for concept, value in values.items():
-            *outer, name = self.flag(concept).split(".")
-            if value is not None:
-                reduce(lambda inside, key: inside.setdefault(key, {}), outer, options)[name] = value
-        return options
+        stated = ((concept, value) for concept, value in values.items() if value is not None)
+        return nested({tuple(self.flag(concept).split(".")): value for concept, value in stated})
 
     def whole(self, name: str) -> str:
         """The only flag that begins with `name`, as engines take abbreviated ones; `name` where none or several do."""

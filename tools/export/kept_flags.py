@@ -8,10 +8,10 @@ from typing import Any
 import yaml
 from msgspec.structs import replace
 
-from ..engines.vocabulary import Vocabulary
+from ..engines.vocabulary import Vocabulary, nested
 from ..importing.flags import most_tokens_taken, read_flags
 from ..importing.kept_flags import flags_in, is_of_plan, key_of, options_flag, options_of, shown
-from ..importing.options import Path, leaves, nested
+from ..importing.options import Path, leaves
 from ..performance.layout import LoadedLayout
 from ..plan.document import Plan
 from ..plan.kept_flags import KeptFlags, Role
@@ -88,8 +88,10 @@ def with_kept(commands: Commands, server: Server, flags: KeptFlags, target: Targ
 
     Kept options are written in the file of options.
     """
-    vocabulary = target.engine.vocabulary
-    kept = flags_in(flags.of(server.role), vocabulary, names_model=True)
+    words_kept, vocabulary = flags.of(server.role), target.engine.vocabulary
+    if not words_kept:
+        return commands
+    kept = flags_in(words_kept, vocabulary, names_model=True)
     holders = [flag for flag in kept if key_of(flag, vocabulary) == "options"]
     options = {path: value for flag in holders for path, value in options_of(flag).items()}
     words = [word for flag in kept if flag not in holders for word in flag.words]

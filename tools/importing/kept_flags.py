@@ -13,11 +13,11 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..engines.vocabulary import Vocabulary, is_open
+from ..engines.vocabulary import Vocabulary, is_open, nested
 from ..plan.kept_flags import KEPT_WORD, MOST_WORDS, KeptFlags, Role
 from .flags import Spoken, spoken
 from .launch import DIALECTS, Command, Launch
-from .options import Path, concept_of, is_plain, leaves, names_of, nested, object_in
+from .options import Path, concept_of, is_plain, leaves, names_of, object_in
 
 # Concepts that a plan states in part or not at all.
 _OPEN_CONCEPTS = frozenset({

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from functools import reduce
 from itertools import islice
 from typing import Any
 
@@ -29,14 +28,6 @@ def _leaves(options: Mapping[Any, Any], outer: Path) -> Iterator[tuple[Path, Any
             yield from _leaves(value, path)
         else:
             yield path, value
-
-
-def nested(values: Mapping[Path, Any]) -> dict[str, Any]:
-    """The object of `values`, which are those of one."""
-    options: dict[str, Any] = {}
-    for (*outer, name), value in values.items():
-        reduce(lambda inside, key: inside.setdefault(key, {}), outer, options)[name] = value
-    return options
 
 
 def names_of(values: Mapping[Path, Any]) -> str:

@@ -6,7 +6,7 @@ This is only the format (ruling R17); `tools/rules/constraints.py` judges whethe
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-from pydantic import Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 
 from ..catalog.accelerators import Accelerator, AcceleratorName, Count
 from ..errors import MissingFieldError
@@ -110,7 +110,7 @@ Constraint = Annotated[
 ]
 
 Constraints = Sequence[Constraint]
-_CONSTRAINT: TypeAdapter[Constraint] = TypeAdapter(Constraint)
+_CONSTRAINT: TypeAdapter[Constraint] = TypeAdapter(Constraint, config=ConfigDict(defer_build=True))
 
 
 def each_read(stated: object) -> Iterator[Constraint | None]:
