@@ -2,13 +2,14 @@
 
     python benchmarks/attack.py [KIND ...] [--documents 20000] [--requests 5000] [--certificates 2000] [--entrances 0]
         [--readers 20000] [--http 20000] [--threads 20] [--memory 2000] [--seed 1] [--first 0] [--workers 2]
-        [--seconds 10] [--minutes inf] [--save attack-findings]
+        [--contents plan] [--seconds 10] [--minutes inf] [--save attack-findings]
     python benchmarks/attack.py --again attack-findings/documents-03.json
 
 Kinds: `documents` are mutated plans, `requests` fuzzed sentences, `entrances` every file that the command line reads
-with every hostile content (0: all of them), `readers` the same ways in with honest files that are damaged at random,
-`http` questions to the server that are damaged at random, `certificates` repairs with one thing changed, `threads`
-eight threads at once, `memory` many mixed calls in one process. The same seed makes the same attacks.
+with every hostile content (0: all of them), `readers` the same ways in with honest files that are damaged at random
+(with --contents those alone that read such a file: one kind of bytes at a time), `http` questions to the server that
+are damaged at random, `certificates` repairs with one thing changed, `threads` eight threads at once, `memory` many
+mixed calls in one process. The same seed makes the same attacks.
 
 The table counts attacks that ended in a traceback, took more than the seconds (of the processor), took more than 1 GB,
 or contradicted what holds of any answer. Below it stands each distinct cause with how often it was met, and the file
@@ -34,7 +35,7 @@ from msgspec.structs import asdict
 from shardwright.tests.attack.calls import check_memory, check_threads, memory_case, thread_case
 from shardwright.tests.attack.certificates import certificate_case, check_certificate, proofs
 from shardwright.tests.attack.documents import check_document
-from shardwright.tests.attack.entrances import check_entrance, entrance_cases
+from shardwright.tests.attack.entrances import ENTRANCES, check_entrance, entrance_cases
 from shardwright.tests.attack.mutations import document_case
 from shardwright.tests.attack.over_http import check_http, http_case
 from shardwright.tests.attack.probe import SORTS, Case, Fault
@@ -101,11 +102,12 @@ def cases_of(kind: str, arguments: argparse.Namespace) -> Iterator[Case]:
         yield from entrance_cases(seed, count)
     elif kind == "memory":
         yield memory_case(seed, 0, count)
+    elif kind == "readers":
+        yield from (reader_case(seed, number, arguments.contents) for number in range(arguments.first, count))
     else:
         makers: dict[str, Callable[[int, int], Case]] = {
             "documents": document_case,
             "requests": request_case,
-            "readers": reader_case,
             "http": http_case,
             "certificates": certificate_case,
             "threads": thread_case,
@@ -221,6 +223,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number to go on from, where an attack was ended")
     parser.add_argument("--workers", type=int, default=2)
+    contents = sorted({entrance.base for entrance in ENTRANCES.values()})
+    parser.add_argument("--contents", choices=contents, help="what the files hold that `readers` damages; else all")
     parser.add_argument("--seconds", type=float, default=10.0, help="that a call may take of the processor")
     parser.add_argument("--minutes", type=float, default=math.inf, help="after which a kind is ended")
     parser.add_argument("--save", type=Path, default=Path("attack-findings"), help="folder for inputs of findings")

@@ -68,9 +68,10 @@ def warm() -> None:
         _seeds(ENTRANCES[name].base)
 
 
-def reader_case(seed: int, number: int) -> Case:
-    """The damaged file that `seed` and `number` determine; the entrances take turns."""
-    name = _NAMES[number % len(_NAMES)]
+def reader_case(seed: int, number: int, contents: str | None = None) -> Case:
+    """The damaged file that `seed` and `number` determine; the entrances (of files with `contents`) take turns."""
+    names = [name for name in _NAMES if contents in (None, ENTRANCES[name].base)]
+    name = names[number % len(names)]
     rng = random.Random(f"readers:{seed}:{number}")
     content = damaged(rng.choice(_seeds(ENTRANCES[name].base)), rng)
     return Case("readers", json.dumps([name, content.decode("latin-1"), rng.random() < 0.5]), name)
