@@ -71,6 +71,9 @@ def test_which_releases_hide_their_host(engine: str, version: str | None, *, hid
         ("vllm", "0.16.0", "--no-async-scheduling", False),
         ("sglang", "0.5.0", "--disable-overlap-schedule", False),
         ("sglang", "0.5.0", "--trust-remote-code", True),
+        ("trtllm", "1.0.0", '{"disable_overlap_scheduler": true}', False),
+        ("trtllm", "1.0.0", '{"disable_overlap_scheduler": false}', True),
+        ("trtllm", "1.0.0", '{"print_iter_log": true}', True),
     ],
 )
 def test_a_server_that_is_told_to_hide_its_host_or_not_does_so(

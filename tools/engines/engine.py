@@ -197,6 +197,10 @@ class Engine(Struct, frozen=True, kw_only=True):
         """Sizes of groups that a generation reduces by its own kernels, `over_pcie` or over other links."""
         return frozenset((2,)) if over_pcie and self.reduces_pairs_over_pcie else OWN_REDUCTION_RANKS
 
+    def host_setting(self, flags: Sequence[str]) -> bool | None:
+        """Whether flags of a server hide its host, word by word; `None`: none of them says so."""
+        return next((self.host_flags[word] for word in flags if word in self.host_flags), None)
+
     def hides_host(self, version: str | None) -> bool:
         """Whether by default its host prepares a step, and answers the one before, while the GPU works."""
         return False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
@@ -9,11 +10,14 @@ from .release import Release, release_of
 from .vocabulary import DTYPE_CHOICES, METHOD_CHOICES, Vocabulary
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ..catalog.attention.spec import AttentionSpec
     from ..catalog.dtypes import DType
 
 # As for vLLM, of 18 runs (DeepSeek-R1 and Kimi-K2.5 on B200, GB200, GB300), a quarter of them below 0.06 s.
 _HANDOFF_S = 0.09
+_SWITCHED_OFF = re.compile(r'"disable_overlap_scheduler": ?(true|false)')
 # `free_gpu_memory_fraction` is of what weights, activations, runtime and libraries leave free (its guide to memory
 # use, `_util.py`). What the runtime takes: least squares over the peaks of NVIDIA's sizing sweep of release 0.9.
 MEMORY_USE = MemoryUse(
@@ -97,6 +101,11 @@ class TensorRTLLM(Engine, frozen=True):
     def hides_host(self, version: str | None) -> bool:
         """The overlap scheduler is the default on PyTorch (its documentation, Overlap Scheduler)."""
         return self.generation(version) in ("1.0", "pytorch")
+
+    def host_setting(self, flags: Sequence[str]) -> bool | None:
+        """`disable_overlap_scheduler`, a switch of its file of options, which kept flags hold as JSON."""
+        switch = next(filter(None, map(_SWITCHED_OFF.search, flags)), None)
+        return None if switch is None else switch.group(1) == "false"
 
     def gives_heads_one_block(self, generation: str) -> bool:
         """Blocks shared a long sequence only when the build asked for it (`--multi_block_mode`)."""

@@ -107,9 +107,7 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
         """Whether the host prepares the next step and handles the last one's output while the GPU works."""
         facts, asked = self.engine.facts, self.asks_to_hide_host
         if asked is None and self.serving.flags is not None:
-            asked = next(
-                (facts.host_flags[flag] for flag in self.serving.flags.words if flag in facts.host_flags), None
-            )
+            asked = facts.host_setting(self.serving.flags.words)
         return facts.hides_host(self.serving.engine_version) if asked is None else asked
 
     @cached_property
