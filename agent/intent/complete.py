@@ -43,17 +43,12 @@ def complete(*said: Said, positions: int | None = None) -> Intent:
         UnknownNameError: a model or an accelerator that the catalogue does not have.
         InputError: a model config that cannot be read.
     """
-    merged = merge_said(said)
+    merged, notes = merge_said(said), Notes()
     entry = _model(merged)
     if positions is not None:
         entry = replace(entry, config=with_positions(entry.config, positions))
     architecture = entry.architecture()
-    notes = Notes()
-    if merged.model is not None and "model" not in merged.assumed and not is_name_of(merged.model, entry):
-        notes.assume("model", entry.name, read_as(merged.model, entry))
-    for name, reason in {**assumed_variant(merged), **merged.assumed}.items():
-        field_name = "hardware.accelerator" if name == "accelerator" else name
-        notes.assume(field_name, _plain(getattr(merged, name)), reason)
+    _note_assumed(merged, entry, notes)
     choices = hardware_choices(merged, notes)
     accelerator = None if choices else named_accelerator(merged, notes)
     hardware = choices[0] if choices else None if accelerator is None else complete_hardware(merged, accelerator, notes)
@@ -74,11 +69,6 @@ def complete(*said: Said, positions: int | None = None) -> Intent:
         notes.assume("model", None, entry.unknown)
     if hardware is None:
         notes.assume("hardware", None, "no accelerator was named: the smallest that does")
-    utilization = merged.memory_utilization
-    if utilization is None:
-        utilization = notes.assume(
-            "memory_utilization", DEFAULT_MEMORY_UTILIZATION, "the usual share of memory that engines are given"
-        )
     return Intent(
         model=ModelChoice(name=entry.name, config=dict(entry.config), source=entry.source),
         hardware=hardware,
@@ -88,8 +78,8 @@ def complete(*said: Said, positions: int | None = None) -> Intent:
         day=day,
         precision=formats.precision,
         precisions=formats.precisions,
+        memory_utilization=_utilization(merged, notes),
         relaxations=_relaxations(merged, architecture, notes),
-        memory_utilization=utilization,
         disaggregated=merged.disaggregated,
         serving=_serving(merged),
         assumed_engine=_assumed_engine(merged, notes),
@@ -103,6 +93,23 @@ def complete(*said: Said, positions: int | None = None) -> Intent:
         unread=(*merged.unread, *_without_effect(merged)),
         trace=None if trace is None else beside_peak(trace.description, trace.peak, merged.request_rate, "planned"),
     )
+
+
+def _note_assumed(merged: Said, entry: ModelEntry, notes: Notes) -> None:
+    """Say under which entry the stated model is planned, and what a reader assumed."""
+    if merged.model is not None and "model" not in merged.assumed and not is_name_of(merged.model, entry):
+        notes.assume("model", entry.name, read_as(merged.model, entry))
+    for name, reason in {**assumed_variant(merged), **merged.assumed}.items():
+        field_name = "hardware.accelerator" if name == "accelerator" else name
+        notes.assume(field_name, _plain(getattr(merged, name)), reason)
+
+
+def _utilization(merged: Said, notes: Notes) -> float:
+    """The share of memory that the engine is given."""
+    if merged.memory_utilization is not None:
+        return merged.memory_utilization
+    usual = "the usual share of memory that engines are given"
+    return notes.assume("memory_utilization", DEFAULT_MEMORY_UTILIZATION, usual)
 
 
 def _plain(value: Any) -> Any:
