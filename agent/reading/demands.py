@@ -18,6 +18,11 @@ from .spelled import is_spelled, names_parallel, names_spread
 
 _DEGREE_OF = re.compile(r"(?P<name>[a-z_]+)\s?[=x]?\s?(?P<degree>\d{1,6})")
 _LINE_NUMBER = re.compile(r"\d+(?:\.\d+)?")
+# "TP must not leave the box, pipeline may": an across_nodes of such words would demand what is only allowed.
+_ALLOWS = re.compile(
+    r"\b(?:may|can|could|allowed|permitted|okay?|fine|possible|acceptable)\b(?!\s+only)|可以|允许|也行|没问题",
+    re.IGNORECASE,
+)
 _LINE_NAME = re.compile(r"tp_ffn|attention_dp|(?<![a-z_])[tpes]p(?![a-z_])")
 
 
@@ -26,6 +31,8 @@ def constraints_of(fact: StatedFact, around: str) -> Iterable[Constraint]:
     line = str(fact.value) if fact.field == "constraint" else f"accelerators = {fact.value}"
     constraints = stated_constraints([line]) or ()
     for constraint in constraints:
+        if constraint.kind == "across_nodes" and _ALLOWS.search(fact.quote):
+            raise UnverifiedError(f"{fact.quote[:80]!r} allows it and does not demand it")
         if constraint.kind == "accelerators":
             missing = [kind for kind in constraint.value if not is_spelled("accelerator", kind, fact.quote, Said())]
         else:

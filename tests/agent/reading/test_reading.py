@@ -97,6 +97,18 @@ def test_what_its_quote_does_not_bear_out_is_dropped_and_listed(one: dict[str, A
     assert any(line.startswith("not taken from the model's reading") and why in line for line in said.readings)
 
 
+@pytest.mark.parametrize("may", ["PP may cross nodes", "stages of PP over nodes are fine", "PP 可以跨节点"])
+def test_what_a_text_only_allows_is_no_constraint(may: str) -> None:
+    said = by(f"{BASE}; {may}", fact("constraint", "pp across nodes", may))
+    assert not said.constraints
+    assert any("allows it and does not demand it" in line for line in said.readings)
+
+
+def test_what_can_only_be_across_nodes_is_one() -> None:
+    demand = "PP can only cross nodes"
+    assert by(f"{BASE}; {demand}", fact("constraint", "pp across nodes", demand)).constraints
+
+
 @pytest.mark.parametrize(
     ("field", "value", "quote"),
     [
