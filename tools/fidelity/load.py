@@ -15,7 +15,7 @@ import re
 from functools import lru_cache
 from importlib.resources import files
 
-from ..performance.serving.inputs import requests_in
+from ..performance.serving.inputs import MOST_REQUESTS, requests_in
 from ..performance.serving.load import REQUESTS_PER_USER, Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from ..plan.quantiles import Joint
 from .table import MeasuredRow
@@ -74,7 +74,8 @@ def _numbered(count: int, words: str) -> Arrivals:
             return Burst(count)
         if _STATIC.search(words):
             return StaticBatch(count)
-    return ClosedLoop(count, _stated_requests(words) or REQUESTS_PER_USER * count)
+    # Of many thousand users some rounds are enough, and all of them more than a simulation takes.
+    return ClosedLoop(count, _stated_requests(words) or min(REQUESTS_PER_USER * count, max(count, MOST_REQUESTS)))
 
 
 def _words(row: MeasuredRow) -> str:
