@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 
 from ..catalog.hardware import find_accelerator
+from ..errors import UnknownNameError
 from .claims import Claims
 from .gated import Gated
 from .network_words import BOTH_WAYS, MOST_OF_A_CARD_GB_S, PER_GPU, PER_NODE, is_of_ethernet, read_networks
@@ -28,6 +29,14 @@ _CALLED_BANDWIDTH = Gated(r"(?:(?<![a-z])(?:bw|bandwidth|network)|带宽)\s?[:=]
 _SOME_LINKS = Gated(r"(?<![a-z])links?(?![a-z])")
 _ONE_WAY = Gated(r"one[\s\-]way|uni[\s\-]?directional|per\sdirection|each\s(?:way|direction)|单向")
 _VENDOR = Gated(r"nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity|hccs|ualink")
+# "no NVLink", "PCIe gen4 only": of the cards of a node, not of what is between nodes.
+_NO_NVLINK = Gated(
+    r"(?:(?:(?<![a-z])(?:no|without|w/o|lacks?|lacking)|not\shave|n't\shave|没有?|无|不带)\s?(?:any\s|an?\s|the\s)?nv[\s\-]?link"
+    r"(?:\s(?:bridges?|switch))?|(?<![a-z])nv[\s\-]?link\s?[:=]?\s?(?:no(?:ne|t\s(?:available|there|present))?|off|absent|missing|false)(?![a-z])|"
+    r"(?<![a-z])pci-?e(?:xpress)?(?:\s?(?:[3-7]\.0|gen\s?[3-7]))?(?:\sx\s?\d{1,2})?\s(?:links?\s)?only(?![a-z])|"
+    r"(?<![a-z])only\s(?:over\s|via\s|by\s)?pci-?e(?:xpress)?(?![a-z])|[只仅](?:有|走)?pci-?e)(?![^,.;\n]{0,20}(?:between|across)\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts))",
+)
+_LINKED_BY_NAME = Gated(r"sxm|hgx|dgx|nvl")
 _SAME = 0.03
 
 
@@ -55,6 +64,25 @@ def read_links(page: Page, claims: Claims) -> None:
         if kind not in ("intra", "inter") or (bare_g and (kind != "inter" or quantity.spelled.lower() == "gb")):
             continue
         _claim_link(page, claims, quantity, kind, (left, right))
+
+
+def settle_missing_nvlink(page: Page, claims: Claims) -> None:
+    """Take the PCIe kind of a card of which the words leave the kind open, where they say that NVLink is missing."""
+    for match in _NO_NVLINK.finditer(page.original):
+        if not claims.has("accelerator"):
+            return
+        card, words = find_accelerator(claims.values["accelerator"]), claims.words["accelerator"]
+        if card.scale_up_domain_accelerators > 1:
+            try:
+                over_pcie = find_accelerator(card.id.replace("-sxm", "-pcie"))
+            except UnknownNameError:
+                over_pcie = card
+            if over_pcie is card or _LINKED_BY_NAME.search(words):
+                claims.leave_unread(f"{match.group()!r} was not understood: {card.id} has NVLink")
+                continue
+            claims.replace("accelerator", over_pcie.id, words)
+            claims.reading(f"{words!r} read as {over_pcie.id}: {match.group()!r}")
+        page.take(*match.span())
 
 
 def _claim_link(page: Page, claims: Claims, quantity: Quantity, kind: str, clause: tuple[int, int]) -> None:

@@ -30,7 +30,7 @@ from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .launched import claim_started, leave_unplanned, with_commands_in_words
 from .limit_words import read_limits, settle_speed
-from .link_words import read_links
+from .link_words import read_links, settle_missing_nvlink
 from .load_words import read_load
 from .markup import without_markup
 from .merge import merge_said, stated_fields
@@ -208,6 +208,7 @@ def read_page(page: Page, claims: Claims) -> None:
     read_links(page, claims)
     read_prefixes(page, claims)
     read_hardware(page, claims, sizes)
+    settle_missing_nvlink(page, claims)
     settle_constraints(claims)
     settle_kept_of_each(claims)
     read_objective(page, claims)

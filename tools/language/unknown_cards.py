@@ -14,7 +14,7 @@ from ..plan.constraints import chosen_kinds
 from .claims import Claims
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
-from .page import CARD, Page
+from .page import CARD, MODEL, Page
 
 _COUNTED_PART = Gated(
     r"(?<![A-Za-z0-9.])\d{1,6}\s?(?:[x*]\s?|张\s?|块\s?|卡\s?)?(?P<name>[A-Z][A-Z]{0,11}-?\d{2,5}[A-Z]{0,4})(?![A-Z0-9])",
@@ -43,6 +43,17 @@ _WRITTEN_AS_NAME = Gated(
     r"(?=\s?(?:[,.;:()\n]|$)|\s(?:for|with|and|in|at|to)\s)",
     flags=0,
 )
+# "gpt-oss-20b on a MacBook M3 Max": what a model is to run on, whatever it is; not what may be beneath any card.
+_PLATFORM = (
+    r"(?i:k8s|kubernetes|openshift|eks|gke|aks|aws|amazon|gcp|google\sc|azure|oracle|oci|linux|ubuntu|debian|rhel|windows|"
+    r"wsl|docker|podman|slurm|ray|dynamo|llm-d|triton|prem|bare|cloud|spot|site|top|jan|feb|mar|apr|may|jun|jul|aug|sep|"
+    r"oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)"
+)
+_BENEATH = Gated(
+    rf"{MODEL}\s(?:on|onto)\s(?P<article>(?:an?|my|our|the|one|his|her|your)\s)?(?:single\s)?"
+    rf"(?P<name>(?!{_PLATFORM})[A-Z][\w\-]{{2,30}}(?:\s[A-Z0-9][\w\-]{{0,20}}){{0,3}})(?!\s?[:=])",
+    flags=0,
+)
 _IS_NAME = re.compile(r"[A-Z\d]")
 # Machines of a cloud by their type: their accelerators are no part of the name.
 _INSTANCE = Gated(
@@ -62,11 +73,17 @@ def refuse_unknown_card(page: Page, claims: Claims) -> None:
     """Refuse the name of an unknown card; an unknown instance type is listed.
 
     Raises:
-        RequestError: an unknown card is counted, and no known card is named.
+        RequestError: an unknown card is counted, or is what the model is to run on, and no known card is named.
     """
     if claims.has("accelerator") or chosen_kinds(claims.values.get("constraints", ())):
         return
-    for match in (*_unread_names(page), *_parts(page, claims)):
+    beneath: list[re.Match[str]] = []
+    for match in _BENEATH.finditer(page.text):
+        if match["article"] or not match["name"].isalpha():
+            beneath.append(match)
+        else:  # "on LongBench"
+            claims.leave_unread(f"{match['name']!r} in {page.clause_text(*match.span())[:80]!r} was not understood")
+    for match in (*_unread_names(page), *beneath, *_parts(page, claims)):
         try:
             known = find_accelerator(match["name"]).id
         except UnknownNameError as error:
