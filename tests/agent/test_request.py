@@ -138,6 +138,13 @@ def read_or_refuse(text: str) -> Said | None:
         return None
 
 
+def test_a_refusal_shows_what_was_understood_in_the_words_of_the_request() -> None:
+    with pytest.raises(RequestError) as refusal:
+        read_request("Qwen3-32B on 4 H100, TP2 PP2, leave 10 GB free on each GPU, no EP, max 2 GPUs")
+    assert "constraints = 'no EP' and 'leave 10 GB free on each GPU'" in str(refusal.value)
+    assert "strategy = 'TP2, PP2'" in str(refusal.value)
+
+
 @given(st.text(max_size=400))
 def test_any_text_is_read_or_refused(text: str) -> None:
     read_or_refuse(text)

@@ -6,6 +6,15 @@ from ..errors import InputError, short_words
 from .said import Understood
 
 
+def _shown(entry: Understood) -> str:
+    """A figure or a name as it is; what has parts in the words that stated it."""
+    parts: tuple[object, ...] = entry.value if isinstance(entry.value, tuple) else (entry.value,)
+    stated = [words for part in parts if isinstance(words := getattr(part, "words", None), str)]
+    if stated:
+        return " and ".join(map(repr, stated))
+    return repr(entry.words) if isinstance(entry.value, dict) and entry.words else str(entry.value)
+
+
 class RequestError(InputError):
     """A request that contradicts itself, asks the impossible or names what is unknown.
 
@@ -14,7 +23,7 @@ class RequestError(InputError):
     """
 
     def __init__(self, reason: str, understood: tuple[Understood, ...] = (), field: str | None = None) -> None:
-        listed = ", ".join(f"{entry.field} = {entry.value}" for entry in understood)
+        listed = ", ".join(f"{entry.field} = {_shown(entry)}" for entry in understood)
         # Words of the request may stand in the reason, line breaks and all.
         reason = short_words(" ".join(reason.split()))
         super().__init__(" ".join(f"{reason} (understood so far: {listed})".split()) if listed else reason)
