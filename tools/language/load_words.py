@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from . import load_lexicon as lex
 from .claims import Claims
 from .gated import Gated
+from .length_percentiles import PERCENTILE
 from .load_claims import PHASES, claim_context, claim_statement
 from .load_context import (
     LOADS,
@@ -60,6 +61,11 @@ _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 
 # "240 个坐席" counts what the noun names, not the tokens of a word beside it.
 _COUNTS_THINGS = Gated(r"\s?[个名位家台所辆]\s?(?!中文|英文|汉|字|词|左右|上下|以|输入|输出)[\u4e00-\u9fff]")
+
+# "between 500 and 8000 tokens (p50 1200, p99 7500)": what stands between a length and its next percentile.
+_POINT = re.compile(
+    rf"(?: ?(?:tokens|toks?|tok))?[\s,;(/|:]{{1,4}}(?:{PERCENTILE.pattern})[\s:=≈~]{{0,3}}", re.IGNORECASE
+)
 
 
 class _Load(Struct, frozen=True):
@@ -292,7 +298,10 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= FAR:
         return []
     further = Statement(statements[-1].role, quantity, quantity.words)
-    return [further] if any(is_marked(page, further, mark) for mark in marks) else []
+    is_point = (
+        last.role in lex.LENGTHS and _POINT.fullmatch(page.original, last.quantity.end, quantity.start) is not None
+    )
+    return [further] if is_point or any(is_marked(page, further, mark) for mark in marks) else []
 
 
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:
