@@ -26,7 +26,7 @@ _WHO_IS_RIGHT = Gated(
 _MOST_COMPARED = 300  # characters
 _WEIGHS = Gated(r"(?<![a-z])(?:or|vs|versus|better|than|rather)(?![a-z])|还是|或者?|更好")
 _OR = Gated(r"(?<![a-z])(?:or|versus|vs)(?![a-z])(?!\s(?:less|more|fewer|so|better|lower|higher)(?![a-z]))|还是")
-_COMPARE = Gated(
+COMPARE = Gated(
     r"(?<![a-z])(?:compar\w{1,6}|versus|vs|or|against|better|between|which|whether)(?![a-z])|还是|比较|对比|哪个|哪种|或者?",
 )
 # A way to split that has no degree beside it, in a question that weighs it: "is tensor parallel better, or two copies?"
@@ -121,7 +121,7 @@ def _span(page: Page, degrees: Sequence[Degree]) -> tuple[int, int] | None:
     if not is_rival or any(phase_of(page, run) != "both" for run in runs):
         return None
     around = page.original[max(0, start - 60) : start] + page.original[start:end] + page.original[end : end + 24]
-    return (start, end) if end - start <= 200 and _COMPARE.search(around) else None
+    return (start, end) if end - start <= 200 and COMPARE.search(around) else None
 
 
 def _around(page: Page, degrees: Sequence[Degree], earlier: Degree, later: Degree) -> tuple[int, int]:

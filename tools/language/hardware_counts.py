@@ -11,9 +11,16 @@ from .claims import Claims
 from .constraint_words import add_constraints, drop_constraints
 from .gated import Gated
 from .number_words import AT_MOST
+from .page import Page
 
 _OTHERS = Gated(r"the\s(?:other|remaining)")  # of GPUs or of nodes
-_SINGLE_NODE = Gated(r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台")
+_SINGLE_NODE = Gated(
+    r"单|single|(?:one|an?)\s(?:node|server|machine|box|host|instance|vm|[hd]gx)|一台(?:机器|服务器|节点)?"
+)
+# Beside a single node: figures, what was read already, a reason, another machine, what is left.
+_SAID = Gated(
+    r"[\d\ue000-\ue006]|(?<![a-z])(?:since|because|as|what|which|why|each|every|per|stays?|remains?|left|enough|cpus?)(?![a-z])|另|因为|剩|够|每",
+)
 _MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 
 
@@ -75,11 +82,14 @@ def _is_rest_reserved(claims: Claims, counts: list[Count], available: Count) -> 
     return True
 
 
-def agreed(claims: Claims, counts: list[Count]) -> list[Count]:
+def agreed(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
     """The counts without a node's share, which is claimed ("2 nodes, 8 GPUs, 16 GPUs in all", "4机32卡，单机8卡")."""
     nodes = {count.number for count in counts if count.field == "nodes"}
     if len(nodes) == 2 and 1 in nodes and claims.has("gpus_per_node"):
-        counts = [c for c in counts if c.field != "nodes" or c.number != 1 or not _SINGLE_NODE.match(c.words)]
+        single = [c for c in counts if c.field == "nodes" and c.number == 1 and _SINGLE_NODE.match(c.words)]
+        for count in single:
+            _list_alone(page, claims, count.words)
+        counts = [count for count in counts if count not in single]
         nodes = {count.number for count in counts if count.field == "nodes"}
     shares = sorted({count.number for count in counts if count.field == "gpus"})
     if len(nodes) != 1 or len(shares) != 2 or shares[1] != shares[0] * max(nodes):
@@ -88,6 +98,19 @@ def agreed(claims: Claims, counts: list[Count]) -> list[Count]:
     claims.claim("gpus_per_node", share.number, share.words)
     claims.reading(f"{share.words!r} read as the GPUs of each node: {max(nodes):g} x {shares[0]:g} = {shares[1]:g}")
     return [count for count in counts if count.field != "gpus" or count.number != shares[0]]
+
+
+def _list_alone(page: Page, claims: Claims, words: str) -> None:
+    """List a single node of which a clause says something that nothing was read of: "one sits in another building"."""
+    start = page.original.find(words)
+    left, right = page.clause(start, start + len(words))
+    clause = page.original[left:right].strip()
+    rest = page.text[left:start] + page.text[start + len(words) : right]
+    kept = (constraint.words for constraint in claims.values.get("constraints", ()))
+    is_said = _SAID.search(rest) or any(clause in words or words in clause for words in kept)
+    is_conditional = any(first <= start < last for first, last in claims.conditional)
+    if rest.strip() and _SINGLE_NODE.fullmatch(words) and not is_said and not is_conditional:
+        claims.leave_unread(f"{words!r} in {clause[:120]!r} was not understood")
 
 
 def claim_counts(claims: Claims, counts: list[Count]) -> None:

@@ -56,7 +56,7 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts.remove(count)
         claims.reading(f"{count.words!r} tells what held once, and was not read as what there is")
     counts = without_bounds(page.original, claims, counts)
-    counts = _or_withdrawn_count(claims, agreed(claims, without_the_busy(claims, counts, available)))
+    counts = _or_withdrawn_count(claims, agreed(page, claims, without_the_busy(claims, counts, available)))
     counts = _with_further(page, claims, counts)
     for field in ("nodes", "gpus"):
         claim_counts(claims, [count for count in counts if count.field == field])

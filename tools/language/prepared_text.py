@@ -10,6 +10,7 @@ from .arithmetic import worked_out
 from .asides import without_asides
 from .current_figures import without_observed
 from .derived_lengths import with_told_lengths
+from .fewest_words import with_fewest
 from .length_parts import with_parts_together
 from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
@@ -30,6 +31,7 @@ def mended(text: str) -> Mended:
     for step in (
         with_corrected_figures,
         worked_out,
+        with_fewest,
         with_parts_together,
         with_told_lengths,
         without_observed,

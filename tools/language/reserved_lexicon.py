@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from .gated import Gated
 from .number_words import NUMBER
-from .page import BOX, CARD
+from .page import BOX, CARD, MODEL
+
+
+def cues(english: str, chinese: str = "") -> Gated:
+    """A pattern of words: English ones whole, Chinese ones as they stand."""
+    return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""))
+
 
 NODE = (
     r"nodes?|(?:gpu\s)?workers?|(?:compute\s)?trays?|vms?|servers?|machines?|box(?:es)?|hosts?|systems?|"
@@ -20,12 +26,20 @@ _PART = (
     rf"(?:\s(?:of|out\sof|from)\s(?:(?:the|our|these|those|its|my)\s(?:\d{{1,5}}\s?x?\s?)?(?:{NODE}|{_GPU})|"
     rf"(?:each|every)\s(?:{NODE})))?"
 )
-COUNTED = Gated(
-    rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{NUMBER}|a\ssingle)\s?(?:[个台张块]\s?)?{_OF}\s?"
-    rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>(?:{_GPU})(?!\s(?:workers?|nodes?|servers?|machines?|hosts?|box(?:es)?|instances?|trays?|vms?)(?![a-z]))|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of|each|holding|having|都不|\(\s?\d))",
-)
+
+
+def _counted(number: str) -> Gated:
+    """So many nodes or GPUs, or a part of those there are."""
+    return Gated(
+        rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{number})\s?(?:[个台张块]\s?)?{_OF}\s?"
+        rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>(?:{_GPU})(?!\s(?:workers?|nodes?|servers?|machines?|hosts?|box(?:es)?|instances?|trays?|vms?)(?![a-z]))|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of(?!f)|each|holding|having|都不|\(\s?\d))",
+    )
+
+
+COUNTED = _counted(rf"{NUMBER}|a\ssingle")
+COUNTED_OR_ONE = _counted(rf"{NUMBER}|another|an?(?:\ssingle)?")
 _GONE = (
-    r"(?:pinned|bound|lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
+    r"(?:drained|cordoned|evicted|decommissioned|retired|(?:shut|powered|switched|turned|taken)\s(?:down|off|out|offline)|pinned|bound|lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
     r"given|on\sloan|out\sof|down|broken|faulty|off\slimits|(?:(?:the|our|an?)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?))(?![a-z])"
 )
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
@@ -35,7 +49,7 @@ PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{NUMBER}))(?![A-Za-z\-]|\s?(?:{NODE}|{_GPU}))|其中\s?(?P<k>{NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
-    rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
+    rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were|gets?|(?:will|must|shall|(?:has|have|needs?|is|are)\sto)\sbe)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
     rf"(?<![A-Za-z0-9.])(?P<p>{NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})(?:\sof\s(?:the|our|these|those)(?:\s{NUMBER})?\s(?:{_GPU}))?\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
@@ -49,13 +63,37 @@ _OTHERS = (
     r"[a-z][a-z'\-]{1,20}"
 )
 OTHERS_TAKE = Gated(
-    rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have)\s"
+    rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have|(?P<wish>needs?|wants?|requires?|claims?|borrows?|books?|asks?\sfor))\s"
     rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
     rf"{_OTHERS}\s(?:sits?|lives?|runs?|squats?|stays?|camps?|is|are)\son\s(?P<s>{NUMBER})\sof\s(?:the|our|its|these|those|them)(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node3>{NODE})|gpus?|cards?))?(?![a-z])|"
     rf"(?:分|拿|划|调|借|要|拉)走(?:了)?\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])|"
     rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
+)
+# "drain one node", "give research two GPUs": what right before a count gives it up, by itself or with a direction.
+_NOT_FOR_US = (
+    r"(?!(?:us|me|it|this|that|these|those|(?:the|our|a)\s(?:model|llm|new|plan|service|chatbot)|serv\w{1,3}|inference|prefill\w{0,3}|decod\w{1,3}|use|"
+    rf"weights?|kv|caches?|activations?|headroom|failover|redundancy|tp|pp|each|every|all|both|\d)(?![a-z])|[{MODEL}{CARD}])"
+)
+_ASIDE = r"(?:over|up|back|out|away|down|offline|off(?!\s(?:the\sshelf)))"
+GIVES_UP = Gated(
+    r"(?<![a-z])(?:(?:drain|cordon|evict|decommission|lend|loan|surrender|rma|unplug)(?:s|ing|ed)?|(?:retir|vacat|los|sacrific|ced)(?:e|es|ed|ing)|lost|lent|part(?:ing)?\swith|"
+    rf"(?:hand|giv|tak|send|pull|power|shut|turn|switch)(?:e|s|es|ing|ting)?\s{_ASIDE}|(?:giv|hand|lend|loan|promis|ow)(?:e|es|s|ing)?\s{_NOT_FOR_US}[a-z][a-z\s\-]{{1,24}})\s(?:(?:at\sleast|the|our)\s)?$",
+)
+GIVES = Gated(r"(?<![a-z])(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ing|ting)?\s$")
+DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{_NOT_FOR_US}[a-z]+(?!\suse(?![a-z])))(?![a-z])")
+# "one node has to be drained", "two GPUs go to research", "one server in repair": what behind a count gives it up.
+GIVEN_UP = Gated(
+    r",?\s(?:(?:that|which|of\s(?:them|ours))\s)?(?:(?:is|are|was|were|will|be|being|been|gets?|got|has|have|had|to|must|needs?|shall|going|currently|still|now|already|soon|also|due|scheduled|just)\s){0,5}"
+    r"(?:drained|cordoned|evicted|decommissioned|retired|vacated|lost|lent|loaned|surrendered|dismantled|unplugged|rma'?e?d|missing|gone|dead|down|broken|defective|faulty|"
+    rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{_NOT_FOR_US}[a-z]+|"
+    r"(?:in|under|out\sfor|away\sfor|off\sfor|for|into|due\sfor)\s(?:the\s|a\s)?(?:repairs?|maintenance|rma|(?:firmware|bios|driver|kernel)\s[a-z]+|service(?=\s?(?:[,.;)\n]|$)))|(?:goes|go|going)\s(?:down|away|back|offline|dark)|died|broke(?:\sdown)?|failed|leaves?|left\sus)(?![a-z])",
+)
+# Beside it, it may not come to pass: no figure to plan with.
+MAY_NOT = cues(
+    r"if|when(?:ever)?|once|unless|may|might|could|can(?:not|'?t)?|would|never|not|(?:do|does|did|wo|must|should)n'?t|without|until|avoid\w{0,3}|even",
+    "如果|假如|要是|万一|可能|不能|不会|不想|每次",
 )
 # The last of these before a count is the counted hardware.
 HARDWARE = Gated(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])")
@@ -67,11 +105,6 @@ NODES_OF = Gated(
     rf"(?:(?:each|every|one|node|server|machine|box|of\s(?:them|these|those|which))\s|台|机)?(?:with|of|ha[sv]e?|holds?|,|:|是|有)?\s?)?(?:{NUMBER})\s?[x张块卡-]?\s?$",
 )
 ONE_NODE = Gated(r"node|server|machine|box|host|system")
-
-
-def cues(english: str, chinese: str = "") -> Gated:
-    """A pattern of words: English ones whole, Chinese ones as they stand."""
-    return Gated(rf"(?<![a-z])(?:{english})(?![a-z])" + (f"|{chinese}" if chinese else ""))
 
 
 # A key of a file: "keep free nodes: 1", "reserved gpus 2".
@@ -138,7 +171,7 @@ AWAY = cues(
     r"(?:not|never)\s(?:be\s)?planned\s(?:in|with)|exclud(?:e|ed)|steer\sclear|plan\saround|earmarked|untouched|unavailable|drainable|(?:spare|drain)\s?[:=]?\s?(?=one|two|three|four|\d)|"
     r"(?:hot|cold|warm)[\s\-](?:spares?|stand-?bys?)|(?:(?:is|are|as)\s(?:the|our|an?)\s|as\s)(?:spares?|stand-?bys?|fail-?over|back-?ups?|reserves?)(?!\s(?:parts?|disk|drive))|"
     r"(?:is|are)\s(?:another|an?\sother|the\s\w+|some(?:one|body)\selse)(?:\s(?:team|group|department|project|unit|lab))?'s",
-    r"(?:预留|保留)(?!实例)|留给|留出|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经分?给了|分给了?(?!我|咱)|"
+    r"(?:预留|保留)(?!实例)|留给|留出|(?<!给我们)(?:腾|让|抽|匀|借|挪|划|交)[出走给](?![^,;。\n]{0,14}(?:\ue000|大模型|推理|这个|我们|咱|你))(?:(?=[^,;。\n]{0,8}[一二两三四五六七八\d]\s?[台张块卡])|(?<=[台张块卡]..))|空着|(?:不能|别|不要|不准|不许)动|动不[得了]|已经分?给了|分给了?(?!我|咱)|"
     rf"(?:不(?:允许|能|可|要)(?:占用?|使用|用)|别(?:用|算)){_OF_OTHER_THINGS}|"
     r"避开|占着|被.{0,8}占|给[^,;。\n]{1,20}占|(?:(?<=[张台块卡点个都要须得先])给|(?:留|拿|拨|分|借|让)[^,;。\n]{0,8}?给)(?!大模型|推理|这个|我们|咱|你)[^,;。\n]{1,8}用(?!户)|不可用|(?:保持|须|要)空闲|[热冷]备(?!份)|备用|备机|[灾容]备|不参与|归(?!我|咱|一|类|档|纳)[^,;。\n]{1,8}?(?:组|团队|部门?|项目|业务|用)",
 )
@@ -146,7 +179,7 @@ AWAY = cues(
 BUSY = cues(
     r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\s(?:maintenance|repair)|"
     rf"(?:are|is|were|was)\s(?:(?:still|currently|now)\s)?(?:{_BROKEN}|defective|(?:being\s)?rma'?e?d|gone)",
-    "(?:坏|故障|宕机|掉线|报修|维修)(?!率)",
+    "(?:坏|故障|宕机|掉线|下线|报修|维修|送修|返修|退役)(?!率)",
 )
 FREE = cues(
     r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))",

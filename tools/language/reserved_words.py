@@ -205,7 +205,8 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             yield from _kept_beside(page, claims, start, first)
             continue
         end = start + len(sentence)
-        if TAKEN not in page.text[start:end] and away is not None and not _is_of_memory(sentence, away):
+        is_of_cards = away is not None and not _is_of_memory(sentence, away)
+        if TAKEN not in page.text[start:end] and (is_of_cards or any(map(_is_given_up, _counted_or_one(sentence)))):
             words = page.original[start:end].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
 
@@ -215,7 +216,8 @@ def _kept_beside(page: Page, claims: Claims, start: int, first: Constraint) -> I
     sentence = next(parts(page.text[start:], SENTENCE_END))[1]
     for place, clause in list(parts(sentence, CLAUSE_END)):
         written = page.original[start + place : start + place + len(clause)].strip()
-        if written not in first.words and first.words not in written and lex.AWAY.search(clause):
+        is_away = lex.AWAY.search(clause) or lex.PART_OF_IT.search(clause)
+        if written not in first.words and first.words not in written and is_away:
             constraint = _kept_away(page, claims, start + place, clause)
             if constraint is not None:
                 yield constraint
@@ -264,7 +266,8 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
         group = next(name for name in ("n", "k", "r", "s", "t") if match[name])
         count, unit = read_whole(match[group]), match["unit"] or match["unit2"] or match["unit3"]
         before = [*lex.HARDWARE.finditer(page.text, 0, match.start(group))]
-        if not count or not before or OTHER in match.group():
+        is_wish = match["wish"] and not lex.DIRECTION.match(page.text, match.end())
+        if not count or not before or is_wish or OTHER in match.group():
             continue
         is_gpu = unit in ("张", "块") or (
             (match["n"] or match["s"]) and re.search(r"gpus?|cards?", match.group(), re.IGNORECASE)
@@ -313,7 +316,8 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     """The part of hardware counted before that stays free ("two of the eight have to stay free")."""
     part = lex.PART_OF_IT.search(sentence)
     if part is None or not (
-        lex.BUSY.search(sentence, part.end(), part.end() + _BEHIND)
+        _is_given_up(part)
+        or lex.BUSY.search(sentence, part.end(), part.end() + _BEHIND)
         or lex.DOWN.search(sentence, part.end(), part.end() + _BEHIND)
         or part["j"]
         or part["l"]
@@ -340,8 +344,26 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     return _reservation(count, words, is_node=is_node)
 
 
+def _counted_or_one(sentence: str) -> Iterator[re.Match[str]]:
+    """Counted hardware that is not named with its card; "a node" counts one."""
+    return (hit for hit in lex.COUNTED_OR_ONE.finditer(sentence) if CARD not in hit.group())
+
+
+def _is_given_up(hit: re.Match[str]) -> bool:
+    """Whether the words around hardware say that it goes to others or out of use: "drain one node"."""
+    sentence, start, end = hit.string, *hit.span()
+    return (
+        lex.GIVES_UP.search(sentence, 0, start) is not None
+        or lex.GIVEN_UP.match(sentence, end) is not None
+        or (lex.GIVES.search(sentence, 0, start) is not None and lex.DIRECTION.match(sentence, end) is not None)
+    )
+
+
 def _counted_away(sentence: str) -> re.Match[str] | None:
     """The counted hardware that a sentence keeps away: beside a weak word, or nearest to a strong one."""
+    given_up = (hit for hit in _counted_or_one(sentence) if _is_given_up(hit) and not lex.MAY_NOT.search(sentence))
+    if (first := next(given_up, None)) is not None:
+        return first
     counted = list(lex.COUNTED.finditer(sentence))
     for start, clause in parts(sentence, CLAUSE_END):
         inside = [hit for hit in counted if start <= hit.start() and hit.end() <= start + len(clause)]
@@ -393,5 +415,8 @@ def _around(clause: str, match: re.Match[str], start: int) -> str:
 
 
 def _take_counted(page: Page, start: int, match: re.Match[str]) -> Constraint:
-    words = _clause_taken(page, start + match.start(), start + match.end())
+    behind = lex.GIVEN_UP.match(match.string, match.end()) or lex.DIRECTION.match(
+        match.string, match.end()
+    )  # "offline"
+    words = _clause_taken(page, start + match.start(), start + (behind or match).end())
     return _reservation(read_whole(match["n"]) or 1, words, is_node=match["node"] is not None)

@@ -20,6 +20,7 @@ from .page import Page
 from .primitive_words import PERMITS
 from .said import StatedDegrees, StatedStrategy
 from .sides_words import read_sides, set_aside_sides
+from .weighed_hardware import refuse_own_hardware
 
 # Attention DP that is demanded without a number: stands among degrees until the others settle it.
 _DEMAND = "attention_dp?"
@@ -42,6 +43,7 @@ def read_strategy(page: Page, claims: Claims) -> None:
     gpus = _read_gpus(page, claims)
     by_phase = _by_phase(page, degrees)
     if (compared := find_compared(page, degrees) or _rivals(page, by_phase)) is not None:
+        refuse_own_hardware(page, claims, degrees)
         _claim_compared(claims, compared)
         return
     if degrees and all(degree.value == 1 and degree.name in _RULED_OUT_BY_ONE for degree in degrees):

@@ -1,0 +1,53 @@
+"""So few GPUs where they do, and so many at most: "if 2 cards do it, take 2; we can go up to 4 but not beyond"."""
+
+from __future__ import annotations
+
+import re
+
+from .gated import Gated
+from .number_words import AT_MOST, ENGLISH_NUMBER
+from .quantities import read_number
+from .rewriting import Workings, worked_out_by
+
+_NUMBER = rf"(?:\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})"
+_HARDWARE = (
+    r"(?:(?:[a-z]{1,3}\d{2,4}[a-z]{0,3}(?:\s(?:pcie|sxm\d?|nvl)(?![a-z]))?|gpu|card|node|server|machine|box(?=e)|host)"
+    r"(?:e?s)?(?![a-z\d])|[张块台](?:显?卡|机器|服务器)?)"
+)
+_MOST = (
+    rf"(?:{AT_MOST}|(?<![a-z])(?:(?:very\s)?most|(?:not|never)\s(?:beyond|above|over)|(?:limit|cap|ceiling|maximum)\sis|"
+    r"go(?:ing)?\s(?:up\s)?to|stop\sat|上限))"
+)
+_FEW_OR_MORE = Gated(
+    r"(?:(?<![a-z])(?:if|when|as\slong\sas|start(?:ing)?\s(?:with|at|on)|begin\s(?:with|at|on)|try|preferably|ideally|best(?:\scase)?)\s(?:just\s|only\s)?|最好(?:用|是)?|先[用拿上试]?|如果)?"
+    rf"(?<![\w.])(?P<few>{_NUMBER})\s?(?P<what>{_HARDWARE})(?P<between>[^\n]{{1,120}}?)"
+    rf"(?:{_MOST}\s?用?(?P<most>{_NUMBER})|(?<![\w.])(?P<most2>{_NUMBER})(?:\s{_HARDWARE})?\s(?:at\s(?:the\s)?(?:very\s)?most|max(?:imum)?|(?:is|are)\s(?:the|our|a)\s(?:hard\s|absolute\s)?(?:limit|cap|ceiling|maximum|most))(?![a-z]))"
+    rf"(?:\s?{_HARDWARE})?(?=\s?(?:[,.;:!)\n,。]|$|(?:but|and)(?![a-z])))"
+    r"(?:[\s,]{0,3}(?:but\s|and\s)?(?:not|no|never|nothing)\s(?:beyond|more|further|over|above|higher)(?:\s(?:than\s)?(?:that|it|this))?(?![a-z]))?",
+)
+# The few are a condition or a wish.
+_WHERE_THEY_DO = Gated(
+    r"(?<![a-z])(?:if|when|as\slong\sas|unless|otherwise|preferabl[ey]|ideally|best|would\sbe\s(?:nice|great|good|enough)|suffic\w{2,4})(?![a-z])|够|不行|最好|如果|的话",
+)
+_OF_SOMETHING_ELSE = Gated(
+    r"(?<![a-z])(?:each|every|per|replicas?|copies|tp|pp|dp|ep|tokens?|requests?|users?|seconds?|ms)(?![a-z])|每|副本|并发"
+)
+_FIGURE = Gated(rf"(?<![\w.]){_NUMBER}(?![\w.]\d?)")
+
+
+def with_fewest(text: str) -> tuple[str, list[str]]:
+    """The text with such words as the most GPUs and the wish for as few as do, and notes."""
+    return worked_out_by(text, _RULES)
+
+
+def _as_few_as_do(match: re.Match[str]) -> str | None:
+    between, words = match["between"], match.group()
+    few, most = (read_number(number.lower()) for number in (match["few"], match["most"] or match["most2"]))
+    others = {read_number(number.lower()) for number in _FIGURE.findall(between)} - {few, most}
+    is_meant = _WHERE_THEY_DO.search(words) and not others and not _OF_SOMETHING_ELSE.search(words)
+    if few is None or most is None or few >= most or not is_meant:
+        return None
+    return f"at most {most:g} {match['what']}, as few as do"
+
+
+_RULES: Workings = ((_FEW_OR_MORE, _as_few_as_do),)
