@@ -64,6 +64,8 @@ def test_a_kind_of_brief_is_read_whatever_its_nouns(row: dict[str, Any]) -> None
     assert read == row.get("constraints", [])
     assert {bound.get("phase") for bound in bounds} <= {row.get("phase")}
     assert row.get("readings", "") in " ".join(said.readings)
+    assert row.get("unread", "") in " ".join(said.unread)
+    assert len(said.unread) <= row.get("unread_count", len(said.unread)), said.unread
     assert said.strategy is None or said.strategy.decode.tp == row.get("tp")
 
 

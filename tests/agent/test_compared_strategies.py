@@ -91,7 +91,7 @@ def test_attention_dp_of_one_alternative_has_figures_and_no_alternative_binds_th
 
 
 def test_strategies_beside_kinds_of_hardware_are_told_to_be_judged_on_that_of_the_plan() -> None:
-    result, compared = compared_in(f"Llama-3.1-8B: TP1 on 1x H100 or TP2 on 2x L4? {LOAD}")
+    result, compared = compared_in(f"Llama-3.1-8B: TP1 or TP2 on 1x H100 or 2x L4? {LOAD}")
     assert result.plan is not None and result.plan.hardware.accelerator == "h100-sxm"
     assert compared.hardware is not None and "judged on 1x1:h100-sxm" in compared.hardware
     assert "--hardware-b" in compared.hardware

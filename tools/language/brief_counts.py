@@ -12,7 +12,7 @@ from ..catalog.hardware import mentions
 from .brief_keys import COUNT, MACHINE_TYPE
 from .brief_statements import Statement, key_words
 from .gated import Gated
-from .quantities import find_quantities
+from .quantities import find_quantities, read_number
 
 _MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")
 _MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|machines|nodes|servers|count)")
@@ -21,7 +21,17 @@ _PRICE = Gated(
     r"(?:usd|price|cost|rate) (?:per|an?) (?:(?:machine|instance|vm|node|server) )?hour|usd hourly)"
 )
 _OF_DAY = Gated(r"(?P<item>[a-z]{3,16})s per (?P<time>day|hour|minute|second)")
-_OF_EACH = Gated(r"(?:llm |model )?(?:calls|requests|prompts|queries|passes) per (?P<item>[a-z]{3,16})")
+_OF_EACH = Gated(
+    r"(?:llm |model )?(?:calls|requests|prompts|queries|passes) "
+    r"per (?!(?:day|hour|minute|second)$)(?P<item>[a-z]{3,16})"
+)
+_CALLS = ("call", "prompt", "querie", "inference", "completion")
+# "2160 (each = 1 request)": what an item is, in the remark behind its number.
+_ITS_CALLS = Gated(
+    r"(?<![a-z])(?:each|every|an?|one|1)(?:\s(?:of\s(?:them|these|those)|[a-z]{3,16}))?\s?(?:=|->|:|is|are|makes?|means|gives|sends|triggers|counts\sas|equals)\s?(?:exactly\s|about\s)?"
+    r"(?P<n>\d{1,4}|an?|one|two|three|four|five)\s(?:llm\s|model\s)?(?:requests?|calls?|prompts?|quer(?:y|ies))(?![a-z])|"
+    r"每[次个场条份]?[^,;。\d]{0,4}(?:=|是|为|对应|触发|产生)?\s?(?P<m>\d{1,4}|[一二两三四五])\s?[次个条]\s?(?:请求|调用)",
+)
 _WINDOW = Gated(r"(?:window|busy|working|business|active|office) hours|hours per day|window h")
 
 
@@ -69,7 +79,9 @@ def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
     items, of_day = _keyed(group, _OF_DAY)
     each, of_each = _keyed(group, _OF_EACH)
     window, _ = _keyed(group, _WINDOW)
-    if items is None or of_day is None or (each is None and window is None):
+    its_calls = None if items is None else _ITS_CALLS.search(items.text)
+    is_call = of_day is not None and of_day["item"] in _CALLS
+    if items is None or of_day is None or not (each or window or its_calls or is_call):
         yield from group
         return
     amounts = [find_quantities(entry.text)[:1] for entry in (items, each, window) if entry is not None]
@@ -77,6 +89,8 @@ def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
         yield from group
         return
     amount = amounts[0][0].decimal_value * (amounts[1][0].decimal_value if each is not None else 1)
+    if its_calls is not None and each is None:
+        amount *= read_number((its_calls["n"] or its_calls["m"]).lower()) or 1.0
     within = "" if window is None else f", within {amounts[-1][0].decimal_value:g} hours"
     for entry in group:
         if entry is items:

@@ -49,6 +49,7 @@ _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
     r"ref(?:erence)?|re|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|"
     r"status|revision|room|rack|address|phone|"
+    r"product|tenant|(?:request|customer|user|job|run|brief) (?:id|no|number)|business unit|department|org|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
     r"|地址|电话|状态)",
     flags=0,

@@ -11,8 +11,9 @@ from .gated import Gated
 COUNT = Gated(r"count|quantity|qty|number|num|amount|how many|replicas|数量|台数|n", flags=0)
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)
 # {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
-_KEPT_BACK = Gated(
-    r"reserved|kept (?:back|free)|keep free|others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
+KEPT_BACK = Gated(
+    r"reserved|(?:kept|held) (?:back|free|aside)|keep free|set aside|stand ?by|spares?$|[冷热灾]备|备用|"
+    r"others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
     flags=0,
 )
 # {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.
@@ -39,9 +40,12 @@ DEGREE = Gated(
     r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
 )
 # {"gpu": "L40S", "per_node": 4, "count": 2}: the cards of each machine that is counted.
+_THINGS = r"(?:(?:num(?:ber)?|count|no)(?: of)? )?(?:gpus?|cards?|accelerators?|devices?|npus?)(?: count)?"
+_MACHINE = r"(?:node|server|machine|host|box|chassis|tray)"
 OF_EACH = Gated(
-    r"(?:gpus?|cards?|accelerators?)? ?(?:per (?:node|server|machine|host|box)|each)(?: (?:gpus?|cards?|count))?|"
-    r"每[台节]点?(?:卡|gpu)数",
+    rf"(?:{_THINGS} )?(?:per {_MACHINE}|each)(?: (?:{_THINGS}|count))?|"
+    rf"{_THINGS} (?:in|on|of|inside|each|every|a)(?: (?:an?|one|each|every|the))? {_MACHINE}|"
+    rf"{_MACHINE} {_THINGS}|(?:每(?:[台机]|节点)|单[台机])(?:机器|服务器)?(?:卡|gpu|显卡)数量?",
     flags=0,
 )
 MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)", flags=0)
@@ -92,7 +96,7 @@ def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | N
 def key_under(parent: str, key: str, value: Any) -> str:
     """A key as the readers of words know it: "promptCommonPart", "minimum_instances", "nodes" under "reserved"."""
     words = key_words(key)
-    if parent and _KEPT_BACK.search(parent) and _HARDWARE.fullmatch(words):
+    if parent and KEPT_BACK.search(parent) and _HARDWARE.fullmatch(words):
         return f"reserved {words}"
     if _TAKEN_KEY.fullmatch(words) and isinstance(value, int):
         return "reserved gpus"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from .brief_headings import is_paragraph, says_something
+from .brief_keys import KEPT_BACK
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
@@ -70,7 +71,7 @@ _LABEL_HEADER = Gated(
     flags=0,
 )
 _KEY_VALUE = Gated(
-    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?::(?!//)|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→|\s\.{3,80}\s)\s*(.*)$",
+    r"^\s*([^:：=。!?\n]{1,80}?)\s*(?:(?<!\s\d)(?<!\s\d\d):(?!//)|:(?!//|[0-5]\d(?!\d))|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→|\s\.{3,80}\s)\s*(.*)$",
     re.DOTALL,
 )
 # "[09:02] priya: ...", "priya 10:02: ...": when a line of a chat was written.
@@ -273,7 +274,7 @@ class _Reader:
         for line, cells in body:
             if single_column:
                 self._lines(cells[0] if cells else "", line)
-            elif busiest not in (None, line) or (cells and any(_GONE.search(cell) for cell in cells[1:])):
+            elif busiest not in (None, line) or _is_gone(cells):
                 self._say((*self._path(), OUT_OF_SCOPE), " | ".join(cells), line)
             elif is_record and cells:
                 for key, cell in zip(header, cells, strict=False):
@@ -305,6 +306,11 @@ class _Reader:
                 joined.append(f"{_BRACKETED.sub('', header[i])}{':' * bool(_COUNT_CELL.fullmatch(cell))} {cell}")
         if joined:
             self._say(own_path, ", ".join(joined), line)
+
+
+def _is_gone(cells: Sequence[str]) -> bool:
+    """Whether the words of a row say that it does not count; what is kept back ("cold standby") does."""
+    return any(_GONE.search(cell) for cell in cells[1:]) and not KEPT_BACK.search(key_words(cells[0]))
 
 
 def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int | None:

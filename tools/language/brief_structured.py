@@ -90,6 +90,8 @@ _COMPARED = Gated(r"(?:to )?compare[ds]?|comparisons?|candidates?|对比|比较|
 _DEMANDS = Gated(
     r"(?<![a-z])(?:must|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
 )
+# "so choose among these:", above a list that says it.
+_INTRODUCES = Gated(r"^(?!.*(?:(?<![a-z])(?:not|never|except|without)(?![a-z])|n't(?![a-z])|不|别|禁)).*[:\uff1a]\s*$")
 _ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)", flags=0)
 _VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)", flags=0)
 _QUANTILE = re.compile(r"quantile|percentile|分位数?")
@@ -157,7 +159,7 @@ class _Walker:
         else:
             self._walk((), value, ())
         for line, words in self._parsed.remarks.items():
-            if " " in words and _DEMANDS.search(words):
+            if " " in words and _DEMANDS.search(words) and not _INTRODUCES.search(words):
                 where = f"{self._name} line {line}"
                 check_statement(words, where, len(self._statements))
                 self._statements.setdefault(((), words), Statement((), words, where, keyed=False))

@@ -43,7 +43,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("n", rf"{ENGLISH_NUMBER}(?![a-z])" + r"|[一二两三四五六七八九十百双单零]{1,5}(?=\s?[台张块颗片个卡机节])"),
     (
         "e",
-        rf"(?:(?<=gpu\s)|(?<=gpus\s)|(?<=cards\s))an?\s{_NODE_NOUN}(?![a-z])|"
+        rf"(?:(?<=gpu\s)|(?<=gpus\s)|(?<=cards\s))(?:an?|in|inside|on)\s{_NODE_NOUN}(?=\s?[:=])|(?:(?<=gpu\s)|(?<=gpus\s)|(?<=cards\s))an?\s{_NODE_NOUN}(?![a-z])|"
         r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card|of\s\d[\d,.]*k?\s(?:input|prompt|token|output)))"
         rf"(?:\s{_NODE_NOUN}(?![a-z]))?|(?:per|in\s(?:each|every|one|a)|on\s(?:each|every))\s{_NODE_NOUN}(?![a-z])|"
         rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"

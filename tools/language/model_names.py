@@ -35,7 +35,17 @@ _NICKNAMES: dict[str, str] = {
     "gpt-oss-20b": r"oss[\s\-]?20b|20b\soss",
 }
 _NICKNAME = Gated(
-    "|".join(rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.])" for i, words in enumerate(_NICKNAMES.values())),
+    "|".join(
+        rf"(?<![A-Za-z0-9.\-])(?P<n{i}>{words})(?![A-Za-z0-9.]|\sof(?![a-z]))"
+        for i, words in enumerate(_NICKNAMES.values())
+    ),
+)
+# A release of DeepSeek's alone, where it is what is served: "put V3.1 on 16 H20", "V3.1放H20上跑". Of a quote or an
+# engine it is a version.
+_RELEASE = Gated(
+    r"(?:^|[.;:,!?。\n(]\s?|(?P<lead>(?<![a-z])(?:serv(?:e|ing)|run(?:ning)?|put|host(?:ing)?|deploy(?:ing)?|us(?:e|ing)|plan(?:ning)?|siz(?:e|ing)|try|want|need|for|with|model\s?[:=])\s(?:the\s|our\s)?|"
+    r"(?:部署|[跑用上把给换是]|模型[:是用]?)\s?))(?P<name>v3(?:\.[12])?)"
+    r"(?=\s(?:on|with|at|over|across|in\s(?:fp8|bf16|int4|vllm|sglang)|fp8|bf16|please)(?![a-z])|\s?[放在部署跑上用]|\s?\(?(?:the\s)?671b|(?P<end>\s?[,;()!?]|\.?(?:\s?$|\s(?![a-z])|\n)))",
 )
 # A checkpoint trained to chat, where the catalogue has its base.
 _TUNED = Gated(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])")
@@ -245,12 +255,16 @@ def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -
 
 
 def _read_nickname(page: Page, claims: Claims) -> NamedModel:
-    match = _NICKNAME.search(page.text)
-    if match is None:
+    match, release = _NICKNAME.search(page.text), _RELEASE.search(page.text)
+    if match is not None:
+        name, span = list(_NICKNAMES)[int(str(match.lastgroup)[1:])], match.span()
+    elif release is not None and (release["lead"] or (release["name"][0] == "V" and release["end"] is None)):
+        name, span = f"DeepSeek-{release['name'].upper()}", release.span("name")
+    else:
         return NamedModel()
-    name = list(_NICKNAMES)[int(str(match.lastgroup)[1:])]
-    words = page.take(*match.span(), mark=MODEL)
-    _claim_model(claims, models.find_model(name), words)
+    words, entry = page.take(*span, mark=MODEL), models.find_model(name)
+    _claim_model(claims, entry, words)
+    claims.assume("model", models.read_as(words, entry))
     return NamedModel(words)
 
 

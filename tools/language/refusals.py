@@ -59,10 +59,11 @@ _LEFT_OUT = Gated(
     r"_.*(?<!not\s)(?<!not\sbe\s)(?<!never\s)(?<!never\sbe\s)(?<![a-z])(?:(?:left|kept)\sout|excluded|omitted|ignored|disregarded|out\sof\sscope|"
     r"not\s(?:be\s)?(?:part\sof|in\sscope|included|considered|counted|planned))(?![a-z])|_[^不]*(?:不(?:用|要|必|需要?)?(?:考虑|计入|纳入)|排除))",
 )
-# Behind a non-goal, in its sentence: the plan is to be made without it.
+# Behind a non-goal, in its sentence: the plan is to be made without it, or before it comes.
 _SWITCHED_OFF = Gated(
     r"^[^.;!?。\n]{0,24}?(?:(?:按|先|暂)[^.;。\n]{0,4}不(?:开启?|启用)|关闭|(?<![a-z])assum(?:e|ed|ing)\s(?:it\s)?(?:off|disabled)|"
-    r"(?:is|stays|remains|kept|:)\s?(?:off|disabled)|(?:please\s)?(?:ignore|skip|forget|disregard)\s(?:it|that|this)(?![a-z]))",
+    r"(?:is|stays|remains|kept|:)\s?(?:off|disabled)|(?<![a-z])(?:comes?|coming|follows?|arrives?|(?:is|are)\s(?:planned|scheduled|due)|will\s(?:come|follow|be\s(?:added|tried|tested|evaluated|introduced|considered)))\s(?:only\s)?(?:in|with|by|for|later|next|soon|after)(?![a-z])|"
+    r"(?<![a-z])(?:not\syet|(?:later|next\s(?:week|month|quarter|sprint|year|release|phase))(?=\s?(?:[,.;)\n]|$|this|in)))|(?:以后|之后|后续|后面|下一?个?(?:季度|版本|周|月|期|阶段))再?(?:上|做|开|加|考虑|评估|说)|(?:please\s)?(?:ignore|skip|forget|disregard)\s(?:it|that|this)(?![a-z]))",
 )
 _OTHER_CLAUSE = Gated(
     r"[,.;:!?()\n。]|\s(?:because|since|which|while|when|(?:and|but)(?!\s(?:should|must|shall|can|may|is|are|has|will|needs)(?![a-z])))\s",

@@ -32,7 +32,7 @@ def _counted(number: str) -> Gated:
     """So many nodes or GPUs, or a part of those there are."""
     return Gated(
         rf"(?<![A-Za-z0-9.\-×x*第])(?<!能用)(?<!可用)(?P<n>{number})\s?(?:[个台张块]\s?)?{_OF}\s?"
-        rf"(?:(?P<node>{NODE}|(?<=台))|(?P<gpu>(?:{_GPU})(?!\s(?:workers?|nodes?|servers?|machines?|hosts?|box(?:es)?|instances?|trays?|vms?)(?![a-z]))|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of(?!f)|each|holding|having|都不|\(\s?\d))",
+        rf"(?:(?P<node>{NODE}|{BOX}++s?|[dh]gxs?|(?<=台))|(?P<gpu>(?:{_GPU})(?!\s(?:workers?|nodes?|servers?|machines?|hosts?|box(?:es)?|instances?|trays?|vms?)(?![a-z]))|(?<=[张块])))(?![A-Za-z]){_PART}(?!\s?(?:with|of(?!f)|each|holding|having|都不|\(\s?\d))",
     )
 
 
@@ -111,6 +111,11 @@ ONE_NODE = Gated(r"node|server|machine|box|host|system")
 KEYED = Gated(
     rf"(?<![a-z])(?:keep|kept|leave|reserved?|spare|free|idle|stand[\s\-]?by)(?:\s(?:free|idle|aside|back|unused))?\s"
     rf"(?:(?P<node>{NODE})|gpus?|cards?)\s?[:=]\s?(?P<n>\d{{1,4}})(?![\d.])",
+)
+# A key with hardware as its value: "Kept back: one DGX, cold standby".
+KEPT_KEY = Gated(
+    r"(?:^|[\n.;|])\s?(?:(?:kept|held|keep|hold)\s(?:back|free|aside|out)|set\saside|reserved?|(?:(?:cold|hot|warm)[\s-])?(?:stand-?by|spares?)|off\slimits|(?:not|never)\s(?:ours|used)|"
+    r"预留|保留|备用|[冷热灾]备)(?:\s(?:hardware|capacity|machines?|for\s[a-z ]{2,20}))?\s?[:=]\s?",
 )
 OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])")
 # Nodes and GPUs by their numbers ("nodes 2 and 5", "GPU 6 and GPU 7"), and words that put them out of use.

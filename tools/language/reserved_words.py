@@ -11,11 +11,13 @@ from ..plan.constraints import Constraint, FreeMemoryConstraint, ReservedConstra
 from . import reserved_lexicon as lex
 from .claims import Claims
 from .gated import Gated
-from .page import CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
+from .page import BOX, CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_number, read_whole
 from .replica_counts import read_replicas
 from .statement_rank import STAYS
 
+_NAMED = re.compile(f"[{CARD}{BOX}]")
+_FIGURE = re.compile(f"[0-9{CARD}{BOX}]")
 # Memory that stays free as a share is read elsewhere.
 _SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存")
 _BYTES = Gated(
@@ -227,6 +229,14 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
     """The first hardware that a sentence keeps away; its words are taken off the page."""
     bare = lex.PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
     is_bare = bare is not None and bare["i"] and lex.FREE.search(sentence, bare.end())
+    if (keyed := _keyed(sentence)) is not None:
+        end = keyed.end() if _FIGURE.search(sentence, keyed.end()) else len(sentence)  # "cold standby for the lab"
+        words = _clause_taken(page, start + keyed.start(), start + keyed.end())
+        page.take(start, start + end)
+        if keyed["node"] is None and _OF_EACH_NODE.search(sentence):
+            _keep_of_each(claims, read_whole(keyed["n"]) or 1, words)
+            return None
+        return _reservation(read_whole(keyed["n"]) or 1, words, is_node=keyed["node"] is not None)
     counted = lex.KEYED.search(sentence) or (None if is_bare else _counted_away(sentence) or _counted_beside(sentence))
     if (out := _out_of_use(page, start, sentence)) is not None:
         return out
@@ -236,6 +246,12 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
         _keep_of_each(claims, read_whole(counted["n"]) or 1, page.take(start + counted.start(), start + counted.end()))
         return None
     return _take_counted(page, start, counted)
+
+
+def _keyed(sentence: str) -> re.Match[str] | None:
+    """The counted hardware right behind a key that keeps it back."""
+    key = lex.KEPT_KEY.search(sentence)
+    return None if key is None else lex.COUNTED_OR_ONE.match(sentence, key.end())
 
 
 def _keep_of_each(claims: Claims, count: int, words: str) -> None:
@@ -255,6 +271,8 @@ def settle_kept_of_each(claims: Claims) -> None:
         return
     if nodes is not None and gpus == nodes * per_node:
         claims.replace("gpus", nodes * (per_node - count), claims.words["gpus"])
+    elif gpus == per_node:  # "8 x H100", the GPUs of each of several nodes
+        claims.drop("gpus")
     claims.replace("gpus_per_node", per_node - count, claims.words.get("gpus_per_node", words))
     left = f"{per_node - count} of the {per_node} GPUs of each node"
     claims.assume("gpus_per_node", f"{left} are planned for and billed, {words!r} is kept back and not in the bill")
@@ -346,7 +364,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
 
 def _counted_or_one(sentence: str) -> Iterator[re.Match[str]]:
     """Counted hardware that is not named with its card; "a node" counts one."""
-    return (hit for hit in lex.COUNTED_OR_ONE.finditer(sentence) if CARD not in hit.group())
+    return (hit for hit in lex.COUNTED_OR_ONE.finditer(sentence) if not _NAMED.search(hit.group()))
 
 
 def _is_given_up(hit: re.Match[str]) -> bool:
@@ -372,7 +390,7 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
             return inside[-1]
     away = lex.AWAY.search(sentence)
     # The hardware as a whole is named with its card.
-    counted = [hit for hit in counted if CARD not in sentence[hit.start() : hit.end() + 2]]
+    counted = [hit for hit in counted if not _NAMED.search(sentence, hit.start(), hit.end() + 2)]
     if away is None or not counted or _is_of_memory(sentence, away):
         return None
     counted = [hit for hit in counted if not lex.OF_WHICH.search(sentence, hit.end(), max(hit.end(), away.start()))]

@@ -29,6 +29,15 @@ _MODELS = Gated(r"\smodels(?![a-z])|个?模型")  # "two models", of which one i
 _CLOCK = Gated(
     r"(?<![\d:.])(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?![\d:])\s?(?:[ap]\.?m\.?(?![a-z])|uhr|h(?![a-z]))?",
 )
+# "19-22h", "from 9 to 6 pm", "after 18h": hours without minutes; "h" is a duration but beside words of the day.
+_HOUR = r"(?:[01]?\d|2[0-4])"
+_HOURS_OF_DAY = Gated(
+    rf"(?<![A-Za-z0-9_:.])(?:(?:after|before|until|till|from|since|by|at)\s)?{_HOUR}(?:\s?(?:h|[ap]\.?m\.?|点钟?|时)?\s?(?:-|–|—|~|to|until|till|and|到|至)\s?{_HOUR})?"
+    r"\s?(?:(?P<h>h(?![a-z])|点钟?|时(?![间延长]))|uhr|o'clock|[ap]\.?m\.?(?![a-z]))",
+)
+_OF_THE_DAY = Gated(
+    r"(?<![a-z])(?:peaks?|busy|busiest|rush|quiet|evenings?|mornings?|afternoons?|nights?|noon|lunch|daytime|office|working|between|after|before|until|from|daily|weekdays?|window|open)(?![a-z])|高峰|峰|忙|闲|晚|早|夜|白天|时段",
+)
 # "DeepSeek V3 0324", "R1-0528": the month of a release, whose shape the name before it has.
 _RELEASE = Gated(
     rf"(?<={MODEL})[\s\-]?(?:0[1-9]|1[0-2]|2[3-6])\d\d(?![\d.,]|\s?[a-z%\u4e00-\u9fff]*(?:tok|in|out|词))",
@@ -156,6 +165,9 @@ def _list_passed_over(page: Page, claims: Claims) -> None:
 def list_unread(page: Page, claims: Claims) -> None:
     """List every number that no reader took, and every clause that demands something of which nothing was read."""
     page.take_all(_CLOCK, _RELEASE)
+    for hours in page.search(_HOURS_OF_DAY):
+        if not hours["h"] or _OF_THE_DAY.search(page.original, max(0, hours.start() - 30), hours.end() + 10):
+            page.take(*hours.span())
     references = [match.span() for match in _NUMBERED_THING.finditer(page.original)]
     for quantity in find_quantities(page.text)[:_MOST_UNREAD]:
         is_figure = any(character.isdigit() for character in quantity.words)
