@@ -22,7 +22,7 @@ _FEW_OR_MORE = Gated(
     r"(?:(?<![a-z])(?:if|when|as\slong\sas|start(?:ing)?\s(?:with|at|on)|begin\s(?:with|at|on)|try|preferably|ideally|best(?:\scase)?)\s(?:just\s|only\s)?|最好(?:用|是)?|先[用拿上试]?|如果)?"
     rf"(?<![\w.])(?P<few>{_NUMBER})\s?(?P<what>{_HARDWARE})(?P<between>[^\n]{{1,120}}?)"
     rf"(?:{_MOST}\s?用?(?P<most>{_NUMBER})|(?<![\w.])(?P<most2>{_NUMBER})(?:\s{_HARDWARE})?\s(?:at\s(?:the\s)?(?:very\s)?most|max(?:imum)?|(?:is|are)\s(?:the|our|a)\s(?:hard\s|absolute\s)?(?:limit|cap|ceiling|maximum|most))(?![a-z]))"
-    rf"(?:\s?{_HARDWARE})?(?=\s?(?:[,.;:!)\n,。]|$|(?:but|and)(?![a-z])))"
+    rf"(?P<named>\s?{_HARDWARE})?(?=\s?(?:[,.;:!)\n,。]|$|(?:but|and)(?![a-z])))"
     r"(?:[\s,]{0,3}(?:but\s|and\s)?(?:not|no|never|nothing)\s(?:beyond|more|further|over|above|higher)(?:\s(?:than\s)?(?:that|it|this))?(?![a-z]))?",
 )
 # The few are a condition or a wish.
@@ -31,6 +31,13 @@ _WHERE_THEY_DO = Gated(
 )
 _OF_SOMETHING_ELSE = Gated(
     r"(?<![a-z])(?:each|every|per|replicas?|copies|tp|pp|dp|ep|tokens?|requests?|users?|seconds?|ms)(?![a-z])|每|副本|并发"
+)
+# Between the few and the most, in the clause of the most: it is a limit of nothing else.
+_CLAUSE_END = Gated(r"[,;:.!?。]|\s(?:and|but|or)\s")
+_FILLER = Gated(
+    r"(?:\s|'|(?:if|that|this|they|it|them|we|you|i|can|could|may|might|would|will|are|is|be|do|does|not|don't|then|otherwise|else|only|just|also|even|"
+    r"enough|suffices?|possible|needed|necessary|absolutely|really|go|use|take|have|buy|get|up|to|with|a|the|our|hard|budget|quota|"
+    r"here|there|fine|okay|ok|too|holds?|fits?|works?)(?![a-z])|[就也我们可以能不行够的话则再]|否则)*",
 )
 _FIGURE = Gated(rf"(?<![\w.]){_NUMBER}(?![\w.]\d?)")
 
@@ -44,7 +51,8 @@ def _as_few_as_do(match: re.Match[str]) -> str | None:
     between, words = match["between"], match.group()
     few, most = (read_number(number.lower()) for number in (match["few"], match["most"] or match["most2"]))
     others = {read_number(number.lower()) for number in _FIGURE.findall(between)} - {few, most}
-    is_meant = _WHERE_THEY_DO.search(words) and not others and not _OF_SOMETHING_ELSE.search(words)
+    is_of_cards = match["named"] or _FILLER.fullmatch(_CLAUSE_END.split(between)[-1])
+    is_meant = is_of_cards and _WHERE_THEY_DO.search(words) and not others and not _OF_SOMETHING_ELSE.search(words)
     if few is None or most is None or few >= most or not is_meant:
         return None
     return f"at most {most:g} {match['what']}, as few as do"

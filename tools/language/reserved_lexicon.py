@@ -63,7 +63,7 @@ _OTHERS = (
     r"[a-z][a-z'\-]{1,20}"
 )
 OTHERS_TAKE = Gated(
-    rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have|(?P<wish>needs?|wants?|requires?|claims?|borrows?|books?|asks?\sfor))\s"
+    rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have|claims?|borrows?|books?|(?:is|are|was|were|will\sbe)\s(?:given|promised|assigned|lent)|(?P<wish>needs?|wants?|requires?|asks?\sfor))\s"
     rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
     rf"{_OTHERS}\s(?:sits?|lives?|runs?|squats?|stays?|camps?|is|are)\son\s(?P<s>{NUMBER})\sof\s(?:the|our|its|these|those|them)(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node3>{NODE})|gpus?|cards?))?(?![a-z])|"
     rf"(?:分|拿|划|调|借|要|拉)走(?:了)?\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])|"
@@ -74,7 +74,8 @@ OTHERS_TAKE = Gated(
 # "drain one node", "give research two GPUs": what right before a count gives it up, by itself or with a direction.
 _NOT_FOR_US = (
     r"(?!(?:us|me|it|this|that|these|those|(?:the|our|a)\s(?:model|llm|new|plan|service|chatbot)|serv\w{1,3}|inference|prefill\w{0,3}|decod\w{1,3}|use|"
-    rf"weights?|kv|caches?|activations?|headroom|failover|redundancy|tp|pp|each|every|all|both|\d)(?![a-z])|[{MODEL}{CARD}])"
+    rf"weights?|kv|caches?|activations?|headroom|failover|redundancy|tp|pp|each|every|all|both|\d)(?![a-z])|[{MODEL}{CARD}]|"
+    r"[a-z\s\-]{0,20}(?<![a-z])(?:model|llm|chatbot|engine|vllm|sglang|trt[a-z\-]*|tensorrt[a-z\-]*|replica|copy|instance|prefill|decode)s?(?![a-z]))"
 )
 _ASIDE = r"(?:over|up|back|out|away|down|offline|off(?!\s(?:the\sshelf)))"
 GIVES_UP = Gated(
@@ -86,13 +87,13 @@ DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{_NOT_FOR_US}[a-z]+(?!\suse(?![a-
 # "one node has to be drained", "two GPUs go to research", "one server in repair": what behind a count gives it up.
 GIVEN_UP = Gated(
     r",?\s(?:(?:that|which|of\s(?:them|ours))\s)?(?:(?:is|are|was|were|will|be|being|been|gets?|got|has|have|had|to|must|needs?|shall|going|currently|still|now|already|soon|also|due|scheduled|just)\s){0,5}"
-    r"(?:drained|cordoned|evicted|decommissioned|retired|vacated|lost|lent|loaned|surrendered|dismantled|unplugged|rma'?e?d|missing|gone|dead|down|broken|defective|faulty|"
+    r"(?:drained|cordoned|evicted|decommissioned|retired|vacated|lost|(?:lent|loaned)(?!\s(?:to\s)?(?:us|me)(?![a-z]))|surrendered|dismantled|unplugged|rma'?e?d|missing|gone|dead|down|broken|defective|faulty|"
     rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{_NOT_FOR_US}[a-z]+|"
     r"(?:in|under|out\sfor|away\sfor|off\sfor|for|into|due\sfor)\s(?:the\s|a\s)?(?:repairs?|maintenance|rma|(?:firmware|bios|driver|kernel)\s[a-z]+|service(?=\s?(?:[,.;)\n]|$)))|(?:goes|go|going)\s(?:down|away|back|offline|dark)|died|broke(?:\sdown)?|failed|leaves?|left\sus)(?![a-z])",
 )
 # Beside it, it may not come to pass: no figure to plan with.
 MAY_NOT = cues(
-    r"if|when(?:ever)?|once|unless|may|might|could|can(?:not|'?t)?|would|never|not|(?:do|does|did|wo|must|should)n'?t|without|until|avoid\w{0,3}|even",
+    r"if|when(?:ever)?|once|unless|may|might|could|can(?:not|'?t)?|would|never|not|(?:do|does|did|wo|must|should)n'?t|without|until|avoid\w{0,3}|even|rolling|at\sa\stime",
     "如果|假如|要是|万一|可能|不能|不会|不想|每次",
 )
 # The last of these before a count is the counted hardware.
@@ -163,7 +164,7 @@ _THINGS = r"\ue002|[tpdesc]p\d{0,3}(?![a-z])|(?:fp|bf|int)\d|量化|流水线|�
 _OF_OTHER_THINGS = rf"(?!\s?(?:{_THINGS}))"
 # Words that keep something from the plan, wherever in the sentence.
 AWAY = cues(
-    r"(?:is|are|as|being)\s(?:(?:an?|the|our)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?)(?=\s?(?:[,.;)\n]|$|and|but|for|in))|off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
+    r"(?:is|are|as|being)\s(?:(?:an?|the|our)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?)(?=\s?(?:[,.;)\n]|$|and|but|for|in))|off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to(?!\s(?:us|me)(?![a-z]))|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
     r"(?:leave|keep|save|hold|reserve)\s(?:(?:them|those|these|it|that)\s)?for(?=\s(?:(?:the|our|an?|some)\s)?(?!us(?![a-z])|you(?![a-z])|this|later|now)[a-z])|"
     r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing)|\s(?:until|till|through|by\sus|for\s(?:us|this|our|the\snext))(?![a-z]))|"
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"
@@ -184,7 +185,7 @@ AWAY = cues(
 BUSY = cues(
     r"busy|taken|occupied|standby|in\suse|drain(?:ed|ing)|cordoned|(?:in|under)\s(?:maintenance|repair)|"
     rf"(?:are|is|were|was)\s(?:(?:still|currently|now)\s)?(?:{_BROKEN}|defective|(?:being\s)?rma'?e?d|gone)",
-    "(?:坏|故障|宕机|掉线|下线|报修|维修|送修|返修|退役)(?!率)",
+    "(?:坏|故障|宕机|掉线|下线|报修|维修|送修|返修|退役|退[回还]|[在要去需]维护|撤[掉走])(?!率)",
 )
 FREE = cues(
     r"(?:free|idle|unused|empty|alone|unallocated|spare)(?!\s(?:tier|users?|plan|trial))",

@@ -311,7 +311,11 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     numbered = lex.NUMBERED.search(sentence)
     if numbered is None:
         return None
-    away = lex.DOWN.search(sentence, numbered.end()) or lex.AWAY.search(sentence, numbered.end())
+    away = (
+        lex.DOWN.search(sentence, numbered.end())
+        or lex.AWAY.search(sentence, numbered.end())
+        or lex.GIVEN_UP.match(sentence, numbered.end())
+    )
     count = 1 if numbered["list3"] else how_many(numbered["list"] or numbered["list2"])
     # "nodes 2-4 for us, the storage nodes are off limits".
     is_apart = away is not None and lex.HARDWARE.search(sentence, numbered.end(), away.start())
