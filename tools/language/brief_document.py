@@ -49,11 +49,12 @@ _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
     r"ref(?:erence)?|re|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|"
     r"status|revision|room|rack|address|phone|"
-    r"product|tenant|(?:request|customer|user|job|run|brief) (?:id|no|number)|business unit|department|org|"
+    r"product|tenant|business unit|department|org|(?:request|customer|user|job|run|brief) (?:id|no|number)|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
     r"|地址|电话|状态)",
     flags=0,
 )
+_PRODUCT_KEY = Gated(r"(?:.* )?(?:product|tenant|business unit|department|org)", flags=0)
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(
@@ -62,6 +63,11 @@ _NOISE_KEY = Gated(
     r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)",
     flags=0,
 )
+
+
+def _tells_a_load(key: str, text: str) -> bool:
+    """Whether the line that names a product or its users says how many they are: "product: chat, 40 users at once"."""
+    return bool(_PRODUCT_KEY.fullmatch(key)) and any(quantity.unit != "count" for quantity in find_quantities(text))
 
 
 class Document(Struct, frozen=True):
@@ -97,7 +103,7 @@ class Document(Struct, frozen=True):
             page = Page(settled.text)
             pages.append(page)
             is_named = _with_names(page).text != page.text and not _REPLY.match(line.text)
-            if _FOREIGN_KEY.fullmatch(line.key) and not is_named:
+            if _FOREIGN_KEY.fullmatch(line.key) and not is_named and not _tells_a_load(line.key, page.text):
                 page.take(0, len(page.text))
                 line_facts.append(())
                 continue
