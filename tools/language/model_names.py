@@ -256,15 +256,17 @@ def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -
 
 def _read_nickname(page: Page, claims: Claims) -> NamedModel:
     match, release = _NICKNAME.search(page.text), _RELEASE.search(page.text)
+    is_served = release is not None and (release["lead"] or (release["name"][0] == "V" and release["end"] is None))
     if match is not None:
         name, span = list(_NICKNAMES)[int(str(match.lastgroup)[1:])], match.span()
-    elif release is not None and (release["lead"] or (release["name"][0] == "V" and release["end"] is None)):
+    elif release is not None and is_served:
         name, span = f"DeepSeek-{release['name'].upper()}", release.span("name")
     else:
         return NamedModel()
     words, entry = page.take(*span, mark=MODEL), models.find_model(name)
     _claim_model(claims, entry, words)
-    claims.assume("model", models.read_as(words, entry))
+    if match is None:
+        claims.assume("model", models.read_as(words, entry))
     return NamedModel(words)
 
 
