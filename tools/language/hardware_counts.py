@@ -19,7 +19,7 @@ _SINGLE_NODE = Gated(
 )
 # Beside a single node: figures, what was read already, a reason, another machine, what is left.
 _SAID = Gated(
-    r"[\d\ue000-\ue006]|(?<![a-z])(?:since|because|as|what|which|why|each|every|per|stays?|remains?|left|enough|cpus?)(?![a-z])|另|因为|剩|够|每",
+    r"[\d\ue000-\ue006]|(?<![a-z])(?:since|because|as|what|which|why|each|every|per|stays?|remains?|left|enough|inside|within|across|nvlink|cpus?)(?![a-z])|另|因为|剩|够|每",
 )
 _MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 
