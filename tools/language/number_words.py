@@ -39,7 +39,7 @@ ENGLISH_NUMBER = (
 NUMBER = rf"\d{{1,6}}(?![\d.,]?\d)|(?:{ENGLISH_NUMBER})(?![a-z])|[一二两三四五六七八九十]{{1,3}}"
 """A whole number of things, in digits or in words of either language."""
 AT_LEAST = (
-    r"(?:(?<![a-z])(?:at\sleast|min(?:imum)?(?:\sof)?|(?:not?|never)\s(?:be\s|have\s|run\s)?(?:less|fewer)(?:\sthan)?|or\smore)(?![a-z])|"
+    r"(?:(?<![a-z])(?:at\sleast|(?<![\d/])(?<![\d/]\s)(?<!per\s)min(?:imum)?(?:\sof)?|(?:not?|never)\s(?:be\s|have\s|run\s)?(?:less|fewer)(?:\sthan)?|or\smore)(?![a-z])|"
     r">=|≥|至少|不少于|不低于|最少)"
 )
 """Beside a number: no less than it."""
