@@ -76,14 +76,50 @@ _OF_EACH_CHINESE = Gated(
     rf"[^\d,;。]{{0,4}}(?P<m>{_NZ})\s?(?P<unit>[份条个单篇封件通次])",
 )
 _SHARE = r"(?:\d{1,3}(?:\.\d)?\s?%|a\sthird|half|a\squarter|two\sthirds|three\squarters|a\stenth|a\sfifth)"
-# "5,200 managers, of whom 65% are at work; each of these asks seven questions in the peak hour".
-_OF_PEOPLE = Gated(
-    rf"(?:(?P<ahead>{_SHARE})\sof\s(?:the|our|all|these|those|its)?\s?)?(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{2,16}}\s){{0,3}}?(?:[a-z\-]{{3,20}}s|people|staff))(?![a-z])"
-    rf"(?:,?\s(?:of\s(?:whom|which|them|these)|and)\s{_ABOUT}(?P<share>{_SHARE})\s(?:of\sthem\s)?(?:are|is|have|use|work|log|sit)[^,.;:\d]{{0,40}}|\s(?:are|have|use|work|log|sit)\s[^,.;:\d]{{2,40}})?"
-    r"[,;.:]\s(?:and\s)?(?:each|every\sone|everyone)(?:\sof\s(?:these|them|those|whom|which))?(?:'s\s[a-z\-]{2,16}|\sone's\s[a-z\-]{2,16})?\s[a-z]{2,12}\s"
-    rf"(?:{_ABOUT}(?P<m>{_N})\s(?:[a-z]{{3,16}}(?:\s[a-z]{{3,16}})?)\s(?:an?|per|each|every|in\s(?:an?|the|its|our))\s(?:peak\s|busiest\s|rush\s)?"
-    rf"(?:(?P<h>{_N})[\s\-](?:hours?|h)\s(?:shift|duty|day)|(?P<time>hour|minute|second|day))(?![a-z])|"
-    rf"(?:an?|one)\s(?:call|request|question|message|query|prompt|completion)\s{_ABOUT}every\s{_ABOUT}(?P<gap>{_N})\s?(?P<gap_unit>s|sec|seconds?|minutes?|min)(?![a-z]))",
+_INTERVAL = (
+    rf"(?:every|per|each|an?|in|during)\s(?:(?:an?|the|its|our|their|one)\s)?(?:(?:peak|busiest|busy|rush)\s)?{_ABOUT}"
+    rf"(?:(?P<t>{_N})[\s\-]?)?(?P<unit>s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?|days?)(?![a-z])(?:\s(?:shift|duty|day)(?![a-z]))?"
+)
+_ASKS = (
+    r"(?:(?:will|would|can|may|usually|typically|then|only|just)\s){0,2}(?:ask|send|fir|submit|mak|issu|trigger|rais|typ|post|start|call|quer|prompt|hit|put|writ|generat|produc|fil|open|us|run|do|need|tak)(?:e|es|s|y|ies|ing|ting|ning)?"
+    r"(?:\s(?:us|it|in|off|out|(?:the|our)\s(?:model|bot|llm|assistant|system)))?\s"
+)
+_NO_REQUEST = (
+    r"(?!(?:every|per|each|tokens?|gpus?|cards?|nodes?|servers?|hours?|minutes?|seconds?|days?|weeks?|usd|eur|euros?|"
+    r"dollars?|bucks?|cents?|gb|words?|pages?)(?![a-z]))"
+)
+_TIMES = rf"(?:(?P<n>once|twice|an?|one|something|{_N})\s)?(?:{_NO_REQUEST}[a-z\-]{{3,16}}\s){{0,2}}?"
+_SO_OFTEN = rf"(?P<n>once|twice|{_N}\stimes)"
+_WHO = (
+    r"(?:\s(?!one|two|three|few|other|second|minute|hour|day|gpu|card|node|server|machine|replica|instance|request|"
+    r"prompt|token|costs?)[a-z\-]{3,16}){0,2}?(?:'s\s[a-z\-]{2,16})?"
+)
+_EACH = (
+    r"(?<![a-z])(?:each|every(?:\sone)?|everyone|everybody)"
+    rf"(?:\sof\s(?:(?:them|these|those|us|whom|which)|(?:the|our|these|those|all)\s(?P<of>{_N}"
+    r"(?:\s[a-z\-]{3,16}){1,2}?)))?"
+)
+_ASKED = (
+    rf"(?:once|twice|(?:an?|one|{_N})\s(?:times|requests?|prompts?|questions?|quer(?:y|ies)|calls?|messages?|chats?|"
+    r"completions?|search(?:es)?|lookups?|reports?))"
+)
+
+
+def _form(pattern: str, place: str) -> str:
+    """A pattern with its groups named for one of several places."""
+    return re.sub(r"\?P<(n|t|unit)>", rf"?P<\g<1>{place}>", pattern)
+
+
+# "240 nurses, each asks once every 4 minutes", "a clerk asks 3 times an hour", "one prompt each per 3 minutes".
+_OF_EACH = Gated(
+    rf"{_EACH}(?:{_WHO}\s{_ASKS}{_ABOUT}{_form(_TIMES + _INTERVAL, '1')}|"
+    rf"(?:\sone|{_WHO}\s{_ABOUT}{_form(_SO_OFTEN, '2')})\s{_form(_INTERVAL, '2')})|"
+    rf"(?<![a-z])(?:an?|one)\s(?P<one>[a-z]{{3,16}})\s{_ASKS}{_ABOUT}{_form(_TIMES + _INTERVAL, '3')}|"
+    rf"(?<![\w.])(?P<n4>{_ASKED})\s(?:each|apiece|per\s(?:head|person|user|agent|seat))\s{_form(_INTERVAL, '4')}"
+)
+# "300 requests every 30 seconds", of what was multiplied before.
+_SO_MANY_EVERY = Gated(
+    rf"(?P<n>{_N})\s(?:requests?|calls?|queries|prompts?|messages?)\severy\s{_ABOUT}(?P<t>{_N})\s?(?P<unit>s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?)(?![a-z])"
 )
 # "300 rps at the ingress, LLM calls are 1 in 25 of that"; "only 40% of them reach the model".
 _RATE = (
@@ -127,15 +163,14 @@ _EVERY_SO_OFTEN = Gated(
 _PEAK_CHINESE = Gated(
     r"每天\s?(?P<n>\d[\d.]{0,6}\s?[万亿千]?)\s?次请求[,;。][^\n\d]{0,10}?高峰(?:时段|时|期)?(?:大?概|大?约)?(?:是|为|有|按)?(?:全天|一天|当天|日)?的?(?:均值|平均值?|日均|平时)的?\s?(?P<k>\d(?:\.\d)?|两|三|四|五)\s?倍"
 )
-# "every active dev triggers one every ~6 seconds": one of what was spoken of.
-_ONE_EVERY = Gated(
-    r"(?<![a-z])((?:each|every)(?:\s[a-z]+){1,3}\s(?:triggers?|sends?|fires?|makes?|asks?|issues?|starts?|runs?|submits?))\s(?:one|it)\severy\s?(?:about\s|~|≈|some\s)?\s?(\d{1,3}|two|three|five|ten|twenty|thirty)\s(second|minute|hour)s?(?![a-z])",
-)
 # "每10秒25个请求"
 _IN_SO_MANY_SECONDS = Gated(
     r"每\s?(?P<t>[1-9]\d{0,3})\s?(?P<unit>秒|分钟)钟?(?:约|大约|有|来|平均)?\s?(?P<n>\d[\d,.]{0,9})\s?(?:个|次|条|通)?(?:请求|调用|提问|问答)"
 )
 _SECONDS_OF = {"m": 60.0, "s": 1.0}
+_UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
+_ONCE = {"": 1.0, "once": 1.0, "twice": 2.0, "a": 1.0, "an": 1.0, "one": 1.0, "something": 1.0}
+_BEFORE_ONE = 160  # characters
 _FEWEST = 20  # "two agents" that make calls are no amount of work
 
 
@@ -174,17 +209,22 @@ def _of_each_in_chinese(match: re.Match[str]) -> str:
     return f"{time} {_value(match['n']) * _value(match['m']):.12g} {match['unit']}"
 
 
-def _of_all(match: re.Match[str]) -> str | None:
-    people = _value(match["n"])
-    for share in (match["ahead"], match["share"]):
-        people *= (read_share(share) or 0.0) if share else 1.0
-    if match["gap"]:
-        seconds = _value(match["gap"]) * (60 if match["gap_unit"].startswith("min") else 1)
-        return f"{people / seconds * 60:.12g} requests per minute" if seconds else None
-    amount = people * _value(match["m"])
-    if match["h"]:
-        return f"{amount / _value(match['h']):.12g} requests per hour"
-    return f"{amount:.10g} requests per {match['time']}"
+def _of_one_of_them(match: re.Match[str]) -> str | None:
+    """What each of several asks in a time; `None` where nothing tells that there are several."""
+    times, span, unit = (next(filter(None, (match[f"{name}{i}"] for i in "1234")), "") for name in ("n", "t", "unit"))
+    before = match.string[max(0, match.start() - _BEFORE_ONE) : match.start()]
+    one = match["one"]
+    if one and not re.search(rf"\d\s(?:[a-z\-]+\s){{0,2}}{one}s(?![a-z])", before, re.IGNORECASE):
+        return None
+    counted = f"{match['of']}, " if match["of"] else ""
+    each = (_ONCE.get(times.lower().split(" ")[0]) or _value(times)) / (_value(span) if span else 1.0)
+    written = f"{counted}each of them sends {each:.15g} requests per {_UNITS[unit[0].lower()]}"
+    return None if written == match.group() or not each else written
+
+
+def _so_many(match: re.Match[str]) -> str | None:
+    span = _value(match["t"])
+    return f"{_value(match['n']) / span:.15g} requests per {_UNITS[match['unit'][0].lower()]}" if span else None
 
 
 def _let_through(match: re.Match[str]) -> str | None:
@@ -224,10 +264,6 @@ _RULES: Workings = (
         _PEAK_CHINESE,
         lambda match: f"高峰每天 {_value(match['n']) * (read_number(match['k']) or 1):.0f} 次请求",
     ),
-    (
-        _ONE_EVERY,
-        lambda match: f"each of them sends {1 / (read_number(match[2]) or 1):.12g} requests per {match[3]}",
-    ),
     (_WORKING_DAYS, _a_working_day),
     (_WORKING_DAY, lambda match: f"per day, within {_value(match['h']):g} hours{match['between']}"),
     (
@@ -236,11 +272,12 @@ _RULES: Workings = (
     ),
     (_OF_EACH_CHINESE, _of_each_in_chinese),
     (_CALLS_OF_EACH_CHINESE, _with_calls),
-    (_OF_PEOPLE, _of_all),
+    (_OF_EACH, _of_one_of_them),
     (_ON_A_DAY, lambda match: f"{match['n']}{match['what']} per day"),
     (_EVERY_SO_OFTEN, _every_so_often),
     (_CALLS_OF_EACH, _with_calls),
     (_CALLS_PER_ITEM, _with_calls),
+    (_SO_MANY_EVERY, _so_many),
     (_PART_OF_DAY, _in_a_part_of_the_day),
     (_FILTERED, _let_through),
     (_PAGES, _all_pages),

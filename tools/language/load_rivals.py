@@ -13,11 +13,12 @@ from .claims import Claims, label
 from .evidence import Grade, grade
 from .gated import Pattern
 from .length_percentiles import claim_percentiles
+from .load_changes import multiplied
 from .load_context import LOADS, Statement
 from .load_shares import load_per_person, of_all_hardware, of_all_people
 from .mix_words import with_mix
 from .page import Page, between, breaks_of
-from .people_words import multiplied, of_all_groups, with_shares_of_people, without_populations
+from .people_words import of_all_groups, with_shares_of_people, without_populations
 
 _BY_THE_HOUR = 1 / 3601  # amounts of a day, a week or a month have smaller factors
 _TIME_END = re.compile(r"[;!?\n。]|\.(?=\s|$)|(?<=\d)\s?[,，](?=\s)|\s(?:and|but|while)\s", re.IGNORECASE)

@@ -15,14 +15,14 @@ from .gated import Gated
 from .load_context import LOADS, Statement
 from .number_words import AT_MOST
 from .page import SENTENCE_END, Page
-from .people_words import times
+from .people_words import counts_things, times
 from .quantities import find_quantities
 
 _PER_PERSON = Gated(
     r"(?<![a-z])(?:an?|each|every|one)\s(?:active|busy|working|logged-in)\s(?:one|user|person|developer|dev|agent|seat|member|employee|student|customer)(?![a-z])|"
     r"(?<![a-z])(?:who(?:so)?ever(?:\s(?!asks|sends)[a-z]{2,10}){1,4}|someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
     r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
-    r"(?:在线|活跃|登录|当班|值班|使用)的?(?:人|用户|员工|坐席|老人|同学|学生)(?:每人)?(?:平均|大约|一般|每)|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事)|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
+    r"(?:在线|活跃|登录|当班|值班|使用|在用|在岗)的?(?:人|用户|员工|坐席|老人|同学|学生)(?:每人)?(?:平均|大约|一般|每)|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事|学生|同学)|每[名位]|人均|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
 )
 _NO_PEOPLE = Gated(r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列")
 _MOST_PER_PERSON = 8  # requests that one person has at once
@@ -38,6 +38,7 @@ _PART_BEFORE = Gated(
 )
 _MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 _NEAR = 24  # characters before a load
+_MOST_BEFORE_EACH = 160
 
 
 def load_per_person(page: Page, statements: Sequence[Statement]) -> Statement | None:
@@ -59,7 +60,13 @@ def of_all_people(page: Page, claims: Claims, statements: list[Statement], each:
         return statements
     people = [s for s in statements if s.role == "concurrency" and not _NO_PEOPLE.search(s.quantity.words)]
     others = [s for s in statements if s.role == "concurrency" and s not in people]
-    if len({s.quantity.value for s in people}) != 1 or others or people[0].quantity.upper:
+    people = people or _counted_before(page, each)
+    if not people and _is_of_each(page, each):
+        page.take(each.quantity.start, each.quantity.end)
+        claims.leave_unread(f"{each.words!r} is the load of each: how many there are was not said")
+        return statements
+    is_several = _is_of_each(page, each) and people[0] not in statements
+    if len({s.quantity.value for s in people}) != 1 or (others and not is_several) or people[0].quantity.upper:
         return [*statements, each] if each.quantity.unit != "requests/s/user" else statements
     whole = times(each, people[0].quantity.value)
     unit = " requests/s" if each.role == "rate" else " at once"
@@ -110,6 +117,25 @@ def _counts_people(load: Statement) -> bool:
     return (
         load.role == "concurrency" and load.quantity.unit == "requests" and not _NO_PEOPLE.search(load.quantity.words)
     )
+
+
+def _counted_before(page: Page, each: Statement) -> list[Statement]:
+    """The only things counted in the words before a load of each of them: "120 students, each asks …"."""
+    start = each.quantity.start
+    sentence = max((end.end() for end in SENTENCE_END.finditer(page.original, 0, start)), default=0)
+    for left in (sentence, max(0, start - _MOST_BEFORE_EACH)):
+        things = [
+            thing for thing in find_quantities(page.text[:start]) if thing.start >= left and counts_things(page, thing)
+        ]
+        if len(things) == 1:
+            return [Statement("concurrency", thing, thing.words) for thing in things]
+    return []
+
+
+def _is_of_each(page: Page, load: Statement) -> bool:
+    """Whether the words of a load, or those before it in its clause, say that it is one person's."""
+    left, _ = page.clause(load.quantity.start, load.quantity.end)
+    return _PER_PERSON.search(page.original, left, load.quantity.end) is not None
 
 
 def _is_per_person(page: Page, load: Statement) -> bool:

@@ -72,29 +72,10 @@ def times(load: Statement, factor: float) -> Statement:
     quantity = load.quantity
     return replace(
         load,
-        quantity=replace(quantity, value=quantity.value * factor, decimal_value=quantity.decimal_value * factor),
+        quantity=replace(
+            quantity, value=round(quantity.value * factor, 9), decimal_value=round(quantity.decimal_value * factor, 9)
+        ),
     )
-
-
-_TIMES_IT = Gated(
-    r"(?:(?<![a-z])(?:so|please|then|now|,)\s)(?P<word>double|triple|halve)\s(?:it|that|this|those|the\s(?:load|rate|traffic))(?![a-z])|"
-    r"(?<![a-z])(?P<peak>doubles|triples)\s(?:at|during|in)\s(?:the\s)?peak(?:\shours?)?(?![a-z])|"
-    r"(?:所以?要?|(?:peak|高峰|峰值)[^,;。\n]{0,6}?(?:会|要|将)?)(?P<cn>翻倍|翻一番|加倍)",
-)
-_FACTORS = {"double": 2.0, "triple": 3.0, "halve": 0.5}
-
-
-def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """The last load before "double it" and the like, multiplied: "4 rps … both regions end up here, so double it"."""
-    cue = next(iter(page.search(_TIMES_IT)), None)
-    loads = [load for load in statements if load.role in LOADS]
-    before = [load for load in loads if cue is not None and load.quantity.end <= cue.start()]
-    if cue is None or not before:
-        return statements
-    last, factor = before[-1], _FACTORS.get((cue["word"] or cue["peak"] or "double").lower().removesuffix("s"), 2.0)
-    larger = times(last, factor)
-    claims.reading(f"{last.words!r}, {page.take(*cue.span())!r} read as {larger.quantity.value:g}")
-    return [larger if load is last else load for load in statements]
 
 
 _WAITING = Gated(r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问)[^,;。]{0,6}的(?:也?就?只?有?|人)?")
@@ -129,6 +110,24 @@ def is_state(page: Page, word: re.Match[str]) -> bool:
     return is_said is not None and not find_quantities(page.text[word.end() : right])
 
 
+# Behind a count: what it counts. Before one: the same ("日活 60 万", "学生 12 万").
+_THINGS = Gated(
+    r"\s?多?[个名位家辆]\s?[\u4e00-\u9fff]|\s?多?[名位]|\s(?!x(?![a-z])|in(?![a-z])|out(?![a-z])|ms(?![a-z])|times|and(?![a-z])|or(?![a-z])|per(?![a-z])|to(?![a-z])|of(?![a-z])|hours?|minutes?|days?|weeks?|months?|years?|o'clock)[a-z\-]{3,16}"
+)
+_THINGS_BEFORE = Gated(
+    r"(?:日活|月活|用户|学生|员工|坐席|人员|人数|客户|会员|[a-z]{3,16}s\s?[:=]|dau|mau)(?:数|量)?\s?[:=约有共是]{0,2}\s?$"
+)
+_OF_A_WHOLE = re.compile(r"\sof\s(?:(?:the|our|all|these|those|its|their)\s){1,2}(?:about\s)?(?=\d)", re.IGNORECASE)
+
+
+def counts_things(page: Page, count: Quantity) -> bool:
+    """Whether a number counts people or things that send requests: "120 students", "学生 12 万"."""
+    if count.unit == "requests":
+        return count.value > 1 and count.upper is None
+    is_named = _THINGS.match(page.text, count.end) or _THINGS_BEFORE.search(page.text, 0, count.start)
+    return count.unit == "count" and count.value > 1 and count.is_whole and count.upper is None and bool(is_named)
+
+
 def with_shares_of_people(
     page: Page, claims: Claims, statements: list[Statement], *, is_of_each: bool = False
 ) -> list[Statement]:
@@ -152,7 +151,9 @@ def with_shares_of_people(
     if len(people) > 1 or len(together or over) != 1 or share is None:
         return statements
     if not people:  # "600 advisers, of whom 5% ..."
-        counted = [total for total in find_quantities(page.text[: share.start]) if total.unit in ("count", "requests")]
+        counted = [total for total in find_quantities(page.text[: share.start]) if counts_things(page, total)]
+        if (of := _OF_A_WHOLE.match(page.text, share.end)) is not None:  # "a third of our 600 editors"
+            counted = [total for total in find_quantities(page.text) if total.start == of.end()]
         people = [Statement("concurrency", total, total.words) for total in counted[-1:] if total.value > 1]
         statements = [*statements, *people]
     if not people:

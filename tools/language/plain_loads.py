@@ -56,8 +56,10 @@ _GOES_IN = Gated(r"(?<![a-z])(?:goes|go|is\sput|comes)\sin\s?\(\s?(?P<n>\d[\d,]{
 _COMES_OUT = Gated(
     r"(?<![\w.,])(?P<n>\d[\d,]{0,9}k?)[\s\-]tokens?\s(?:[a-z]{2,14}\s){0,3}?(?:comes?|goes|go)\s(?:out|back)(?![a-z])"
 )
+# "每2分钟问一次", "每5分钟提两个问题", "平均每3分钟每人发一次请求".
 _EVERY_SO_OFTEN = Gated(
-    r"每?(?P<n>\d{1,4}(?:\.\d)?|[一两二三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?:就|会|才|左右|大概|要)?(?:触发|发起|调用|请求|提问|问|查|刷新?|用|来|点|发)?(?P<how>一|1)次",
+    r"每?(?P<n>\d{1,4}(?:\.\d)?|[一二两三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?P<who>每(?:个?人|[名位][\u4e00-\u9fff]{1,3}?))?(?:就|会|才|左右|大概|大约|要|平均){0,2}"
+    r"(?:触发|发起|发送?|提交?|提出|调用|请求|提问|问|查询?|刷新?|用|来|点|上报|使用){0,2}(?P<how>[一二两三四五1-9])\s?(?:次|(?:个|条|句)(?:新的?)?(?:问题|提问|请求|查询|消息))(?:请求|调用|提问)?",
     flags=0,
 )
 
@@ -70,6 +72,11 @@ _NUMBER_OF_REQUESTS = Gated(
 _EMPLOYED = Gated(
     r"(?<![a-z])(?P<verb>employ(?:s|ed|ing)?)\s(?:(?:about|some|around|roughly|over)\s)?(?P<n>\d[\d,]{0,7})\s(?!people|staff)[a-z]{4,16}(?![a-z])"
 )
+
+
+def _so_often(match: re.Match[str]) -> str:
+    each = (read_number(match["how"]) or 1) / (read_number(match["n"]) or 1)
+    return f"{match['who'] or ''}每{match['unit']}{each:.12g}次"
 
 
 def _within_days(match: re.Match[str]) -> str:
@@ -91,6 +98,6 @@ REWRITTEN: Rewriting = (
     (_LENGTHS_OF_REQUESTS, r"input \1, output \2, "),
     (_GOES_IN, r"input \g<n> tokens"),
     (_COMES_OUT, r"output \g<n> tokens"),
-    (_EVERY_SO_OFTEN, lambda match: f"每{match['unit']}{1 / (read_number(match['n']) or 1):.12g}次"),
+    (_EVERY_SO_OFTEN, _so_often),
 )
 """The rewritings, in the order in which they apply."""

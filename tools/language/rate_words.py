@@ -23,6 +23,10 @@ from .matching import gap_cost
 from .page import Page
 from .quantities import Quantity, find_quantities, read_number
 
+_PEOPLE = Gated(
+    r"(?<![a-z])(?:people|persons?|users?|employees|staff|members|agents|students)(?![a-z])|人|用户|员工|坐席|学生|同学"
+)
+_EACH = Gated(r"(?<![a-z])(?:each|everyone|everybody|apiece|per\s(?:person|user|head))(?![a-z])|每个?人|每[名位]|人均")
 _LEAST_OF_BATCH = 1_000_000  # tokens
 _LONGEST_BATCH = 31 * 24.0  # hours
 _LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
@@ -149,7 +153,7 @@ def read_batches(page: Page, claims: Claims) -> None:
         noun = page.original[amount.start : amount.end + _NOUN]
         is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(noun)
         is_work = (counts_work(page, amount) and amount.value >= _LEAST_WORK) or (
-            amount.unit == "requests" and amount.value >= MOST_AT_ONCE
+            amount.unit == "requests" and amount.value >= MOST_AT_ONCE and not _ask_each(page, amount)
         )
         if amount.upper is not None or not (is_output or is_work):
             continue
@@ -178,6 +182,11 @@ def read_batches(page: Page, claims: Claims) -> None:
         claims.claim("min_tokens_per_second" if is_output else "request_rate", each_second, words)
         claims.reading(f"{words!r} read as {windows[0][1]:g} hours of work at {each_second:.4g} {unit}")
         return
+
+
+def _ask_each(page: Page, amount: Quantity) -> bool:
+    """Whether an amount counts people, of each of whom the text says what they ask."""
+    return _PEOPLE.search(amount.words) is not None and _EACH.search(page.text, amount.end) is not None
 
 
 def read_rates(page: Page, claims: Claims) -> list[Statement]:

@@ -20,7 +20,7 @@ from .statement_rank import STAYS
 _MOST_UNREAD = 50
 _SHORT = 10
 _OF_NO_MATTER = Gated(
-    r"\s(?:of\s(?:us|you|them|(?:these|those)(?!\s(?:nodes?|servers?|machines?|box(?:es)?|hosts?|gpus?|cards?)(?![a-z]))|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?|"
+    r"\s(?:of\s(?:us|you|them|(?:these|those)(?!\s(?:nodes?|servers?|machines?|box(?:es)?|hosts?|gpus?|cards?)(?![a-z]))|which)|(?:[a-z]{3,12}\s)?(?:things?|reasons?|options?|ways?|questions?|kinds?|sorts?|types?|times?(?!\s(?:that|this|it|as|the|our|what|today)(?![a-z]))|"
     r"teams?|people|persons?|weeks?|months?|years?|days?|hours?|minutes?|shifts?|points?|sites?|parts?|phases?|steps?|"
     r"sides?|products?|languages?|cases?|applications?|apps?|services?|pools?|stages?|numbers?|figures?|limits?|fix(?:es)?|changes?|corrections?|remarks?))(?![a-z])|[个种次天年月周]",
 )

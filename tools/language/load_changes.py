@@ -1,0 +1,106 @@
+"""A load that is to be multiplied: "4 rps, so double it", "the launch will triple it, plan for after the launch".
+
+Which of the two states is planned for has to be said; else the factor is left unread.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Literal
+
+from .claims import Claims
+from .gated import Gated
+from .limit_lexicon import ROLE as LATENCY
+from .load_context import LOADS, Statement
+from .page import SENTENCE_END, Page, between, breaks_of
+from .people_words import times
+from .quantities import read_number
+
+_SMALL = r"\d{1,2}(?:\.\d{1,2})?|two|three|four|five|six|eight|ten"
+_OF_IT = (
+    r"(?:that|this|it|the|as|of|our|today|what|current|now|after|by|from|once|when|more|next|"
+    r"in\s(?:q\d|\d{4}|the)|expected|growth)"
+)
+_FACTOR = Gated(
+    r"(?<![a-z])(?P<verb>doubl|tripl|trebl|quadrupl|halv)(?:e[sd]?|ing)(?![a-z])(?!\s(?:to\s\d|check|precision))|"
+    rf"(?<![\w.])(?P<n>{_SMALL})(?:\s?x|\s?×|\stimes|[\s\-]?fold)(?=\s{_OF_IT}(?![a-z])|\s?(?:[,.;)\n]|$))|(?<![\w.])x\s?(?P<x>\d{{1,2}}(?:\.\d)?)(?=\s{_OF_IT}(?![a-z])|\s?(?:[,.;)\n]|$))|"
+    rf"(?<![a-z])(?:multipl(?:y|ies|ied)\s(?:(?:this|that|it|everything|the\s(?:load|rate|traffic)|our\s(?:load|traffic))\s)?by|(?:by\s)?a\sfactor\sof)\s(?P<by>{_SMALL})(?![\w%])|"
+    r"翻(?P<cn>[两三四五六\d])?(?:(?P<fan>番)|倍)|(?P<one>翻一番|加倍)|(?P<half>减半)|(?:是|到|至|成|有|为)(?:了)?(?:现在|目前|当前|今天|平时|原来)?的?\s?(?P<times>\d(?:\.\d)?|[两三四五六])\s?倍(?!率)"
+)
+_VERBS = {"doubl": 2.0, "tripl": 3.0, "trebl": 3.0, "quadrupl": 4.0, "halv": 0.5}
+# Orders to multiply, and peaks: these are planned for whatever else is said.
+_ORDER = Gated(r"(?:(?<![a-z])(?:so|please|then|now|,)\s$|所以?要?$)")
+_AT_PEAK = Gated(r"\s(?:it\s)?(?:at|during|in)\s(?:the\s)?peak(?:\shours?)?(?![a-z])")
+_PEAK_BEFORE = Gated(r"(?:peak|高峰|峰值)[^,;。\n]{0,6}?(?:会|要|将)?$")
+_OF_ELSE = Gated(
+    r"(?<![a-z])(?:length|tokens?|prompts?|inputs?|outputs?|answers?|replies|context|costs?|price|budget|memory|gpus?|cards?|nodes?|hardware|replicas?|bandwidth|speed|team|staff|revenue)(?![a-z])|长度|输入|输出|成本|价格|显存|带宽|卡|机器"
+)
+_PLAN = Gated(
+    r"(?<![a-z])(?:plan(?:ned|ning)?|siz(?:e|ed|ing)|design(?:ed)?|dimension(?:ed)?|provision(?:ed)?|prepare|calculate|budget|spec|(?:be|get)\sready|cater)\s"
+    r"(?:(?:it|this|that|us|everything|please|the\s(?:plan|system|cluster))\s)?(?:for|with|on|by|against|to)\s(?P<en>[^.;,\n]{1,60})|"
+    r"(?:按|以|照)照?(?P<cn>[^,;。\n]{1,16}?)的?(?:量|负载|流量|来)?(?:规划|计?算|做|设计|估算?|配置?|准备|定|为准)"
+)
+_NOW = Gated(
+    r"(?<![a-z])(?:today(?:'s)?|now|current|present(?:\sday)?|existing|before|as\sis)(?![a-z])|现在|目前|当前|今天|上线前|之前|眼下"
+)
+_LATER = Gated(
+    r"(?<![a-z])(?:after|that|it|this|then|future|new|later|growth|(?:launch|go-?live|roll(?:ed)?[\s\-]?out|peak)[a-z]*|higher|larger|bigger|(?:doubl|tripl|quadrupl)ed|both)(?![a-z])|后|翻|大促|活动|高峰|峰值|新|未来|倍"
+)
+_IGNORED = Gated(
+    r"(?<![a-z])(?:ignore|disregard|forget|(?:do\snot|don't)\s(?:plan|size)\sfor|no\sneed\sto\s(?:plan|size)\sfor)\s(?:that|it|this)(?![a-z])|先?不(?:用)?(?:管|考虑|算)|忽略"
+)
+_WORD = re.compile(r"[a-z]{4,}|q\d|[\u4e00-\u9fff]{2}", re.IGNORECASE)
+_FAR = 160  # characters
+
+
+def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements with the last load before a factor multiplied by it, where that state is the planned one."""
+    for cue in page.search(_FACTOR):
+        before = [load for load in statements if load.role in LOADS and load.quantity.end <= cue.start()]
+        left, right = page.clause(*cue.span())
+        clause = page.original[left : cue.start()] + page.original[cue.end() : right]
+        if not before or _OF_ELSE.search(clause) or LATENCY.search(clause):
+            continue
+        last = before[-1]
+        is_ordered = _ORDER.search(page.original, 0, cue.start()) or _PEAK_BEFORE.search(page.original, 0, cue.start())
+        planned = "later" if is_ordered or _AT_PEAK.match(page.original, cue.end()) else _planned(page, cue)
+        if planned is None or (not is_ordered and len({load.role for load in before}) > 1):
+            continue
+        words = page.take(*cue.span())
+        if planned == "now":
+            claims.reading(f"{last.words!r} is planned for, not {words!r}")
+            continue
+        larger = times(last, _factor(cue))
+        claims.reading(f"{last.words!r}, {words!r} read as {larger.quantity.value:g}")
+        return [larger if load is last else load for load in statements]
+    return statements
+
+
+def _factor(cue: re.Match[str]) -> float:
+    if cue["verb"]:
+        return _VERBS[cue["verb"].lower()]
+    if cue["half"]:
+        return 0.5
+    written = next(filter(None, map(cue.group, ("n", "x", "by", "times", "cn"))), None)
+    value = (read_number(written.lower()) if written else None) or 2.0
+    return 2.0**value if cue["fan"] else value
+
+
+def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:
+    """Which state words near a factor say to plan for; `None` where they do not say it, or say both."""
+    left, right = between(breaks_of(page.original, SENTENCE_END), *cue.span(), len(page.original))
+    told = {
+        word.lower() for word in _WORD.findall(page.original[left : cue.start()] + page.original[cue.end() : right])
+    }
+    states: set[Literal["now", "later"]] = set()
+    for plan in _PLAN.finditer(page.original, max(0, cue.start() - _FAR), cue.end() + _FAR):
+        what = (plan["en"] or plan["cn"]).strip()
+        is_shared = bool(told & {word.lower() for word in _WORD.findall(what)})
+        is_later = is_shared or (_LATER.search(what) and plan.start() > cue.start())
+        if page.is_negated(*plan.span()) or not (is_later or _NOW.search(what)):
+            continue
+        states.add("now" if _NOW.search(what) else "later")
+        page.take(*plan.span())
+    if _IGNORED.search(page.original, cue.end(), cue.end() + _FAR):
+        states.add("now")
+    return states.pop() if len(states) == 1 else None
