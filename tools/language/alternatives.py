@@ -69,6 +69,9 @@ _N = (
     rf"(?<![A-Za-z0-9_.])(?:\d(?:[\d,]{{0,12}}\d)?(?:\.\d{{1,3}})?(?:\s?[kmb万千](?![a-z]))?|{ENGLISH_NUMBER}(?![a-z]))"
 )
 _UNIT = r"(?:\s?[a-z]{1,10}|\s?[\u4e00-\u9fff]{1,3})?"
+# Between a wish and what was decided: "最好两三个副本——定了,就2个副本".
+_DECIDED = Gated(r"拍板|定了|定的是|最终|最后")
+_WISHED = re.compile(r"(?:最好|希望|想要?)(?:是|有)?\s?$")
 # What somebody wrote before, which a correction behind it replaces.
 WROTE = (
     r"(?<![a-z])(?:(?:i|we)(?:\s(?:had|first))?|(?:my|our|the)\s(?:first|last|previous|earlier|old)\s(?:e-?mail|message|ticket|request|note|form|draft))"
@@ -146,16 +149,21 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         new = standing.get(later.start, later)
         gap = _TAKEN_BACK.fullmatch(text[old.end : new.start]) if new.start - old.end <= _MOST_BETWEEN else None
         in_pair = text[old.start - 1 : old.start] == "/" or new.upper is not None
-        if gap is None or in_pair or not _counts_the_same(old, new) or not _NO_MORE.match(text, new.end):
+        again = len(gap["noun"]) if gap and gap["noun"].strip() and text.startswith(gap["noun"], new.end) else 0
+        ends = _NO_MORE.match(text, new.end + again) or _NO_MORE.match(text, new.end)
+        if gap is None or in_pair or not counts_the_same(old, new) or ends is None:
             continue
         restored = re.search(rf"(?<![\d.]){re.escape(old.words)}\s(?:is|was)\s(?:right|correct)", text[new.end :])
         roles = (role.search(text, old.end + gap.end("noun"), new.start) for role in (LATENCY, LOAD))
         if restored or any(roles):
             continue
         words = new.words if new.unit == old.unit else f"{new.words} {old.spelled}"
-        rest = text[new.end :].removeprefix(")") if "(" in gap["apart"] else text[new.end :]
-        text = f"{text[: old.start]}{words}{gap['noun']}{rest}"
-        standing[old.start] = replace(old, words=words, end=old.start + len(words))
+        rest = text[new.end + again :].removeprefix(")") if "(" in gap["apart"] else text[new.end + again :]
+        wish = _WISHED.search(text[: old.start]) if _DECIDED.search(text, old.end, new.start) else None
+        start = old.start if wish is None else wish.start()
+        exactly = "" if wish is None else "固定"
+        text = f"{text[:start]}{exactly}{words}{gap['noun']}{rest}"
+        standing[old.start] = replace(old, words=words, start=start + len(exactly), end=start + len(exactly + words))
         notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
     return text, notes
 
@@ -191,7 +199,8 @@ def _is_in_thousands(words: str) -> bool:
     return words[:1].isdigit() and words[-1:].isalpha()
 
 
-def _counts_the_same(old: Quantity, new: Quantity) -> bool:
+def counts_the_same(old: Quantity, new: Quantity) -> bool:
+    """Whether one of two figures may stand in the place of the other; a bare one takes the unit of the earlier."""
     if old.unit == new.unit == "count":
         # "8k, no, 500" are hardly two of a kind; "4, no, six" are.
         return _is_in_thousands(old.words) == _is_in_thousands(new.words)

@@ -33,6 +33,7 @@ from .brief_statements import Source, StatedObject, join_sources
 from .brief_structured import read_json, read_yaml
 from .card_names import read_accelerator
 from .claims import Claims
+from .dialogue import is_chat
 from .errors import BriefError, RequestError
 from .launched import claim_started, leave_unplanned
 from .merge import merge_said
@@ -43,6 +44,7 @@ from .page import Page
 from .quoted import quoted_apart
 from .request import read_page
 from .said import Said
+from .taken_back import with_replies, without_stamps
 
 _Text = tuple[str, str]  # its name and its words
 MAX_FILES = 20
@@ -86,19 +88,38 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     """
     if len(sources) > MAX_FILES:
         raise BriefError(f"a brief has at most {MAX_FILES} texts, not {len(sources)}; join some")
+    sources, replies = _with_replies(sources)
     older, newer, notes = _quoted_apart(sources)
     if older:
         merged = merge_said([read_brief(texts) for texts in (older, newer) if any(text.strip() for _, text in texts)])
-        return merged.model_copy(update={"readings": (*merged.readings, *notes)})
+        return merged.model_copy(update={"readings": (*merged.readings, *replies, *notes)})
     source = join_sources([_parse(name, text) for name, text in sources])
     if not source.statements and not source.objects:
         raise BriefError("the brief is empty; write down the model, the hardware, the load and the limits")
     try:
         prose = "\n\n".join(text for name, text in sources if not name.endswith((".json", ".yaml", ".yml")))
-        return _read_joined(source, Path(sources[0][0]).parent, prose)
+        said = _read_joined(source, Path(sources[0][0]).parent, prose)
     except ValidationError as error:
         first = error.errors()[0]
         raise BriefError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
+    return said.model_copy(update={"readings": (*said.readings, *replies)})
+
+
+def _is_prose(name: str, text: str) -> bool:
+    return Path(name).suffix.lower() not in (".json", ".yaml", ".yml") and len(text) <= MAX_FILE_BYTES
+
+
+def _with_replies(sources: Sequence[_Text]) -> tuple[list[_Text], list[str]]:
+    """Chats with the figures that were agreed on in place of those before, and notes; other texts as they are."""
+    notes: list[str] = []
+    settled: list[_Text] = []
+    for name, text in sources:
+        chat = without_stamps(text) if _is_prose(name, text) else ""
+        if is_chat(chat):
+            text, more = with_replies(chat)
+            notes += more
+        settled.append((name, text))
+    return settled, notes
 
 
 def _quoted_apart(sources: Sequence[_Text]) -> tuple[list[_Text], list[_Text], list[str]]:
@@ -107,8 +128,7 @@ def _quoted_apart(sources: Sequence[_Text]) -> tuple[list[_Text], list[_Text], l
     older: list[_Text] = []
     newer: list[_Text] = []
     for name, text in sources:
-        is_text = Path(name).suffix.lower() not in (".json", ".yaml", ".yml") and len(text) <= MAX_FILE_BYTES
-        before, after = quoted_apart(text, needs_header=True) if is_text else ("", text)
+        before, after = quoted_apart(text, needs_header=True) if _is_prose(name, text) else ("", text)
         if before:
             before, after, changed = with_later_figures(before, after)
             notes += changed

@@ -86,8 +86,13 @@ _WRAP_BYTES = 60  # a shorter line was not broken for being full
 _WIKI_HEADING = re.compile(r"^[ \t]{0,3}h([1-6])\.[ \t]+", re.MULTILINE)
 _WIKI_HEADER = re.compile(r"^[ \t]{0,3}(\|\|[^\n]{1,400}\|\|)[ \t]*$", re.MULTILINE)
 _BRACKETED = re.compile(r"\s?\([^()]{0,60}\)")
-# Between two keys of one line: "Type: Task          Priority: High".
-_NEXT_COLUMN = re.compile(r"(?<=\S)[ \t]{3,}(?=[A-Za-z][\w ]{1,24}:\s)")
+# Between two keys of one line: "Type: Task          Priority: High", "Not in scope: the reranker. In scope: …".
+_NEXT_COLUMN = re.compile(
+    r"(?<=\S)[ \t]{3,}(?=[A-Za-z][\w ]{1,24}:\s)|(?<=[.;])[ \t]{1,2}(?=(?:In|Out of) scope:\s)|"
+    r"(?<=[。;；])(?=(?:本次)?范围[内外]?[:：])"
+)
+# The rest of a sentence, with a colon in it: "debug queue, sorry: was three".
+_GOES_ON = re.compile(r"[a-z][^:：\n]{0,60},\s[^:：\n]{1,20}[:：]\s")
 _TASK_BOX = re.compile(r"^\[[ xX]\]\s*")
 
 
@@ -348,7 +353,7 @@ def _unwrapped(text: str) -> list[tuple[int, str]]:
     for i, raw in parts:
         words = _TASK_BOX.sub("", raw.strip())
         is_long = len(last.encode()) >= _WRAP_BYTES and not last.endswith((".", ":", ";", "!", "?", "。", "：", "；"))
-        if words and lines and is_long and not split_key(words)[0]:
+        if words and lines and is_long and (not split_key(words)[0] or _GOES_ON.match(words)):
             lines[-1] = (lines[-1][0], f"{lines[-1][1]} {words}")
         elif words:
             lines.append((i, words))

@@ -13,6 +13,7 @@ from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import LENGTHS
 from .load_lexicon import ROLE as LOAD
+from .taken_back import with_replies, without_stamps
 
 _WHO = r"(?:\[[^\]\n]{1,24}\]\s?)?[^\W\d][^\n:,.;?!\[\]]{0,20}(?:\s\d{1,2}:\d\d)?:\s?"
 _LINE = re.compile(rf"(?:^|\n)({_WHO})")
@@ -28,14 +29,16 @@ _QUESTION = Gated(
 )
 
 
-def with_answers(text: str) -> str:
-    """A normalised chat with its choices made and its questions beside their answers; other texts as they are."""
-    if not _is_chat(text):
-        return text
-    return _QUESTION.sub(_answered, _CHOICE.sub(_chosen, text))
+def with_answers(text: str) -> tuple[str, list[str]]:
+    """A normalised chat with its choices made and its questions beside their answers, and notes; else as it is."""
+    text = without_stamps(text)
+    if not is_chat(text):
+        return text, []
+    text, notes = with_replies(text)
+    return _QUESTION.sub(_answered, _CHOICE.sub(_chosen, text)), notes
 
 
-def _is_chat(text: str) -> bool:
+def is_chat(text: str) -> bool:
     """Whether people speak in turns: two of them more than once, or one where something is asked.
 
     A list with labels ("Must: …", "Must: …", "Profile: …") is none.

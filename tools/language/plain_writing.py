@@ -25,7 +25,7 @@ _SNAKE = Gated(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])")
 # "ca. 600 tokens": no sentence ends there.
 _CIRCA = Gated(r"(?<![a-z.])(?:ca|approx|circa)\.\s?(?=\d)")
 # "4-bit is out of the question": nothing that comes out.
-_OUT_OF = Gated(r"(?<![a-z])out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z])")
+_OUT_OF = Gated(r"(?<![a-z])out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z]|\s?:)")
 _ON_THE_OTHER_HAND = Gated(r",\s(?:on\sthe\sother\shand|however|though|by\scontrast|of\scourse|in\sturn),\s")
 # "TPOT can be relaxed to 80 ms", "TPOT 可以放宽到 80ms".
 _RELAXED = Gated(
@@ -91,6 +91,10 @@ _ABOUT_CHINESE = Gated(
     r"(?<![零一二两三四五六七八九十百千万亿\d])(?P<a>[一二两三四五六七八九])(?P<b>[二三四五六七八九])(?P<scale>[十百千万]{1,2})(?![一二三四五六七八九\d])",
     flags=0,
 )
+# "两三个": two to three.
+_TWO_OR_THREE = re.compile(
+    r"(?<![零一二两三四五六七八九十百千万亿第\d])(?P<a>[一二两三四五六七八])(?P<b>[二三四五六七八九])(?P<scale>)(?=[个台张块份套])"
+)
 _SOME_TEN = re.compile(r"(?<![一二两三四五六七八九十百千万亿\d])十[来多几](?=个)")
 _SOME_CHINESE = Gated(
     r"(?<=[十百千万亿\d])(?:来|多|几)(?=\s?[个人路条字次台张万千亿,;。\n]|\s?(?:token|用户|并发|请求))"
@@ -148,6 +152,7 @@ _FIGURES: Rewriting = (
     (_SPACED_GROUPS, r"\1\2"),
     (_INDIAN_SCALE, _in_digits),
     (_ABOUT_CHINESE, _as_range),
+    (_TWO_OR_THREE, _as_range),
     (_SOME_TEN, "10"),
     (_SOME_CHINESE, ""),
 )

@@ -12,6 +12,7 @@ from .current_figures import without_observed
 from .derived_lengths import with_told_lengths
 from .fewest_words import with_fewest
 from .length_parts import with_parts_together
+from .taken_back import with_revised_counts
 from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
 
@@ -29,6 +30,7 @@ def mended(text: str) -> Mended:
     notes: list[str] = []
     text = without_asides(text)
     for step in (
+        with_revised_counts,
         with_corrected_figures,
         worked_out,
         with_fewest,

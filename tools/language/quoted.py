@@ -17,6 +17,13 @@ _HEADER = Gated(
     r"on\s.{4,80}\swrote\s*:|.{0,60}(?:写道|写到)\s*[:：])\s*$",
 )
 
+# 'From your mail of 3 May: "8x H200, 20 req/s"': what was written before, within quotation marks.
+_IN_QUOTATION_MARKS = Gated(
+    r"^\s*(?:>\s?)?(?:[-*•]\s)?(?:(?:from|in|quoting)\s(?:your|my|our|his|her|their|the|[a-z]+'s)\s(?:[a-z]+\s)?(?:e?-?mail|message|note|ticket|request|post|letter|comment|brief)|"
+    r"(?:you|i|we|he|she|they|[a-z]+)\s(?:first\s)?(?:wrote|said|asked)|(?:你|您|他|我)?们?(?:在)?(?:之前|上次|昨天|先前|上周|原来)?的?(?:邮件|来信|原话|消息|工单|需求)(?:里|中)?)[^:\"“「\n]{0,40}[:：,]?\s?"
+    r"(?:\"(?P<a>[^\"\n]{8,})\"|[“「](?P<b>[^”」\n]{8,})[”」])\s*$"
+)
+
 
 def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = False) -> tuple[str, str]:
     """The older text, without its marks, and the newer; the older is empty where nothing is quoted, or all is.
@@ -32,7 +39,10 @@ def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = Fal
         mark = _QUOTED.match(line)
         sends = _SENDER.match(line) is not None
         begins = sends and not before.strip(" \t-_=*—–") and not all(map(_HEAD.match, newer))
-        if not is_older and mark is None and (_HEADER.match(line) or begins):
+        if (said := _IN_QUOTATION_MARKS.match(line)) is not None:
+            has_header = True
+            older.append(f"> {said['a'] or said['b']}")
+        elif not is_older and mark is None and (_HEADER.match(line) or begins):
             # A quote begins with the line that announces it.
             is_older = has_header = not is_quoted or any(map(str.strip, newer))
         elif mark is not None:
@@ -42,7 +52,7 @@ def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = Fal
             (older if is_older else newer).append(line)
     # One line that begins with ">" may be a bound or an arrow.
     marks = sum(_QUOTED.match(line) is not None for line in lines)
-    is_mail = has_header if needs_header else is_older or marks > (0 if is_quoted else 1)
+    is_mail = has_header or (not needs_header and (is_older or marks > (0 if is_quoted else 1)))
     if not is_mail or not "".join(older).strip() or not "".join(newer).strip():
         return "", text
     if _is_oldest_first(newer, older):

@@ -54,7 +54,7 @@ from .reserve_words import read_reserve
 from .reserved_words import settle_kept_of_each
 from .said import Said, Understood
 from .serving_words import read_engine, read_price
-from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced
+from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced, set_aside_restored
 from .setting_words import read_settings, settle_settings
 from .spelling import corrected
 from .statement_rank import tells_of_before
@@ -137,7 +137,8 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         merged = merge_said([before, _without_former(before, now, newer)])
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
-    written_down, dictated = undictated(with_answers(normalise(shown)))
+    answered, answers = with_answers(normalise(shown))
+    written_down, dictated = undictated(answered)
     spelled, slips = corrected(written_down)
     settled = mended(spelled)
     page = Page(settled.text)
@@ -145,7 +146,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     leave_unplanned(written, claims)
     for words in hidden:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
-    for note in (*launches, *settled.notes):
+    for note in (*launches, *answers, *settled.notes):
         claims.reading(note)
     for typed, meant in (*dictated, *slips):
         claims.reading(f"{typed!r} read as {meant!r}")
@@ -177,6 +178,7 @@ def read_page(page: Page, claims: Claims) -> None:
     page.take_all(_LIST_NUMBER, TICKET, _PLACE_IN_A_DOCUMENT, _STAMP)
     set_aside_orders(page, claims)
     set_aside_former(page, claims)
+    set_aside_restored(page, claims)
     set_aside_rejected(page, claims)
     set_aside_replaced(page, claims)
     set_aside_denied(page, claims)
@@ -235,6 +237,7 @@ def _say_people(claims: Claims) -> None:
     several = claims.values.get("concurrency", 1) > 1
     if several and _PEOPLE.search(words) and grade("concurrency", 1, words) is not Grade.PLAIN:
         if claims.has("request_rate"):
+            _doubt_unlikely_load(claims)  # "8,000 people, a question every two minutes" may be that of each
             claims.drop("concurrency")
             claims.reading(f"{words!r} counts people; {claims.words['request_rate']!r} is planned for")
         else:

@@ -73,7 +73,7 @@ _USABLE = Gated(
 _REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
 _OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}")
 # How many characters before and behind such a word its object is looked for.
-_BEFORE, _BEHIND = 80, 25
+_BEFORE, _BEHIND, _NEXT = 80, 25, 3
 
 
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
@@ -320,7 +320,11 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     # "nodes 2-4 for us, the storage nodes are off limits".
     is_apart = away is not None and lex.HARDWARE.search(sentence, numbered.end(), away.start())
     # "The third has to keep two cards free".
-    is_part_of_it = away is not None and lex.COUNTED.search(sentence[: away.start()], numbered.end()) is not None
+    # … or "the third lost two cards".
+    is_part_of_it = away is not None and any(
+        hit["gpu"] and (hit.end() <= away.start() or 0 <= hit.start() - away.end() <= _NEXT)
+        for hit in lex.COUNTED.finditer(sentence, numbered.end())
+    )
     if away is None or not count or is_part_of_it or (is_apart and lex.RANGE.search(numbered.group())):
         return None
     words = _clause_taken(page, start + numbered.start(), start + numbered.end())

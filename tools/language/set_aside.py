@@ -12,8 +12,9 @@ from ..catalog import hardware, model_mentions
 from .alternatives import WROTE
 from .claims import Claims
 from .gated import Gated
-from .page import SENTENCE_END, Page, between, breaks_of
+from .page import SENTENCE_END, Page, between, breaks_of, parts
 from .quantities import find_quantities
+from .reserved_lexicon import BUSY, COUNTED, DOWN, NUMBERED
 
 # "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
 _WITHDRAWN = Gated(
@@ -23,12 +24,19 @@ _WITHDRAWN = Gated(
     r"(?:(?!(?:nodes?|servers?|gpus?|cards?|machines?|box(?:es)?)(?![a-z]))[^,.;:!?()\n]|[.,](?=\d)){10,140}(?:,|\sand)\s(?:so\s)?(?:please\s)?(?:don't|do\snot)\s(?:use|count|take|plan\s(?:for|by)|go\sby|rely\son)\s(?:it|that|this)(?![a-z])|"
     r"(?:(?<=[.!?]\s)|(?<=\n))(?:it\s|that\s|there\s)?(?:was|were|had\sbeen)\s(?:[^.;!?\n]|\.(?=\d)){5,140},\s(?:please\s|so\s)?(?:ignore|disregard|forget)\s(?:it|that|this)(?![a-z])|"
     r"(?:[^.;!?\n]|\.(?=\d)){5,140}[;,.]\s(?:that|this|it|they|those|which)\s(?:was|were|is|are)\s(?:sized|planned|meant|bought|built|made|intended)\sfor\s(?:another|something|other|an?\sdifferent|somebody|someone)[^.;\n]{0,60}|"
+    r"(?:(?<=[.,;\n]\s)|(?<=[,;。\n]))(?:the\s)?\d[\d,.]{0,8}(?:\s?[a-z]{1,6}|[个张台路秒])?\s?(?:(?:is|was|were|are)\s(?:(?:just|only|from|of|still)\s){0,2}(?:last\s(?:quarter|year|month|week|spring|summer|autumn|winter)(?:'s)?|before)(?![a-z])|是(?:上个?(?:季度|月|周|年|版)|去年|之前|以前|原来|旧))[^,.;。\n]{0,30}|"
     r"(?:v\d[\d.]{0,6}|上一?版|旧版|初版|之前(?:的)?版本)\s?(?:中|里|的)?[^,;。\n]{1,30}?(?:有误|不对|写错了?|错了|作废|过时)|"
     r"(?:之前|先前|上次|昨天|前面)[^,;。\n]{0,8}[写说填报提](?:的是?|成|了)?[^,;。\n]{1,30}[,;。]\s?[那这它]?[个份些]?是?(?:旧|过时|错|有误|作废|不对|不算)[^,;。\n]{0,12}",
 )
 _FORMER = Gated(
     r"[(\[](?:it\s)?(?:was|were|previously|formerly|originally|before|used\sto\sbe|old|instead\sof|原来?为?|之前是?|此前)(?![a-z])[^()\[\]\n]{1,120}[)\]]",
 )
+# "1500 ms (in v2: 2500)": what an earlier version said. Which version is the earlier is asked of `_is_earlier`.
+_OF_VERSION = Gated(
+    r"[(\[](?:(?:in|for|since|from|per)\s)?v(?P<version>\d{1,2}(?:\.\d{1,2})?)(?:\s(?:said|had|was|were|asked(?:\sfor)?|listed|stated|draft|quote))?\s?[:=]?\s[^()\[\]\n]{1,120}[)\]]|"
+    r"[(\[]\s?v(?P<cn>\d{1,2}(?:\.\d{1,2})?)\s?(?:版本?)?(?:里|中|的)?(?:写的?是|是|为|写了|:)[^()\[\]\n]{1,60}[)\]]"
+)
+_VERSION = Gated(r"(?<![a-z\d])v(\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)")
 # "(signed 350 but those start later, ignore)": a bracket that says of itself that it counts for nothing.
 _IN_BRACKETS = Gated(
     r"[(\[][^()\[\]\n]{2,200}(?:(?<![a-z])(?:(?:please\s)?(?:ignore|disregard)(?:\s(?:it|that|this|them|those))?|(?:that|this|the)\s(?:number|figure|one)\s(?:doesn't|does\snot)\smatter(?:\shere)?|"
@@ -49,6 +57,21 @@ _ASIDE = Gated(
     r"|(?:(?:this|the)\s(?:e?-?mail|request|note|message|brief|question|ticket)|this|that|it|we|i)(?:'s|'re|'m|\s(?:is|are|am))?(?:n't|\snot)\s(?:(?:talking|speaking|asking|writing)\s)?about\s[^,.;\n]{1,60},\s?(?:which|who|that|it)(?![a-z]))"
     r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
     r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
+)
+# "Not in scope: the reranker (2x L4, 300 rps), it is healthy", to the end of the sentence; what is ruled out without
+# hardware ("out of scope: pipeline parallelism") is a demand and no other system.
+_NOT_IN_SCOPE = Gated(
+    r"(?:(?<=[.!?;]\s)|(?<=[\n。;])|^)[^\S\n]?(?:[-*•]\s)?(?:(?:explicitly\s)?(?:not\s(?:in|part\sof)|out(?:side)?(?:\sof)?)(?:\s(?:the|this|our))?\s(?:scope|request|plan|exercise|sizing)|"
+    r"(?:不在|超出)(?:本次|这次)?(?:规划|评估)?范围(?:之?内)?(?:的是?)?|范围之?外)\s?[:：](?P<what>(?:[^.!?;\n。]|\.(?=\S)){3,300})"
+)
+# "坏卡已换好", "the two cards are repaired", "node 2 is back": hardware that an earlier sentence calls broken.
+_RESTORED = Gated(
+    r"(?:[坏那这]|故障)[^,;。\n]{0,8}?(?:已经?|都)?(?:全部)?(?:换[好新了回]|修[好复]|恢复|回来)了?|第?[一二三四\d]\s?(?:[台张]|号机?)[^,;。\n\d]{0,6}?(?:已经?)?(?:修[好复]|换好|恢复)了?|"
+    r"(?<![a-z])(?:nodes?|gpus?|cards?|servers?|machines?|box(?:es)?|hosts?|they|both|all|it)(?:\s#?\d{1,2})?\s?(?:is|are|was|were|has\sbeen|have\sbeen|'s|'re|got|came|come)\s(?:(?:now|all|since|both|again|already)\s){0,2}"
+    r"(?:repaired|restored|replaced|swapped|fixed|healthy|back(?:\s(?:in\sservice|online|up|in))?|returned|usable\sagain|available\sagain)(?![a-z])"
+)
+_BROKEN_ONCE = Gated(
+    f"{DOWN.pattern}|{BUSY.pattern}|坏|(?<![a-z])(?:died|failed|fell\\sout|drop(?:ped|s)\\sout|lost)(?![a-z])"
 )
 # Where a clause may begin, and who says something in it: anybody but the writer.
 _BEGIN = (
@@ -131,9 +154,18 @@ _NOT_YET = Gated(
 
 def set_aside_former(page: Page, claims: Claims) -> None:
     """Take former setups ("(was: H100)") and words that are said to be beside the matter off the page."""
-    for match in (*page.search(_FORMER), *page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
+    versions = [match for match in page.search(_OF_VERSION) if _is_earlier(page, match)]
+    for match in (*page.search(_FORMER), *versions, *page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
-    for match in page.search(_ASIDE):
+    out_of_scope: list[re.Match[str]] = []
+    for match in page.search(_NOT_IN_SCOPE):
+        if any(hardware.mentions(match["what"])):
+            out_of_scope.append(match)
+        else:
+            claims.leave_unread(
+                f"{page.take(*match.span())!r} rules something out; say for each that there is to be none"
+            )
+    for match in (*out_of_scope, *page.search(_ASIDE)):
         cards = [mention for mention in hardware.mentions(page.text) if mention.accelerator is not None]
         inside = [card for card in cards if match.start() <= card.start and card.end <= match.end()]
         # A card that is named nowhere else is meant, and stays.
@@ -141,6 +173,29 @@ def set_aside_former(page: Page, claims: Claims) -> None:
         for start, end in zip([match.start(), *(card.end for card in inside)], ends, strict=False):
             page.take(start, end)
         claims.reading(f"{match.group().strip()[:300]!r} is said to be beside the matter, and was set aside")
+
+
+def set_aside_restored(page: Page, claims: Claims) -> None:
+    """Take hardware off the page that was broken and is said to be in use again, with what was planned meanwhile."""
+    for match in page.search(_RESTORED):
+        broken: tuple[int, int] | None = None
+        start, _ = between(breaks_of(page.text, SENTENCE_END), *match.span(), len(page.text))
+        for place, sentence in parts(page.text[:start], SENTENCE_END):
+            if _BROKEN_ONCE.search(sentence) and (COUNTED.search(sentence) or NUMBERED.search(sentence)):
+                broken = place, place + len(sentence)
+        if broken is not None:
+            page.take(*match.span())
+            claims.reading(
+                f"{page.take(*broken)[:300]!r} held before {match.group().strip()!r}, and is not planned for"
+            )
+
+
+def _is_earlier(page: Page, bracket: re.Match[str]) -> bool:
+    """Whether a bracket speaks of an earlier version: a higher one is named, or none and a figure stands before it."""
+    version = float(bracket["version"] or bracket["cn"])
+    others = {float(match[1]) for match in _VERSION.finditer(page.original)} - {version}
+    before = find_quantities(page.text[max(0, bracket.start() - 24) : bracket.start()])
+    return max(others) > version if others else bool(before)
 
 
 def set_aside_denied(page: Page, claims: Claims) -> None:

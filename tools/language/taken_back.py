@@ -1,0 +1,156 @@
+"""Figures that later words take back: "three are taken, sorry: was three, is two", "concurrency 100?" / "no, 64".
+
+A later line of a chat that only says a figure answers the one before it; of a chat, time stamps say nothing.
+"""
+
+from __future__ import annotations
+
+import re
+
+from msgspec import Struct
+
+from .alternatives import counts_the_same
+from .gated import Gated
+from .limit_lexicon import ROLE as LATENCY
+from .load_lexicon import ROLE as LOAD
+from .number_words import NUMBER
+from .quantities import Quantity, find_quantities, read_number
+
+_NAME = r"[^\W\d][\w.\-]{0,15}(?:\s[^\W\d][\w.\-]{0,15})?"
+_TIME = r"[\[(]?(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])]?"
+# "[10:02] jo: yes", "10:02 <jo> yes", "jo 10:02: yes", "jo  10:02  yes".
+_STAMPED = re.compile(
+    rf"^[ \t]{{0,4}}(?:{_TIME}[ \t]{{1,4}}<?(?P<a>{_NAME})(?:>|[ \t]?[:：])|"
+    rf"(?P<b>{_NAME})[ \t]{{1,4}}{_TIME}[ \t]?(?:[:：]|(?=[ \t])))[ \t]*",
+    re.MULTILINE | re.IGNORECASE,
+)
+_FEWEST_STAMPS = 2
+SPEAKER = re.compile(r"^[ \t]{0,4}([^\W\d][^\n:：,.;?!\[\]]{0,20})[:：][ \t]?(?!//)", re.MULTILINE)
+_PARTICLES = Gated(
+    r"(?:(?:ok(?:ay)?|yes|yep|sure|fine|no|nope|nah|hm+|well|rather|better|more\slike|make\s(?:it|that)|let's\s(?:say|do|take|use)|i'd\s(?:say|rather)|we\s(?:need|want|said)|only|just|actually|please|then|so|"
+    r"it(?:'s|\sis)|that's|不是?|不对|不行|好的?|行|嗯|对|改成?|按|那就?|应该是?|就|其实是?|最多)(?![a-z])[\s,.;:!\-。]*){0,4}"
+)
+_POLITE = Gated(
+    r"(?:\s?(?:(?:pls|plz|please|rather|instead|then|max|tops|is\s(?:enough|better|fine|right)|will\sdo|at\s(?:the\s)?most|it\sis)(?![a-z])|吧|就[行够好]了?|够了|好了|为准|才对|来算))*(?=\s?(?:[,.;:!?)\n。]|$))"
+)
+_REST_AGREED = Gated(
+    r"(?:(?<![a-z])(?:otherwise|(?:the\s)?rest|all\selse|everything\selse)\s(?:(?:is|are|all|stays?)\s)*(?:agreed|fine|ok(?:ay)?|good|yes|same|right|approved|unchanged)|其[他它余]的?都?(?:没问题|同意|可以|不变|照旧|没意见))(?![a-z])"
+)
+_NO = Gated(r"(?:no|nope|nah|not\s(?:really|at\sall)|wrong|不是?|不行|不对|没有)\s?[.!。]?\s*")
+_CLAUSE = re.compile(r"[,;:](?!\d)\s?|[.;。]\s?(?!\d)")
+_MOST_LINES_BACK = 3
+_BACK = 160  # characters
+_N = re.compile(rf"(?<![A-Za-z\d.]){NUMBER}", re.IGNORECASE)
+_WAS_IS = Gated(
+    rf"[\s,;:.(\-–—]{{1,4}}(?:(?:sorry|correction|update|edit|note)\s?[:,]?\s)?(?:(?:it|that|this|they|there|which)\s)?(?:was|were|used\sto\sbe|had\sbeen)\s(?P<old>{NUMBER})(?:\s(?:until|till|before|at\sfirst|originally|last|yesterday)[^,.;\d\n]{{0,20}})?,?\s"
+    rf"(?:(?:but|and)\s)?(?:(?:it|that|there|they)(?:'s|'re|\s(?:is|are))|is|are|now\s(?:(?:it|that|there|they)(?:'s|'re|\s(?:is|are)))?)\s?(?:(?:now|only|just|down\sto|up\sto)\s){{0,2}}(?P<new>{NUMBER})(?:\s(?:since|as\sof|from|after|now|today)(?:\s[^,.;)\n]{{0,24}})?)?\)?(?=\s?(?:[,.;\n]|$))|"
+    rf"[,;。(]\s?(?:更正:?|补充:?)?(?:原来|之前|原先|本来|以前)(?:是|有|占)?\s?(?P<old2>{NUMBER})\s?[个张台块条]?,\s?[^,;。\d]{{0,6}}?(?:现在|目前|起)(?:已?是|只有?|剩|变成|改为|占)?\s?(?P<new2>{NUMBER})\s?[个张台块条]?\)?(?=\s?(?:[,;。\n]|$))"
+)
+
+
+class _Line(Struct):
+    who: str
+    body: str
+
+
+def with_revised_counts(text: str) -> tuple[str, list[str]]:
+    """A normalised text with a figure replaced by what it is said to be now ("was three, is two"), and notes."""
+    notes: list[str] = []
+    while match := next((m for m in _WAS_IS.finditer(text) if _said_before(text, m) is not None), None):
+        figure = _said_before(text, match)
+        assert figure is not None
+        new = match["new"] or match["new2"]
+        notes.append(f"{new!r} takes the place of {figure.group()!r}, which stands before it")
+        text = f"{text[: figure.start()]}{new}{text[figure.end() : match.start()]}{text[match.end() :]}"
+    return text, notes
+
+
+def _said_before(text: str, match: re.Match[str]) -> re.Match[str] | None:
+    """The figure that is said to hold no more, where it stands before the words that say so."""
+    old = read_number((match["old"] or match["old2"]).lower())
+    before = _N.finditer(text, max(0, match.start() - _BACK), match.start())
+    return next((n for n in reversed(list(before)) if read_number(n.group().lower()) == old), None)
+
+
+_MARKS = str.maketrans({"：": ": ", "？": "?", "，": ", "})
+
+
+def without_stamps(text: str) -> str:
+    """A chat without the times of its lines; a list of hours of the day names nobody, and stays."""
+    text = text.translate(_MARKS)
+    if len(_STAMPED.findall(text)) < _FEWEST_STAMPS:
+        return text
+    return _STAMPED.sub(lambda match: f"{match['a'] or match['b']}: ", text)
+
+
+def with_replies(text: str) -> tuple[str, list[str]]:
+    """A chat with the figures that replies agree on in place of those before, and notes."""
+    notes: list[str] = []
+    lines: list[_Line] = []
+    for line in text.split("\n"):
+        label = SPEAKER.match(line)
+        is_role = label is not None and (LOAD.search(label[1]) or LATENCY.search(label[1]))
+        lines.append(_Line(line[: label.end()], line[label.end() :]) if label and not is_role else _Line("", line))
+    for place, line in enumerate(lines):
+        if line.who and place and _NO.fullmatch(line.body):
+            lines[place - 1].body = _denied(lines[place - 1].body)
+        elif line.who:
+            _settle(lines, place, notes)
+    for line in lines:
+        if line.who and not any(map(str.isalnum, line.body)):
+            line.who = line.body = ""
+    return "\n".join(line.who + line.body for line in lines), notes
+
+
+def _settle(lines: list[_Line], place: int, notes: list[str]) -> None:
+    """Put the figure that a line begins with in the place of the one that it answers."""
+    line = lines[place]
+    new = next(iter(find_quantities(line.body)), None)
+    lead = None if new is None else _PARTICLES.fullmatch(line.body[: new.start])
+    tail = None if new is None else _POLITE.match(line.body, new.end)
+    if new is None or lead is None or tail is None:
+        return
+    for earlier in reversed(lines[max(0, place - _MOST_LINES_BACK) : place]):
+        asks = earlier.body.rstrip().endswith("?")
+        old = _answered(earlier.body, new)
+        is_same = old is not None and new.value in (old.value, old.value / old.factor)
+        is_reply = earlier.who != line.who and (asks or lead.group() or tail.group())
+        if old is None and asks:
+            return  # an answer to an open question
+        if old is None or not (is_same or is_reply):
+            continue
+        words = new.words if new.unit == old.unit or not old.spelled else f"{new.words} {old.spelled}"
+        rest = line.body[tail.end() :]
+        if is_same:
+            line.body = _REST_AGREED.sub("", rest)
+            return
+        notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
+        earlier.body = f"{earlier.body[: old.start]}{words}{earlier.body[old.end :]}"
+        number = re.escape(old.words.removesuffix(old.spelled).strip())
+        former = re.compile(
+            rf"(?:(?:the|that|those|这个?|那个?)\s?)?(?<![\w.]){number}(?:\s?{re.escape(old.spelled)})?\s?(?:was|is|were|came|comes|只?是)[^.;。\n]*",
+            re.IGNORECASE,
+        )
+        line.body = _REST_AGREED.sub("", former.sub("", rest))
+        return
+
+
+def _denied(question: str) -> str:
+    """A question for a figure that is denied, as a denial of the figure; other lines as they are."""
+    if not question.rstrip().endswith("?"):
+        return question
+    start = max((match.end() for match in _CLAUSE.finditer(question.rstrip(" ?"))), default=0)
+    figures = [figure for figure in find_quantities(question) if figure.start >= start]
+    return f"{question[: figures[0].start]} not {question[figures[0].start :]}" if len(figures) == 1 else question
+
+
+def _answered(text: str, new: Quantity) -> Quantity | None:
+    """The only figure of a line that another may answer; in a question that of its last clause comes first."""
+    figures = [old for old in find_quantities(text) if counts_the_same(old, new)]
+    figures = [old for old in figures if new.value in (old.value, old.value / old.factor)] or figures
+    last = max((match.end() for match in _CLAUSE.finditer(text.rstrip(" ?"))), default=0)
+    asked = [old for old in figures if old.start >= last] if "?" in text else []
+    for group in (figures, asked):
+        if len(group) == 1:
+            return group[0]
+    return None
