@@ -115,11 +115,7 @@ _OF_EACH = Gated(
     rf"{_EACH}(?:{_WHO}\s{_ASKS}{_ABOUT}{_form(_TIMES + _INTERVAL, '1')}|"
     rf"(?:\sone|{_WHO}\s{_ABOUT}{_form(_SO_OFTEN, '2')})\s{_form(_INTERVAL, '2')})|"
     rf"(?<![a-z])(?:an?|one)\s(?P<one>[a-z]{{3,16}})\s{_ASKS}{_ABOUT}{_form(_TIMES + _INTERVAL, '3')}|"
-    rf"(?<![\w.])(?P<n4>{_ASKED})\s(?:each|apiece|per\s(?:head|person|user|agent|seat))\s{_form(_INTERVAL, '4')}"
-)
-# "300 requests every 30 seconds", of what was multiplied before.
-_SO_MANY_EVERY = Gated(
-    rf"(?P<n>{_N})\s(?:requests?|calls?|queries|prompts?|messages?)\severy\s{_ABOUT}(?P<t>{_N})\s?(?P<unit>s|sec(?:ond)?s?|min(?:ute)?s?|h|hours?)(?![a-z])"
+    rf"(?<![\w.])(?P<n4>{_ASKED})\s(?:each|apiece|per{_WHO})\s{_form(_INTERVAL, '4')}"
 )
 # "300 rps at the ingress, LLM calls are 1 in 25 of that"; "only 40% of them reach the model".
 _RATE = (
@@ -222,11 +218,6 @@ def _of_one_of_them(match: re.Match[str]) -> str | None:
     return None if written == match.group() or not each else written
 
 
-def _so_many(match: re.Match[str]) -> str | None:
-    span = _value(match["t"])
-    return f"{_value(match['n']) / span:.15g} requests per {_UNITS[match['unit'][0].lower()]}" if span else None
-
-
 def _let_through(match: re.Match[str]) -> str | None:
     of, among = match["a"] or match["c"], match["b"] or match["d"]
     share = (read_share(match["p"] or match["q"]) or 0.0) if of is None else _value(of) / _value(among)
@@ -277,7 +268,6 @@ _RULES: Workings = (
     (_EVERY_SO_OFTEN, _every_so_often),
     (_CALLS_OF_EACH, _with_calls),
     (_CALLS_PER_ITEM, _with_calls),
-    (_SO_MANY_EVERY, _so_many),
     (_PART_OF_DAY, _in_a_part_of_the_day),
     (_FILTERED, _let_through),
     (_PAGES, _all_pages),

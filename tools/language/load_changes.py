@@ -6,6 +6,7 @@ Which of the two states is planned for has to be said; else the factor is left u
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Literal
 
 from .claims import Claims
@@ -83,7 +84,22 @@ def _factor(cue: re.Match[str]) -> float:
         return 0.5
     written = next(filter(None, map(cue.group, ("n", "x", "by", "times", "cn"))), None)
     value = (read_number(written.lower()) if written else None) or 2.0
-    return 2.0**value if cue["fan"] else value
+    return 2.0**value if cue["fan"] and cue["cn"] else value
+
+
+def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
+    """The loads of the state that words plan for: "10 rps now, 30 rps after the launch, plan for after the launch"."""
+    plans = [plan for plan in _PLAN.finditer(page.original) if not page.is_negated(*plan.span())]
+    if len(plans) != 1:
+        return []
+    what = plans[0]["en"] or plans[0]["cn"]
+    told = {word.lower() for word in _WORD.findall(what)}
+    chosen: list[Statement] = []
+    for rival in rivals:
+        clause = page.clause_text(rival.quantity.start, rival.quantity.end)
+        is_same = _NOW.search(clause) if _NOW.search(what) else told & {word.lower() for word in _WORD.findall(clause)}
+        chosen += [rival] if is_same else []
+    return chosen
 
 
 def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:

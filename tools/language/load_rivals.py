@@ -13,7 +13,7 @@ from .claims import Claims, label
 from .evidence import Grade, grade
 from .gated import Pattern
 from .length_percentiles import claim_percentiles
-from .load_changes import multiplied
+from .load_changes import multiplied, of_planned_state
 from .load_context import LOADS, Statement
 from .load_shares import load_per_person, of_all_hardware, of_all_people
 from .mix_words import with_mix
@@ -40,6 +40,7 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     figures = with_shares_of_people(page, claims, figures, is_of_each=each is not None)
     figures = of_all_people(page, claims, without_populations(page, claims, figures, is_of_each=each is not None), each)
     for role in LOADS:
+        _keep_chosen(page, claims, figures, role, of_planned_state)
         _keep_chosen(page, claims, figures, role, _wanted)
     figures = _lengths_of_contexts(claims, figures)
     for role in ("input", "output"):
