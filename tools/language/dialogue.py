@@ -28,6 +28,8 @@ _QUESTION = Gated(
     rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)",
 )
 
+_ASKING = re.compile(r"^(?:(?:and|so)\s)?(?:how\smany|what(?:'s|\sis)(?:\sthe)?)\s", re.IGNORECASE)
+
 
 def with_answers(text: str) -> tuple[str, list[str]]:
     """A normalised chat with its choices made and its questions beside their answers, and notes; else as it is."""
@@ -62,7 +64,7 @@ def _chosen(match: re.Match[str]) -> str:
 
 
 def _answered(match: re.Match[str]) -> str:
-    question = match["what"].strip()
+    question = _ASKING.sub("", match["what"].strip())
     role = LATENCY.search(question) or LOAD.search(question)
     if role is None or role.lastgroup in LENGTHS:
         return match.group()

@@ -7,6 +7,7 @@ import re
 from .gated import Gated
 
 _QUOTED = re.compile(r"^\s{0,3}> ?(?![>=\s]*\d+\s*(?:tok|ms|s\b|%))")
+_SHORTEST_QUOTE = 30  # characters
 _SENDER = Gated(r"^[\s>]*(?:from|发件人|寄件人)\s*[:：]")
 _HEAD = Gated(r"^\s*(?:[a-z][\w -]{1,16}|[\u4e00-\u9fff]{2,4})\s*[:：]|^\s*$")
 # The line that a mail program puts before what it quotes; all that follows it is older.
@@ -50,9 +51,10 @@ def quoted_apart(text: str, *, needs_header: bool = False, is_quoted: bool = Fal
             older.append(line)
         else:
             (older if is_older else newer).append(line)
-    # One line that begins with ">" may be a bound or an arrow.
-    marks = sum(_QUOTED.match(line) is not None for line in lines)
-    is_mail = has_header or (not needs_header and (is_older or marks > (0 if is_quoted else 1)))
+    # One short line that begins with ">" may be a bound or an arrow.
+    marked = [line for line in lines if _QUOTED.match(line)]
+    is_marked = len(marked) > (0 if is_quoted else 1) or any(len(line) >= _SHORTEST_QUOTE for line in marked)
+    is_mail = has_header or (not needs_header and (is_older or is_marked))
     if not is_mail or not "".join(older).strip() or not "".join(newer).strip():
         return "", text
     if _is_oldest_first(newer, older):

@@ -27,7 +27,7 @@ _STAMPED = re.compile(
 _FEWEST_STAMPS = 2
 SPEAKER = re.compile(r"^[ \t]{0,4}([^\W\d][^\n:：,.;?!\[\]]{0,20})[:：][ \t]?(?!//)", re.MULTILINE)
 _PARTICLES = Gated(
-    r"(?:(?:ok(?:ay)?|yes|yep|sure|fine|no|nope|nah|hm+|well|rather|better|more\slike|make\s(?:it|that)|let's\s(?:say|do|take|use)|i'd\s(?:say|rather)|we\s(?:need|want|said)|only|just|actually|please|then|so|"
+    r"(?:(?:ok(?:ay)?|yes|yep|sure|fine|no(?:\s(?:way|chance))?|nope|nah|hm+|well|rather|better|more\slike|make\s(?:it|that)|let's\s(?:say|do|take|use)|i'd\s(?:say|rather)|we\s(?:need|want|said)|only|just|actually|please|then|so|"
     r"it(?:'s|\sis)|that's|不是?|不对|不行|好的?|行|嗯|对|改成?|按|那就?|应该是?|就|其实是?|最多)(?![a-z])[\s,.;:!\-。]*){0,4}"
 )
 _POLITE = Gated(
