@@ -28,6 +28,7 @@ _QUESTION = Gated(
     rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)",
 )
 
+_ALONE = re.compile(r"\d[\d,]{0,8}[.!]?")
 _ASKING = re.compile(r"^(?:(?:and|so)\s)?(?:how\smany|what(?:'s|\sis)(?:\sthe)?)\s", re.IGNORECASE)
 
 
@@ -64,7 +65,9 @@ def _chosen(match: re.Match[str]) -> str:
 
 
 def _answered(match: re.Match[str]) -> str:
-    question = _ASKING.sub("", match["what"].strip())
+    question = match["what"].strip()
+    if _ALONE.fullmatch(match["answer"].strip()):  # "400 reps" need not all be users at once
+        question = _ASKING.sub("", question)
     role = LATENCY.search(question) or LOAD.search(question)
     if role is None or role.lastgroup in LENGTHS:
         return match.group()

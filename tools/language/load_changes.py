@@ -13,6 +13,7 @@ from .claims import Claims
 from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_context import LOADS, Statement
+from .load_lexicon import OF_SPREAD
 from .page import SENTENCE_END, Page, between, breaks_of
 from .people_words import times
 from .quantities import read_number
@@ -51,6 +52,7 @@ _IGNORED = Gated(
     r"(?<![a-z])(?:ignore|disregard|forget|(?:do\snot|don't)\s(?:plan|size)\sfor|no\sneed\sto\s(?:plan|size)\sfor)\s(?:that|it|this)(?![a-z])|先?不(?:用)?(?:管|考虑|算)|忽略"
 )
 _WORD = re.compile(r"[a-z]{4,}|q\d|[\u4e00-\u9fff]{2}", re.IGNORECASE)
+_RANGE = re.compile(r"\d\s?(?:-|–|~|to|到|至)\s?\d")
 _FAR = 160  # characters
 
 
@@ -93,13 +95,16 @@ def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]
     if len(plans) != 1:
         return []
     what = plans[0]["en"] or plans[0]["cn"]
+    if OF_SPREAD.search(what):
+        return []  # "size for the peak" is asked of the marks of each figure
     told = {word.lower() for word in _WORD.findall(what)}
     chosen: list[Statement] = []
     for rival in rivals:
         clause = page.clause_text(rival.quantity.start, rival.quantity.end)
         is_same = _NOW.search(clause) if _NOW.search(what) else told & {word.lower() for word in _WORD.findall(clause)}
         chosen += [rival] if is_same else []
-    return chosen
+    # "210 rpm, Friday 16-19 h": a range in its clause may be hours of the day.
+    return [] if any(_RANGE.search(rival.words) for rival in chosen) else chosen
 
 
 def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:
