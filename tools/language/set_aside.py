@@ -70,6 +70,10 @@ _RESTORED = Gated(
     r"(?<![a-z])(?:nodes?|gpus?|cards?|servers?|machines?|box(?:es)?|hosts?|they|both|all|it)(?:\s#?\d{1,2})?\s?(?:is|are|was|were|has\sbeen|have\sbeen|'s|'re|got|came|come)\s(?:(?:now|all|since|both|again|already)\s){0,2}"
     r"(?:repaired|restored|replaced|swapped|fixed|healthy|back(?:\s(?:in\sservice|online|up|in))?|returned|usable\sagain|available\sagain)(?![a-z])"
 )
+_NOT_BACK = Gated(
+    r"(?<![a-z])(?:if|when|once|until|till|unless|should|as\ssoon|after|will|next|tomorrow|soon|by|on|expected|not|before)(?![a-z])|"
+    r"如果|要是|等|待|预计|下周|明天|后天|下个?月|将|没|未|才"
+)
 _BROKEN_ONCE = Gated(
     f"{DOWN.pattern}|{BUSY.pattern}|坏|(?<![a-z])(?:died|failed|fell\\sout|drop(?:ped|s)\\sout|lost)(?![a-z])"
 )
@@ -179,6 +183,9 @@ def set_aside_restored(page: Page, claims: Claims) -> None:
     """Take hardware off the page that was broken and is said to be in use again, with what was planned meanwhile."""
     for match in page.search(_RESTORED):
         broken: tuple[int, int] | None = None
+        left, right = page.clause(*match.span())
+        if _NOT_BACK.search(page.original, left, right):
+            continue
         start, _ = between(breaks_of(page.text, SENTENCE_END), *match.span(), len(page.text))
         for place, sentence in parts(page.text[:start], SENTENCE_END):
             if _BROKEN_ONCE.search(sentence) and (COUNTED.search(sentence) or NUMBERED.search(sentence)):
