@@ -60,7 +60,13 @@ def of_all_people(page: Page, claims: Claims, statements: list[Statement], each:
         return statements
     people = [s for s in statements if s.role == "concurrency" and not _NO_PEOPLE.search(s.quantity.words)]
     others = [s for s in statements if s.role == "concurrency" and s not in people]
-    people = people or _counted_before(page, each)
+    near = _counted_before(page, each) if len({s.quantity.value for s in people}) != 1 else []
+    for other in people if near else ():
+        if other.quantity.value != near[0].quantity.value:
+            claims.reading(f"{near[0].words!r} is planned for, not {other.words!r}")
+            page.take(other.quantity.start, other.quantity.end)
+            statements = [s for s in statements if s is not other]
+    people = [s for s in people if s in statements] or near
     if not people and _is_of_each(page, each):
         page.take(each.quantity.start, each.quantity.end)
         claims.leave_unread(f"{each.words!r} is the load of each: how many there are was not said")
