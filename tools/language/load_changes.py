@@ -65,9 +65,10 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
         if not before or _OF_ELSE.search(clause) or LATENCY.search(clause):
             continue
         last = before[-1]
+        near = {load.role for load in before if load.quantity.start >= min(last.quantity.start, cue.start() - _FAR)}
         is_ordered = _ORDER.search(page.original, 0, cue.start()) or _PEAK_BEFORE.search(page.original, 0, cue.start())
         planned = "later" if is_ordered or _AT_PEAK.match(page.original, cue.end()) else _planned(page, cue)
-        if planned is None or (not is_ordered and len({load.role for load in before}) > 1):
+        if planned is None or (not is_ordered and len(near) > 1):
             continue
         words = page.take(*cue.span())
         if planned == "now":
