@@ -64,7 +64,7 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
         clause = page.original[left : cue.start()] + page.original[cue.end() : right]
         if not before or _OF_ELSE.search(clause) or LATENCY.search(clause):
             continue
-        last = before[-1]
+        last = max(before, key=lambda load: load.quantity.end)
         near = {load.role for load in before if load.quantity.start >= min(last.quantity.start, cue.start() - _FAR)}
         is_ordered = _ORDER.search(page.original, 0, cue.start()) or _PEAK_BEFORE.search(page.original, 0, cue.start())
         planned = "later" if is_ordered or _AT_PEAK.match(page.original, cue.end()) else _planned(page, cue)
