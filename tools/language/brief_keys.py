@@ -76,6 +76,9 @@ _FORBIDS = Gated(
     r"disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not allowed|禁止|禁用|不用|不要|不使用",
     flags=0,
 )
+# {"budget": {"per_hour_usd": 11}}
+_BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用", flags=0)
+_PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly", flags=0)
 # {"nice": ["first token after 700 ms"]}
 _WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望", flags=0)
 
@@ -102,6 +105,8 @@ def key_under(parent: str, key: str, value: Any) -> str:
         return "reserved gpus"
     if _NETWORK.fullmatch(parent) and _BETWEEN_NODES.fullmatch(words):
         return f"{parent} between nodes"
+    if _BUDGET.fullmatch(parent) and _PER_TIME.search(words) and not _BUDGET.fullmatch(words):
+        return f"budget {words}"
     if _WISH.fullmatch(words):
         return "nice to have"
     if _SHARED_KEY.fullmatch(words):

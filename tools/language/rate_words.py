@@ -20,7 +20,7 @@ from .length_percentiles import PERCENTILE
 from .load_context import MOST_AT_ONCE, WORK, Statement, counts_work, is_of_tokens
 from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
 from .matching import gap_cost
-from .page import Page
+from .page import CARD, Page
 from .quantities import Quantity, find_quantities, read_number
 
 _PEOPLE = Gated(
@@ -83,6 +83,7 @@ _OF_ELSE = Gated(
 _COSTS = Gated(
     r"(?<![a-z])(?:costs?|prices?d?|rents?|rates?\sare|usd|dollars?|eur|euros?|discount|bills?)(?![a-z])|[$€£]|价|费|美元",
 )
+_OF_A_CARD = re.compile(rf"{CARD}\s?(?:[(@]|at|for)\s?\Z")
 _MOST_TO_COST = 80  # characters
 _MONTH = Gated("month|月")
 _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
@@ -307,7 +308,9 @@ def _is_price(page: Page, rate: Quantity) -> bool:
     """Whether a bare figure an hour or a day is money: "g6e.12xlarge costs 10.50/h and p4d.24xlarge 22/h"."""
     is_bare = not any(letter.isalpha() for letter in rate.spelled.partition("/")[0])
     left = max(page.original.rfind(end, 0, rate.start) for end in ";\n") + 1
-    return is_bare and _COSTS.search(page.original, max(left, rate.start - _MOST_TO_COST), rate.start) is not None
+    is_of_card = _OF_A_CARD.search(page.text, max(0, rate.start - _MOST_TO_COST), rate.start)
+    costs = is_of_card or _COSTS.search(page.original, max(left, rate.start - _MOST_TO_COST), rate.start)
+    return is_bare and costs is not None
 
 
 def _multiplies_a_rate(page: Page, rates: Sequence[Statement], times: re.Match[str]) -> bool:

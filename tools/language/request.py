@@ -47,13 +47,14 @@ from .permission_words import allow_stated, read_disaggregation, read_relaxation
 from .precision_words import read_precision
 from .prefix_words import read_prefixes, settle_repeated
 from .prepared_text import mended
+from .price_words import read_price
 from .quoted import quoted_apart, without_reference
 from .rate_words import leave_mixed_units, read_batches, read_token_amounts, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .reserve_words import read_reserve
 from .reserved_words import settle_kept_of_each
 from .said import Said, Understood
-from .serving_words import read_engine, read_price
+from .serving_words import read_engine
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced, set_aside_restored
 from .setting_words import read_settings, settle_settings
 from .spelling import corrected
