@@ -37,10 +37,7 @@ def read_constraints(page: Page, claims: Claims) -> None:
     if claims.has("accelerators"):
         constraints.append(claims.values["accelerators"])
         claims.drop("accelerators")
-    constraints = [constraint for constraint in constraints if not claims.is_past(constraint.words)]
-    if constraints:
-        merged = merged_constraints(tuple(constraints))
-        claims.claim("constraints", merged, "; ".join(constraint.words for constraint in merged))
+    add_constraints(claims, (constraint for constraint in constraints if not claims.is_past(constraint.words)))
 
 
 # Degrees to choose from, "TP is 1, 2 or 4", "TP只能是1、2、4".

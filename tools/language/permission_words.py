@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import re
 
+from ..plan.constraints import MOST_WORDS_CHARS, DegreeConstraint, ForbiddenDegree
 from .attention_words import ATTENTION_DP, MAY_BE
 from .claims import Claims
 from .compared_words import is_weighed
+from .constraint_words import add_constraints
 from .degree_words import names_attention_degree
 from .gated import Gated
 from .page import TAKEN, Page
@@ -49,9 +51,9 @@ _DENIED_AFTER = Gated(
     r"^(?:[\s\"'`:\-]{0,3}|,\s(?:but\s)?(?:that|this|it|which)\s)(?:"
     r"(?:may|can|could|must|should|shall|will|would|is|are|do|does|has|have|was)(?:\s?n't|\s(?:not|never|no))(?![a-z])|cannot(?![a-z])|"
     r"(?:(?:is|are|was|remains?|stays?|(?:must|should|would|will|shall)\s(?:be|stay|remain))\s)?(?:(?:strictly|absolutely|still|currently|clearly)\s){0,2}"
-    r"(?:not\s(?:allowed|permitted|acceptable|an?\soption|ok(?:ay)?|wanted)|forbidden|disallowed|prohibited|banned|unacceptable|unwanted|disabled|ruled\sout|excluded|"
-    r"out(?:\sof\s(?:the\squestion|bounds))?(?=\s?(?:[,.;)!?\n]|$))|off(?:\sthe\stable|\slimits|-limits)?(?=\s?(?:[,.;)!?\n]|$))|no[\s\-]go|an?\sno[\s\-]go))"
-    r"|^(?:[\s:]{0,2}是?|,\s?这是?)(?:不允许|不可以|不行|不能|不被允许|不可|禁止|禁用|不要)",
+    r"(?:not\s(?:allowed|permitted|acceptable|supported|an?\soption|ok(?:ay)?|wanted|used)|forbidden|disallowed|prohibited|banned|unacceptable|unwanted|unsupported|unused|disabled|deactivated|ruled\sout|excluded|"
+    r"out(?:\sof\s(?:the\squestion|bounds))?(?=\s?(?:[,.;)!?\n]|$))|(?:switched|turned|shut|kept|left|stays?)\soff(?![a-z])|off(?:\sthe\stable|\slimits|-limits)?(?=\s?(?:[,.;()!?\n]|$))|no[\s\-]go|an?\sno[\s\-]go))"
+    r"|^(?:[\s:]{0,2}(?:是|先|都|暂时?|已经?|目前)*|,\s?这是?)(?:不允许|不可以|不行|不能|不被允许|不可|不支持|不[开用上做启]|没[开用上有]|禁止|禁用|不要|关(?:掉|闭|了|上|着)?)",
 )
 _DENIED_BEFORE = Gated(
     r"(?:(?<![a-z])(?:not|never|no\slonger)|n't)\s(?:[a-z]{1,12}\s)?(?:fine|ok(?:ay)?|acceptable|allow(?:ed)?|permit(?:ted)?|want|like|happy|free|use|apply|let)(?![a-z])",
@@ -102,7 +104,7 @@ _MAYBE = Gated(
 def read_relaxations(page: Page, claims: Claims) -> None:
     """Read the named relaxations; only clear permission (or a demand for the thing itself) allows one."""
     allowed: dict[str, str] = {}
-    denied: set[str] = set()
+    denied: dict[str, str] = {}
     for match in page.search(_RELAXATION):
         name = str(match.lastgroup)
         left, right = page.clause(*match.span())
@@ -110,7 +112,7 @@ def read_relaxations(page: Page, claims: Claims) -> None:
         words = page.original[left:right].strip()
         granted = bool(_GRANTED_BEFORE.search(before) or _GRANTED_AFTER.search(page.original[match.end() :][:60]))
         if not granted and _is_denied(page, match, before):
-            denied.add(name)
+            denied.setdefault(name, words)
         elif page.is_foreign(match.start()):
             claims.leave_unread(f'{words!r} claims another speaker and allows nothing; say "allow {name}" yourself')
         elif name == "attention_dp" and is_weighed(page, *match.span()):
@@ -126,9 +128,13 @@ def read_relaxations(page: Page, claims: Claims) -> None:
         else:
             allowed.setdefault(name, words)
         page.take(*match.span())
-    both = denied & set(allowed)
+    both = denied.keys() & allowed
     if both:
         raise claims.refusal(f"the relaxation {min(both)} is both allowed and ruled out; keep one")
+    if "attention_dp" in denied:
+        ruled_out = ForbiddenDegree(name="attention_dp", relation="forbidden")
+        words = denied["attention_dp"][:MOST_WORDS_CHARS]
+        add_constraints(claims, [DegreeConstraint(kind="degree", value=ruled_out, words=words)])
     if allowed:
         claims.claim("relaxations", tuple(sorted(allowed)), "; ".join(dict.fromkeys(allowed.values())))
 
