@@ -56,7 +56,7 @@ _RANK = (
     r"overriding|prime)"
 )
 _AIM = (
-    r"(?:prio(?:rit(?:y|ies))?|goals?|obj(?:ectives?)?|aim|concern|focus|metric|criterion|kpi|emphasis|"
+    r"(?:prio(?:rit(?:y|ies))?|goals?|obj(?:ectives?)?|aim|concern|focus|metric(?:\son\sthe\s[xy][\s\-]axis)?|figure\sof\smerit|criterion|kpi|emphasis|"
     r"optimi[sz]ation(?:\s(?:target|goal|objective))?|optimi[sz]ing|target|(?:mode|preference|profile)(?=\s?[:=]))"
 )
 _CARE = (
@@ -69,6 +69,12 @@ _LEAD = r"(?:(?:1[.)]|the|an?|our|my|all|by\sfar|really|clearly|everything)\s){0
 _VERB = (
     r"(?:optimi[sz](?:e[ds]?|ing)|tun(?:e|ed|ing)|prioriti[sz](?:e[ds]?|ing)|prefer(?:s|red)?|favou?r(?:s|ing)?|focus(?:ed|ing)?|"
     r"emphasi[sz]e|aim(?:ing)?|go(?:ing)?(?=\sfor)|shoot(?:ing)?|care[sd]?|(?<='re\s)after|(?<=\sare\s)after|chas(?:e|ing)|geared|push(?:ing)?|squeez(?:e|ing)(?:\sout)?|crank(?:\sup)?|drive|boost|want(?:s|ed)?|need(?:s|ed)?|get|all(?=\sabout))"
+)
+# "Rank the candidates by goodput", "we are judged on cost", "which of them wins on tok/s?".
+_JUDGED_BY = (
+    r"(?:which\s[^.?!;\n]{0,40}?(?:wins?|winning|is\s(?:better|best|ahead))\s|(?:rank|sort|order|scor|judg|rat|grad|measur|evaluat|compar|select|choos|pick|decid)(?:e[ds]?|ed|ing|s)?\s"
+    r"(?:(?:them|it|us|all|these|those|what|the|your|our|each|every|success|results?|everything|runs?|plans?|candidates?|layouts?|options?|offers?|bids?|"
+    r"strateg(?:y|ies)|config(?:uration)?s?|variants?|answers?|proposals?|winner)\s){0,3})(?:by|on|in|according\sto)\s(?:the\s|their\s|its\s|total\s|best\s){0,2}"
 )
 _TO = (
     r"(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly|purely|primarily|solely|just|low(?:er|est)?|"
@@ -161,12 +167,14 @@ def _tier_first(english: str, chinese: str) -> str:
     before = (
         rf"(?:(?:{_RANK}\s)?{_AIM}|{_CARE}|most\simportant(?:\sthing)?|{_RANK}(?=\s?:))\s?(?:{_BE}|-|→|on|for)?\s?{_LEAD}"
         rf"(?:(?:keep(?:ing)?|get(?:ting)?|low(?:er|est)?|high(?:er|est)?|max(?:imum|imi[sz]e|imi[sz]ing)?|min(?:imum|imi[sz]e|imi[sz]ing)?|best|overall|total|good|to|reduce|reducing|the)\s){{0,4}}{english}{_NO_FIGURE}"
+        rf"|{_JUDGED_BY}{english}{_NO_FIGURE}"
         rf"|{_VERB}{_TO}(?:\s?[:=|]\s?|\s)(?!{_LESS}){english}{_NO_FIGURE}"
         rf"|nothing\s(?:else\s)?(?:matters|counts)\s(?:but|except)\s{english}|only\s(?:the\s)?{english}\s(?:really\s)?(?:counts|matters|is\simportant)"
         rf"|but\s(?:the\s)?{english}\s(?:is|does)(?=\s?[,.;!\n]|$)|it'?s\s(?:all\sabout\s)?{english}\sthat"
     )
     tongue = (
         rf"{any_tongue}\s?(?:是|要|应|需|放在?)?\s?(?:我们的?)?(?:优先|第一(?!个)|首(?:要|位)|为主|为先|为王|至上|最重要|最要紧|最关键|最关心|才?是(?:关键|重点|核心|王道)|说了算|(?:的)?优先级最高)"
+        rf"|(?:(?:^|[,;。\n])\s?(?:我们?|大家|客户|这次|主要|就|先|还是)*看|按照?|根据)\s?{any_tongue}\s?(?:的?高低|大小|多少)?(?:来)?(?:排(?:序|名|一下)?|选(?:型|择)?|比(?:较)?|评(?:分|判|估)?|定)?(?=\s?(?:[,;。\n.]|$))"
         rf"|以\s?(?:低|高|最低|最高)?\s?{any_tongue}\s?(?:为|作为)(?:主|先|目标|重|准|首要)"
         rf"|(?:优先(?:考虑|保证|优化)?|侧重|看重|只要|只看|只求|(?:只|最|更|主要|重点|比较)(?:关心|在乎|在意|看重|关注|考虑|看|追求|优化|care)|(?:优化)?目标(?:是|为|:)?|偏重|偏向|优化指标(?:是|为|:)?|(?:要|想要|图)的?是)"
         rf"\s?(?:的|是)?\s?(?:最?低|最?高|降低|提高|最大化?|最小化?)?\s?(?:整体|总体?|整个集群的?)?\s?(?:token)?\s?{any_tongue}"

@@ -52,7 +52,7 @@ _DEMAND = Gated(
 )
 # What a request may want, by its field; where the field was read, the words only mention it again.
 _SUBJECT = Gated(
-    r"(?P<objective>(?<![a-z])(?:throughput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
+    r"(?P<objective>(?<![a-z])(?:throughput|goodput|latency|cheap(?:er|est)?|fastest|costs?)(?![a-z])|吞吐|时延|延迟|成本)|"
     r"(?P<disaggregated>(?<![a-z])prefill(?=[^.;\n]{0,40}(?<![a-z])decode)(?![a-z]))",
 )
 # Words that decide a plan, whatever is said of them: in a clause that was not read and asks nothing.
