@@ -10,6 +10,11 @@ _ANSWER = (
     r"(?:response|answer|reply|request|generation|completion|output|message|summary|suggestion|letter|call|text|document|"
     r"doc|result|report)"
 )
+# "latency per call", "delay of each answer", "request latency"; not "latency per request to the first token".
+_OF_ANSWER = (
+    rf"(?:latency|latencies|delay)[\s\-](?:per|of|for)[\s\-](?:(?:an?|one|each|every|the|any|single|whole)\s){{0,2}}{_ANSWER}s?(?!\s(?:to|until|till)\s)|"
+    rf"(?:per[\s\-])?{_ANSWER}[\s\-](?:latency|latencies|delay)"
+)
 _OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
 _ROLES: tuple[tuple[str, str], ...] = (
     (
@@ -36,12 +41,12 @@ _ROLES: tuple[tuple[str, str], ...] = (
     (
         "end_to_end",
         r"(?<![a-z])(?:end[\s\-]to[\s\-]end(?:[\s\-](?:latency|time))?|e2el?(?:[\s\-]latency)?|total[\s\-](?:latency|time|response\stime)|"
-        rf"(?:full|whole|complete|entire|finished)\s{_ANSWER}s?(?:[\s\-](?:time|latency))?|response[\s\-]time|(?:start|beginning)\sto\s(?:finish|end)|"
+        rf"(?:full|whole|complete|entire|finished)\s{_ANSWER}s?(?:[\s\-](?:time|latency))?|response[\s\-]time|{_OF_ANSWER}|(?:start|beginning)\sto\s(?:finish|end)|"
         rf"(?:{_ANSWER}s?|it|they|text)\s(?:(?:should|must|to|has\sto|have\sto|needs?\sto|can|will|shall|is\sto|are\sto)\s)?(?:be\s|is\s|are\s)?(?:all\s|fully\s|completely\s|entirely\s)?"
         r"(?:finish(?:es|ed)?|complet(?:es?|ed)|done)|"
         r"(?:must|should|has\sto|have\sto|needs?\sto|to|shall)\sbe\s(?:all\s|fully\s|completely\s|entirely\s)?(?:finished|complete|completed|done)|"
         r"(?:until|till|before)\s(?:(?:the|its?|all|a)\s)?(?:\w+\s)?(?:is|are)\s(?:all\s|fully\s)?(?:complete|completed|finished|done))(?![a-z])|"
-        r"端到端(?:延迟|时延|耗时|时间)?|总(?:延迟|时延|耗时|时长)|整体(?:延迟|时延)|响应时间|"
+        r"端到端(?:延迟|时延|耗时|时间)?|总(?:延迟|时延|耗时|时长)|(?:每一?|单)[次个条]?(?:请求|调用|回答|回复|问答|响应)的?(?:平均)?(?:延迟|时延|延时|耗时|时间)|整体(?:延迟|时延)|响应时间|"
         r"(?:全部|全都)(?:返回|答完|回完|出完|搞定)|(?:生成|返回|回答|答复|输出|处理)完(?:成|毕)?(?!整)|(?<=内)(?:答|回|写|出)完|(?:整|全|一整)[^,;。\n]{0,6}?(?:生成|返回|出|答|回|写|审|跑|输出|处理)(?:完成?|好)|整[篇条段个](?:返回|出完|答完)(?=\s{0,2}(?:[:|≤<在]|\ue003))|(?:完整|整个|整条|全部)的?(?:回答|回复|答复|响应|结果|输出|请求)(?:的?(?:耗时|时间|延迟|时延))?",
     ),
     ("latency", r"(?<![a-z])(?:latency|latencies|delay)(?![a-z])|延迟|时延"),

@@ -45,7 +45,9 @@ _RULES = (
     ),
 )
 # "The first token is back within 2 s".
-_OF_FIRST = Gated(r"(?<![a-z])(?:first|tokens?|words?|ttft|setup|upload|load(?:ed|ing)?|start(?:ed|up)?)(?![a-z])")
+_OF_FIRST = Gated(
+    r"(?<![a-z])(?:first|tokens?|words?|ttft|tpot|itl|tbt|setup|upload|load(?:ed|ing)?|start(?:ed|up)?)(?![a-z])"
+)
 _NEAR = 40
 _WE_DID = Gated(r"(?<![a-z])(?:we|they|i|it)\s$")
 # "for 95%", "(95 %)" behind a time: of the requests.
