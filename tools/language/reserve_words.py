@@ -38,19 +38,41 @@ _LEFT = re.compile(
     r"其余|其[他它]|剩|仍|还|照样|继续|扛|撑|承担)[^,.;!?。\n\d]{0,120}",
     re.IGNORECASE,
 )
-_ANY = re.compile(r"a|any")
+_ANY = re.compile(r"a(?:ny)?(?:\s(?:single|one))?")
+# A loss in a clause that says what it must not do: "the loss of one replica must not break the SLA".
+_LOST = Gated(
+    rf"(?<![a-z])(?:the\s)?{_LOSE}\s{_COUNT.format('of')}\s(?:of\s(?:the|our)\s)?{_COPY}(?![a-z])|"
+    rf"(?<![a-z]){_COUNT.format('gone')}\s(?:of\s(?:the|our)\s)?{_COPY}\s(?:loss|failure|outage|crash|death|down|missing|lost|short|less|dead|failing)(?![a-z])|"
+    rf"(?<![至最不])[少缺坏挂丢]了?{_CHINESE.format('cn')}"
+)
+_ENDURED = Gated(
+    r"(?<![a-z])(?:(?:must|may|can|should|shall|will)\s?(?:not|n't)|cannot|(?:is|are)\snot\sto|without|hold|still|absorb|surviv|tolerat|withst|stay|meet|within|keep|cover|carr|remain)|"
+    r"不(?:能|得|可|影响)|也|仍|还|照样|满足|扛"
+)
 
 
 def read_reserve(page: Page, claims: Claims) -> None:
     """Read how many replicas may be lost while the others carry the load; it is no number of replicas."""
     for match in page.search(_RESERVE):
-        if page.is_negated(*match.span()):
+        if not page.is_negated(*match.span()):
+            _claim_reserve(page, claims, match)
+    for match in page.search(_LOST):
+        words = page.clause_text(*match.span())
+        if claims.is_past(words):
             continue
-        number = next(group for group in match.groups() if group)
-        count = 1 if _ANY.match(number) else read_whole(number)
-        end = page.clause(*match.span())[1]
-        if any(sign.isdigit() for sign in page.text[match.end() : end]):  # a figure is of something else
-            end = match.end()
-        elif (left := _LEFT.match(page.text, end)) is not None and not page.text[left.end() : left.end() + 1].isdigit():
-            end = left.end()
-        claims.claim("reserve_replicas", count, page.take(match.start(), end))
+        if _ENDURED.search(words):
+            _claim_reserve(page, claims, match)
+        else:
+            page.take(*match.span())
+            claims.leave_unread(f"{words[:200]!r} speaks of lost replicas; say how many may be lost")
+
+
+def _claim_reserve(page: Page, claims: Claims, match: re.Match[str]) -> None:
+    number = next(group for group in match.groups() if group)
+    count = 1 if _ANY.fullmatch(number) else read_whole(number)
+    end = page.clause(*match.span())[1]
+    if any(sign.isdigit() for sign in page.text[match.end() : end]):  # a figure is of something else
+        end = match.end()
+    elif (left := _LEFT.match(page.text, end)) is not None and not page.text[left.end() : left.end() + 1].isdigit():
+        end = left.end()
+    claims.claim("reserve_replicas", count, page.take(match.start(), end))
