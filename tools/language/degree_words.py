@@ -90,6 +90,9 @@ _NEAR_FAILURE = 60  # characters
 _FAILS = Gated(
     r"(?<![a-z])(?:bugs?|crash(?:es|ed)?|hangs?|broken|deadlocks?|fails?|segfaults?|ooms?|won't\s(?:fly|work|do|fit|run))(?![a-z])|崩|挂死|报错|有问题"
 )
+_DROPPED = Gated(
+    r"\s?(?:(?:was|is|were|are)\s)?(?:dropped|discarded|abandoned|excluded|rejected|void|skipped|ruled\sout)(?![a-z])|\s?(?:弃用|放弃|淘汰|作废|已?否决?)"
+)
 # Words between degrees of one strategy.
 _JOIN = Gated(r"[\s,x*/&+\-]*(?:and|of|(?:combined\s)?with|和|加)?\s?")
 # Before a degree, in its clause: what was run once, which is no demand ("in September we tried TP16").
@@ -141,8 +144,11 @@ def find_degrees(page: Page, claims: Claims) -> list[Degree]:
             continue  # "TP1 would do if it fits": listed among conditions
         before = page.original[max(0, match.start() - _NEAR_FAILURE) : match.start()]
         behind = page.original[match.end() : match.end() + _NEAR_FAILURE]
-        around = f"{_STOP.split(before)[-1]} {_STOP.split(behind)[0]}"
-        is_failing = _FAILS.search(around) is not None
+        # In a row of cells the next one may say what became of it; others speak of other runs.
+        cell, _, following = _STOP.split(behind)[0].partition("|")
+        verdict = "" if _DEGREE.search(following.partition("|")[0]) else following.partition("|")[0]
+        around = " ".join((_STOP.split(before)[-1].rpartition("|")[2], cell, verdict))
+        is_failing = _FAILS.search(around) is not None or _DROPPED.match(verdict) is not None
         if is_failing or _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
             why = "fails as it is said" if is_failing else "was tried before"
             claims.leave_unread(f"{words!r} {why}, so it is no demand")

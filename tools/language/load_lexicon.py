@@ -62,7 +62,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         r"(?<![a-z])(?:gpu|device|hbm)?[\s_\-]?(?:v?ram|mem(?:ory)?)[\s_\-]"
         r"(?:utili[sz]ation|usage|fraction|util|use|cap|limit|ratio)(?:[\s_\-]static)?(?![a-z])",
         r"(?<![a-z])(?:of\s)?(?:(?:the|its|their|each|every|gpu|gpu's|device|card|card's|total|available)\s){0,4}"
-        r"(?:memory|vram|hbm)(?![a-z])",
+        r"(?<!out of )(?:memory|vram|hbm)(?![a-z])",
         r"的?(?:显存|内存)的?(?:利用率|使用率|占用率?|使用比例|使用|比例|上限)?",
     ),
     "rate": (
