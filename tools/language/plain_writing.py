@@ -22,8 +22,9 @@ _FEWEST_KEYS = 3
 _FLAG = Gated(r"(?<!\S)--(?P<key>[a-z][a-z\d]*(?:[\-_][a-z\d]+){0,5})(?:\s?=\s?|\s)(?=[^\s\-])")
 _FEWEST_FLAGS = 2
 _SNAKE = Gated(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])")
-# "ca. 600 tokens": no sentence ends there.
+# "ca. 600 tokens", "max. 2 replicas": no sentence ends there.
 _CIRCA = Gated(r"(?<![a-z.])(?:ca|approx|circa)\.\s?(?=\d)")
+_BOUND = Gated(r"(?<![a-z.])(max|min)\.\s?(?=\d)")
 # "4-bit is out of the question": nothing that comes out.
 _OUT_OF = Gated(r"(?<![a-z])out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z]|\s?:)")
 _ON_THE_OTHER_HAND = Gated(r",\s(?:on\sthe\sother\shand|however|though|by\scontrast|of\scourse|in\sturn),\s")
@@ -127,6 +128,7 @@ def _as_range(match: re.Match[str]) -> str:
 
 _WORDS: Rewriting = (
     (_CIRCA, "about "),
+    (_BOUND, r"\1 "),
     (_OUT_OF, "not allowed"),
     (_ON_THE_OTHER_HAND, " "),
     (_RELAXED, " of "),

@@ -11,6 +11,7 @@ from ..plan.constraints import Constraint, FreeMemoryConstraint, ReservedConstra
 from . import reserved_lexicon as lex
 from .claims import Claims
 from .gated import Gated
+from .limit_lexicon import ROLE
 from .page import BOX, CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_number, read_whole
 from .replica_counts import read_replicas
@@ -71,6 +72,7 @@ _USABLE = Gated(
 )
 # "The rest belongs to another team": the GPUs counted before it are ours.
 _REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
+_OR_ELSE = Gated(r"(?:or|otherwise|else)(?![a-z])|否则|不然")
 _OTHERS_AWAY = Gated(f"{lex.DOWN.pattern}|{lex.FREE.pattern}")
 # How many characters before and behind such a word its object is looked for.
 _BEFORE, _BEHIND, _NEXT = 80, 25, 3
@@ -207,10 +209,17 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             yield from _kept_beside(page, claims, start, first)
             continue
         end = start + len(sentence)
-        is_of_cards = away is not None and not _is_of_memory(sentence, away)
+        of_else = away is not None and (_is_of_memory(sentence, away) or _is_of_limit(page, start + away.start()))
+        is_of_cards = away is not None and not of_else
         if TAKEN not in page.text[start:end] and (is_of_cards or any(map(_is_given_up, _counted_or_one(sentence)))):
             words = page.original[start:end].strip()
             claims.leave_unread(f"{words[:200]!r} sounds like something that must not be used and was not understood")
+
+
+def _is_of_limit(page: Page, place: int) -> bool:
+    """Whether the clause at a place says what a missed limit means: "TTFT under 2 s or the run doesn't count"."""
+    clause = page.clause_text(place, place)
+    return ROLE.search(clause) is not None or _OR_ELSE.match(clause) is not None
 
 
 def _kept_beside(page: Page, claims: Claims, start: int, first: Constraint) -> Iterator[Constraint]:

@@ -20,7 +20,7 @@ _WISH = Gated(
 )
 _CONDITION = Gated(
     r"(?<![a-z])(?<!even\s)(?<!what\s)(?<!as\s)(?<!see\s)(?<!know\s)(?<!tell\sme\s)(?<!sure\s)(?<!check\s)(?<!matter\s)"
-    r"(?:if(?!\s(?:possible|needed|necessary|so|any|not|you))|in\scase|unless|otherwise)(?![a-z])|如果|要是|假如|万一|否则",
+    r"(?:if(?!\s(?:possible|needed|necessary|so|any|not|you))|in\scase|unless|otherwise(?=[^.;\n。]*\d))(?![a-z])|如果|要是|假如|万一|否则(?=[^.;\n。]*\d)",
 )
 _SEGMENT_END = re.compile(r"[,.;!?。\n]")
 _DEGREE = Gated(r"(?<![a-z])(?:[tpesd]p|parallelism)(?:\W?\d|(?![a-z]))|并行")
