@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ...tools.language.errors import RequestError
 from ...tools.language.request import read_words
 from ...tools.language.said import Said
 from ...tools.plan.lengths import RequestLengths, Side
@@ -49,7 +50,10 @@ def keep_spread(reading: Verified, facts: Sequence[StatedFact]) -> None:
             words.append(f"{side} tokens: {', '.join([*beside, *figures])}")
     if not words:
         return
-    lengths = read_words("\n".join(words)).lengths
+    try:
+        lengths = read_words("\n".join(words)).lengths
+    except RequestError:  # two lengths of one percentile
+        lengths = None
     quotes = dict.fromkeys(fact.quote for fact in facts)
     if lengths is not None:
         reading.fields["lengths"] = Found(lengths, " ... ".join(quotes))
