@@ -9,12 +9,13 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from ..catalog.hardware import mentions
-from .brief_keys import COUNT, MACHINE_TYPE
+from .brief_keys import COUNT, MACHINE_TYPE, MACHINES
 from .brief_statements import Statement, key_words
 from .gated import Gated
 from .quantities import find_quantities, read_number
 
 _MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")
+_CARDS_OF_IT = Gated(r"\d{1,3}\s?[x×*张块]?\s?[a-z]")
 _MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|machines|nodes|servers|count)")
 _PRICE = Gated(
     r"(?:list )?(?:hourly (?:usd|price|cost|rate)|"
@@ -39,7 +40,7 @@ def with_counts_joined(statements: Sequence[Statement]) -> list[Statement]:
     """The statements, with those that only mean something together reworded or merged."""
     joined: list[Statement] = []
     for _, group in groupby(statements, key=lambda entry: entry.path[:-1] if entry.keyed else (entry.where,)):
-        siblings = list(group)
+        siblings = _with_cards_of_each(list(group))
         joined += _of_machines(siblings) if any(map(_names_machine, siblings)) else list(_of_calls(siblings))
     return joined
 
@@ -56,6 +57,18 @@ def _keyed(group: Sequence[Statement], pattern: Gated) -> tuple[Statement, re.Ma
 def _names_machine(entry: Statement) -> bool:
     is_key = _MACHINE.fullmatch(_key(entry)) is not None
     return is_key and any(mention.gpus_per_node for mention in mentions(entry.text))
+
+
+def _with_cards_of_each(group: list[Statement]) -> list[Statement]:
+    """Beside the number of nodes, a node of so many cards is each of them: "node: 8x H200", "nodes: 3"."""
+    if not any(MACHINES.fullmatch(_key(entry)) and read_number(entry.text) is not None for entry in group):
+        return group
+    return [
+        replace(entry, path=(*entry.path[:-1], f"each {_key(entry)}"))
+        if _MACHINE.fullmatch(_key(entry)) and _CARDS_OF_IT.match(entry.text)
+        else entry
+        for entry in group
+    ]
 
 
 def _of_machines(group: Sequence[Statement]) -> list[Statement]:

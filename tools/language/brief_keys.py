@@ -70,12 +70,16 @@ MACHINE_TYPE = Gated(
     r"服务器型号",
     flags=0,
 )
-# {"avoid": ["pipeline parallelism"]}
+# {"avoid": ["pipeline parallelism"]}, and "Not wanted" over a list.
 _FORBIDS = Gated(
-    r"(?:(?:do|must|may) not|dont|don't|not)(?: use| do| want)?|no|never|avoid|forbid(?:den)?|ban(?:ned)?|excluded?|"
-    r"disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not allowed|禁止|禁用|不用|不要|不使用",
+    r"(?:(?:what )?(?:we )?(?:do|must|may|should) not|dont|don't|not)(?: be)?"
+    r"(?: used?| do| want(?:ed)?| acceptable| an option)?|no|never|avoid|forbid(?:den)?|ban(?:ned)?|excluded?|unwanted|"
+    r"no[ -]gos?|disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not (?:allowed|permitted)|"
+    r"禁止(?:项|事项)?|禁用|不用|不要|不使用|不允许",
     flags=0,
 )
+_DENIES = Gated(r"(?:no|not|never|none|do\snot|don't)(?![a-z])|[不无禁]")
+_SHORT = 60
 # {"budget": {"per_hour_usd": 11}}
 _BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用", flags=0)
 _PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly", flags=0)
@@ -94,6 +98,12 @@ def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | N
     if value is True and _FORBIDS.fullmatch(parent):
         return (f"no {words}",)
     return None
+
+
+def forbidden_under(heading: str, item: str) -> str:
+    """An item of a list as what it demands: under "Not wanted" it is what must not be."""
+    is_name = len(item) <= _SHORT and not _DENIES.match(item)
+    return f"no {item}" if is_name and _FORBIDS.fullmatch(key_words(heading).strip(" :*")) else item
 
 
 def key_under(parent: str, key: str, value: Any) -> str:

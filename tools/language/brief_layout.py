@@ -71,7 +71,6 @@ _OUT_OF_SCOPE = Gated(
     r"(?:(?:other |rejected |discarded )?alternatives|(?:other|rejected|discarded) (?:options|ideas)"
     r"|options(?= considered| rejected))"
     r"(?: (?:that )?(?:we |were )?(?:considered|rejected|discarded|dropped|looked at))?(?: and (?:rejected|dropped))?|"
-    r"(?:candidate )?(?:candidates|layouts|strategies)(?: to (?:compare|judge|try))?|variants|"
     r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})",
     flags=0,
 )

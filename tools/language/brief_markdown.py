@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from .brief_headings import is_paragraph, says_something
-from .brief_keys import KEPT_BACK
+from .brief_keys import KEPT_BACK, forbidden_under
 from .brief_launch import plain_lines
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
@@ -219,6 +219,8 @@ class _Reader:
         self._headings.append((9, key))
 
     def _say(self, path: tuple[str, ...], text: str, line: int, keyed: bool = True) -> None:
+        if self._list_keys and path and not keyed:
+            text = forbidden_under(path[-1], text)
         check_statement(text, f"{self._name} line {line}", len(self._statements))
         if text.strip(" -–—/"):
             self._statements.append(Statement(path, text, f"{self._name} line {line}", keyed=keyed))

@@ -35,7 +35,7 @@ _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"rpm|qpm|(?:req(?:uest)?s?|rate) ?(?:/|per) ?min(?:ute)?", "rpm"),
     (r"(?:req(?:uest)?s?|rate) ?(?:/|per) ?(?:hour|hr?)", "requests per hour"),
     (r"(?:usd|dollars?|\$)(?: per)? (?:hour|hr?)", "USD per hour"),
-    (r"qps|rps|req(?:uest)?s? ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
+    (r"qps|rps|(?:req(?:uest)?s?|rate|arrivals?|calls?|queries) ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
 )
 _KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
 _OF_EACH = re.compile(r" per (?:card|gpu|device|accelerator|node|server|host)$")

@@ -25,9 +25,19 @@ from .brief_keys import (
     planned_figure,
     statement_of_key,
 )
+from .brief_objects import (
+    QUALIFIER,
+    UNIT_KEYS,
+    labelled_figure,
+    percentile_text,
+    range_text,
+    unit_words,
+    with_own_qualifiers,
+)
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 from .gated import Gated
+from .listed_layouts import weighed_layouts
 
 # Keys that only a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset((
@@ -68,24 +78,6 @@ _NODES_OF_OFFER = Gated(
 )
 _GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数", flags=0)
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
-_RANGE_KEYS = {
-    "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
-    "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",
-    "typical": "typical", "typ": "typical", "avg": "typical", "average": "typical", "mean": "typical",
-    "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
-}  # fmt: skip
-# Keys beside a figure in its object that qualify it.
-_QUALIFIER = Gated(r"direction(?:ality)?|duplex|percentile|quantile|statistic|stat|方向|分位数?|统计口径", flags=0)
-# "ttft_percentile" beside "ttft_ms".
-_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|quantile|statistic|stat|分位数?)")
-_LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
-_FIGURE_KEY = Gated(
-    r"(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: (?P<unit>ms|milliseconds?|s|sec|seconds?))?|"
-    r"值|取值|目标",
-    flags=0,
-)
-# {"compare": ["tp8 x 2 replicas", "tp8+pp2"]}
-_COMPARED = Gated(r"(?:to )?compare[ds]?|comparisons?|candidates?|对比|比较|候选(?:方案)?", flags=0)
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
     r"(?<![a-z])(?:must|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
@@ -94,8 +86,6 @@ _DEMANDS = Gated(
 _INTRODUCES = Gated(r"^(?!.*(?:(?<![a-z])(?:not|never|except|without)(?![a-z])|n't(?![a-z])|不|别|禁)).*[:\uff1a]\s*$")
 _ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)", flags=0)
 _VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)", flags=0)
-_QUANTILE = re.compile(r"quantile|percentile|分位数?")
-_UNIT_KEYS = ("unit", "units", "单位")
 
 
 class _Counting(Struct, frozen=True):
@@ -197,10 +187,10 @@ class _Walker:
         elif {"dense_peak_tflops", "memory_bandwidth_gb_s"} <= value.keys():
             self._objects.append(StatedObject("card", None, value, self._where(at)))
             return
-        elif (text := _range_text(value)) is not None:
+        elif (text := range_text(value)) is not None:
             self._add(keys, text, at)
             return
-        elif (labelled := _labelled(value)) is not None:
+        elif (labelled := labelled_figure(value)) is not None:
             label, text = labelled
             self._add((*keys, label) if label else keys, text, at)
             return
@@ -218,15 +208,17 @@ class _Walker:
         )
         names_card = any(GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
         qualifiers = [
-            k for k, v in value.items() if _QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int | float)
+            k for k, v in value.items() if QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int | float)
         ]
-        unit = next((f" {_unit(v)}" for k, v in value.items() if key_words(k) in _UNIT_KEYS and isinstance(v, str)), "")
-        beside = ", ".join(_percentile(key_words(k), value[k]) for k in qualifiers)
-        for key, item in _with_own_qualifiers(value).items():
+        unit = next(
+            (f" {unit_words(v)}" for k, v in value.items() if key_words(k) in UNIT_KEYS and isinstance(v, str)), ""
+        )
+        beside = ", ".join(percentile_text(key_words(k), value[k]) for k in qualifiers)
+        for key, item in with_own_qualifiers(value).items():
             is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in qualifiers
             if is_figure and (unit or beside):
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
-            elif key not in qualifiers and not (unit and key_words(key) in _UNIT_KEYS):
+            elif key not in qualifiers and not (unit and key_words(key) in UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
                 full_key = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
@@ -254,8 +246,8 @@ class _Walker:
             self._counted(keys, items, at, _GPUS)
         elif len(items) > 1 and _OFFERS.fullmatch(last_key) and self._offers(keys, items, at):
             return
-        elif len(items) > 1 and _COMPARED.fullmatch(last_key) and all(isinstance(item, str) for item in items):
-            self._add(keys, f"compare {' or '.join(items)}", at)
+        elif (weighed := weighed_layouts(last_key, items)) is not None:
+            self._add(keys, weighed, at)
         elif len(items) > 1 and _CHOICE_LIST.fullmatch(last_key) and all(isinstance(item, str) for item in items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
@@ -339,64 +331,3 @@ def _with_version_of_engine(value: Mapping[str, Any], *, is_part: bool) -> Mappi
     if engine is None or version is None:
         return value
     return {k: f"{v} {value[version]}" if k == engine else v for k, v in value.items() if k != version}
-
-
-def _percentile(key: str, value: Any) -> str:
-    """A qualifier of a figure in words: a quantile of 0.95 or 95 is p95."""
-    if not isinstance(value, int | float) or not _QUANTILE.fullmatch(key):
-        return f"{value}"
-    return f"p{round(value * 100, 6) if value < 1 else value:g}"
-
-
-def _with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping with "ttft_percentile: p90" as a remark behind the figure of "ttft_ms"."""
-    merged = dict(value)
-    for key, qualifier in value.items():
-        stem = _QUALIFIER_OF.fullmatch(key_words(key))
-        figures = [k for k in merged if stem and k != key and key_words(k).startswith(stem[1])]
-        if figures and isinstance(qualifier, str | int | float):
-            remark = _percentile(key_words(key).removeprefix(stem[1] if stem else "").strip(), qualifier)
-            merged |= {k: f"{merged[k]} ({remark})" for k in figures if isinstance(merged[k], int | float | str)}
-            del merged[key]
-    return merged
-
-
-def _unit(unit: str) -> str:
-    """A unit in plain words: "requests per minute" for "requests_per_minute"."""
-    return unit.replace("_", " ")
-
-
-def _range_text(value: Mapping[str, Any]) -> str | None:
-    """`{"min": 512, "max": 8192, "typical": 4096}` as words; `None` where it is not such an object."""
-    parts: dict[str, Any] = {}
-    unit = ""
-    for key, item in value.items():
-        words = key_words(key)
-        if words in _UNIT_KEYS and isinstance(item, str):
-            unit = f" {_unit(item)}"
-        elif (kind := _RANGE_KEYS.get(words)) and isinstance(item, int | float | str) and kind not in parts:
-            parts[kind] = item
-        else:
-            return None
-    if not {"low", "high"} <= parts.keys():
-        return None
-    typical = f", typically {parts['typical']}{unit}" if "typical" in parts else ""
-    return f"{parts['low']} to {parts['high']}{unit}{typical}"
-
-
-def _labelled(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """`{"metric": "TTFT p99", "value": 2, "unit": "s"}` as a label and words; `None` where it is not such an object."""
-    plain = {key_words(k): v for k, v in value.items() if isinstance(v, str | int | float) and not isinstance(v, bool)}
-    if len(plain) != len(value):
-        return None
-    label_key = next((k for k in _LABEL_KEYS if k in plain), None)
-    figure_key = next((k for k in plain if _FIGURE_KEY.fullmatch(k)), None)
-    unit = next((_unit(str(plain[k])) for k in _UNIT_KEYS if k in plain), "")
-    if figure_key is None or (label_key is None and not unit) or len(plain) > 6:
-        return None
-    match = _FIGURE_KEY.fullmatch(figure_key)
-    unit = unit or (match["unit"] if match else None) or ""
-    used = {label_key, figure_key, *_UNIT_KEYS}
-    remarks = ", ".join(_percentile(k, v) for k, v in plain.items() if k not in used)
-    text = " ".join(part for part in (str(plain[figure_key]), unit) if part)
-    return (str(plain[label_key]) if label_key else "", f"{text} {remarks}".strip())

@@ -175,6 +175,12 @@ _HOUR_CHINESE = "白天|夜[里间晚]|晚上|早上|上午|下午|中午|高峰
 _WHEN_CHINESE = rf"{_HOUR_CHINESE}|周[末一二三四五六日]|工作日|节假日|其余|其[它他]|淡季|旺季"
 WHEN = Gated(rf"(?<![a-z])(?:{_WHEN})(?![a-z])|{_WHEN_CHINESE}")
 """When something comes."""
+AT_OTHER_TIMES = Gated(
+    r"(?<![a-z])(?:otherwise|(?:at\s|by\s|during\s(?:the\s)?)?nights?|overnight|off[\s\-]peak|quiet(?:er|est)?|calm|slow(?:er|est)?|weekends?|"
+    r"(?:the\s)?rest\sof\s(?:the|each|every)\s(?:day|time|week|year)|outside\s(?:of\s)?(?:it|that|those|them|these|(?:the\s)?peaks?))(?![a-z])|"
+    r"夜[里间晚]|凌晨|其[余他它]时[间段候]|低峰|淡季",
+)
+"""When less comes than at another time that is named."""
 OF_TIME = Gated(
     rf"(?<![a-z])(?:{_WHEN}|hours?|times?|periods?|outside|during|ordinary|regular|usual|rest|other|else|when|then|but|and|so|over|"
     rf"across|down|drops?|falls?|goes|rises?|up|traffic|load|requests?|calls)(?![a-z])|{_WHEN_CHINESE}|时段?|个?请求|[能会要可][以能]?[到达上]",

@@ -120,6 +120,8 @@ def _wanted(page: Page, rivals: Sequence[Statement]) -> list[Statement]:
         return [most]  # "at night at most 5": no peak of what comes by day
     if peaks or usual:
         return peaks or [s for s in rivals if s not in usual]
+    if all(is_marked(page, s, lex.AT_OTHER_TIMES) for s in rivals if s.quantity.value < most.quantity.value):
+        return [most]  # "20/s in storm hours; 3/s otherwise"
     is_rates = times and all(s.role == "rate" for s in rivals)
     at_other_times = is_rates and (len(times) == len(rivals) or not all(s.quantity.spelled for s in rivals))
     return [most] if at_other_times else []

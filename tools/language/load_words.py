@@ -294,14 +294,13 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     end = last.quantity.end
     if last.role in LOADS:  # "25 concurrent, peaks of 70"
         end = max(end, page.original.find(last.words, max(0, last.quantity.start - len(last.words))) + len(last.words))
+    further = Statement(last.role, quantity, quantity.words)
+    if last.role in lex.LENGTHS and _POINT.fullmatch(page.original, last.quantity.end, quantity.start):
+        return [further]
     gap = page.text[end : quantity.start]
     if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= FAR:
         return []
-    further = Statement(statements[-1].role, quantity, quantity.words)
-    is_point = (
-        last.role in lex.LENGTHS and _POINT.fullmatch(page.original, last.quantity.end, quantity.start) is not None
-    )
-    return [further] if is_point or any(is_marked(page, further, mark) for mark in marks) else []
+    return [further] if any(is_marked(page, further, mark) for mark in marks) else []
 
 
 def _role_in_pair(load: _Load, quantity: Quantity) -> str | None:

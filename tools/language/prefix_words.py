@@ -119,6 +119,7 @@ _SYSTEMS = _any_of(
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 _TURNS = _any_of(
     rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",
+    rf"(?:avg\s|average\s|mean\s)?turns?[\s_](?:per|in\san?|in\seach)[\s_]{_CHATS}\s?(?:is|are|[:=])?\s?{_number('turns')}(?![\d.]|\s?tok)",
     rf"(?<=[a-z])\s(?:of|with|have|has|having|take|takes)\s(?:about\s)?{_number('turns')}\sturns?(?:\seach)?(?![a-z])",
     rf"{_number('turns')}\sturns?\s(?!(?:per|an?|each|every)\s(?:second|minute|hour|day|week|month))(?:per|a|each|in\s(?:a|each|every))\s{_CHATS}?",
     rf"(?<![a-z]){_CHATS}\s(?:usually\s|typically\s)?(?:go|goes|is|are|last|lasts|run|runs|have|has|take|takes|average|averages)\s(?:on\sfor\s|for\s|on\s)?"

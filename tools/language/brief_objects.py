@@ -1,0 +1,97 @@
+"""Figures that a structured brief states as objects: {"min": 512, "max": 8192}, {"metric": "ttft", "max_s": 3}."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from .brief_statements import key_words
+from .gated import Gated
+
+_RANGE_KEYS = {
+    "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
+    "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",
+    "typical": "typical", "typ": "typical", "avg": "typical", "average": "typical", "mean": "typical",
+    "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
+}  # fmt: skip
+# Keys beside a figure in its object that qualify it.
+QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径", flags=0)
+# "ttft_percentile" beside "ttft_ms".
+_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|quantile|statistic|stat|分位数?)")
+_LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
+_FIGURE_KEY = Gated(
+    r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: |$)|(?=ms|milli|s))"
+    r"(?P<unit>ms|milliseconds?|s|sec|seconds?)?|"
+    r"值|取值|目标",
+    flags=0,
+)
+_QUANTILE = re.compile(r"p|pct|quantile|percentile|分位数?")
+UNIT_KEYS = ("unit", "units", "单位")
+
+
+def percentile_text(key: str, value: Any) -> str:
+    """A qualifier of a figure in words: a quantile of 0.95 or 95 is p95."""
+    if not isinstance(value, int | float) or not _QUANTILE.fullmatch(key):
+        return f"{value}"
+    return f"p{round(value * 100, 6) if value < 1 else value:g}"
+
+
+def with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
+    """The mapping with "ttft_percentile: p90" as a remark behind the figure of "ttft_ms"."""
+    merged = dict(value)
+    for key, qualifier in value.items():
+        stem = _QUALIFIER_OF.fullmatch(key_words(key))
+        figures = [k for k in merged if stem and k != key and key_words(k).startswith(stem[1])]
+        if figures and isinstance(qualifier, str | int | float):
+            remark = percentile_text(key_words(key).removeprefix(stem[1] if stem else "").strip(), qualifier)
+            merged |= {k: f"{merged[k]} ({remark})" for k in figures if isinstance(merged[k], int | float | str)}
+            del merged[key]
+    return merged
+
+
+def unit_words(unit: str) -> str:
+    """A unit in plain words: "requests per minute" for "requests_per_minute"."""
+    return unit.replace("_", " ")
+
+
+def range_text(value: Mapping[str, Any]) -> str | None:
+    """`{"min": 512, "max": 8192, "typical": 4096}` as words; `None` where it is not such an object."""
+    parts: dict[str, Any] = {}
+    unit = ""
+    for key, item in value.items():
+        words = key_words(key)
+        if words in UNIT_KEYS and isinstance(item, str):
+            unit = f" {unit_words(item)}"
+        elif (kind := _RANGE_KEYS.get(words)) and isinstance(item, int | float | str) and kind not in parts:
+            parts[kind] = item
+        else:
+            return None
+    if not {"low", "high"} <= parts.keys():
+        return None
+    typical = f", typically {parts['typical']}{unit}" if "typical" in parts else ""
+    return f"{parts['low']} to {parts['high']}{unit}{typical}"
+
+
+def labelled_figure(value: Mapping[str, Any]) -> tuple[str, str] | None:
+    """`{"metric": "TTFT p99", "value": 2, "unit": "s"}` as a label and words; `None` where it is not such an object."""
+    plain = {key_words(k): v for k, v in value.items() if isinstance(v, str | int | float) and not isinstance(v, bool)}
+    if len(plain) != len(value):
+        return None
+    label_key = next((k for k in _LABEL_KEYS if k in plain), None)
+    figure_key = next((k for k in plain if _FIGURE_KEY.fullmatch(k)), None)
+    unit = next((unit_words(str(plain[k])) for k in UNIT_KEYS if k in plain), "")
+    match = None if figure_key is None else _FIGURE_KEY.fullmatch(figure_key)
+    unit = unit or (match["unit"] if match else None) or ""
+    used = {label_key, figure_key, *UNIT_KEYS}
+    # Without a label or a unit of its own it is one figure with what qualifies it, or several.
+    is_one = (
+        label_key is not None
+        or used & plain.keys() > {figure_key}
+        or all(k in used or QUALIFIER.fullmatch(k) for k in plain)
+    )
+    if figure_key is None or (label_key is None and not unit) or not is_one or len(plain) > 6:
+        return None
+    remarks = ", ".join(percentile_text(k, v) for k, v in plain.items() if k not in used)
+    text = " ".join(part for part in (str(plain[figure_key]), unit) if part)
+    return (str(plain[label_key]) if label_key else "", f"{text} {remarks}".strip())
