@@ -61,6 +61,13 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
         "    environment: {NCCL_IB_HCA: mlx5}\n",
         None, ["NCCL_IB_HCA (a variable)"],
     ),
+    "how ranks are started": (
+        f"{VLLM} --data-parallel-hybrid-lb -asc 4 --block-size 32", {"both": ["--block-size", "32"]},
+        ["--data-parallel-hybrid-lb (an export starts ranks in its own way)", "-asc (an export starts ranks"],
+    ),
+    "how ranks are started, SGLang": (
+        f"{SGLANG} --base-gpu-id 4", None, ["--base-gpu-id (an export starts ranks in its own way)"],
+    ),
     "replicas that differ": (f"{VLLM} --block-size 32\n{VLLM}", None, ["--block-size (not in all commands"]),
 }  # fmt: skip
 
@@ -170,6 +177,12 @@ def test_a_plan_that_keeps_what_it_says_itself_is_not_exported() -> None:
     assert any(
         "--tensor-parallel-size is what the plan says itself" in why for why in shardwright.export(raw, "vllm").refused
     )
+
+
+def test_a_plan_that_keeps_how_ranks_are_started_is_not_exported() -> None:
+    raw = imported(VLLM).plan.model_dump(mode="json")
+    raw["serving"]["flags"] = {"both": ["--data-parallel-hybrid-lb"]}
+    assert any("is what an export decides itself" in why for why in shardwright.export(raw, "vllm").refused)
 
 
 @pytest.mark.parametrize("word", ["$(rm -rf x)", "a\nb", "\0"])

@@ -99,7 +99,8 @@ VOCABULARY = Vocabulary(
             "aiter", "marlin", "humming", "experimental_sgl_marlin", "hpc_ops", "megamoe",
         ),
     },
-    meeting="host port nnodes node-rank dist-init-addr",
+    meeting="host port nnodes node-rank dist-init-addr disaggregation-bootstrap-port",
+    starting="base-gpu-id gpu-id-step nccl-port use-ray",
     listed="sglang.json",
 )  # fmt: skip
 

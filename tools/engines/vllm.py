@@ -130,6 +130,11 @@ VOCABULARY = Vocabulary(
         "host port headless nnodes node-rank master-addr master-port data-parallel-size-local "
         "data-parallel-start-rank data-parallel-address data-parallel-rpc-port"
     ),
+    # Headless nodes refuse servers of their own (`run_headless`), and several nodes another backend than `mp`.
+    starting=(
+        "api-server-count asc data-parallel-backend dpb data-parallel-external-lb dpe data-parallel-hybrid-lb dph "
+        "data-parallel-multi-port-external-lb dpm data-parallel-supervisor-port"
+    ),
     listed="vllm.json",
     apart="disaggregation-mode is-decode-worker is-prefill-worker o o0 o1 o2 o3",
     inverts=True,

@@ -80,8 +80,9 @@ class Vocabulary(Struct, frozen=True, dict=True):
     that change nothing of what is planned, beside switches without a concept and those of all engines. `choices` are
     the values that are known of a concept, or of a flag without one, in lower case, where not every text is one: those
     of all releases; one with a point stands for the path of any class. `meeting`: flags by which the processes of a
-    server find each other, and callers find it. Names stand in one text, parted by blanks. Where they are `in_file`, a
-    file of options states them, and counts more than flags.
+    server find each other, and callers find it; `starting`: by which ranks are started, or answer, in another way than
+    an export starts them. Names stand in one text, parted by blanks. Where they are `in_file`, a file of options states
+    them, and counts more than flags.
 
     `listed` is the file in `data` with all flags of the engine's version, by the kind of value that each takes, and the
     first and last release with each flag where not all have it: what names above are not in it are those of earlier
@@ -96,6 +97,7 @@ class Vocabulary(Struct, frozen=True, dict=True):
     choices: Mapping[str, tuple[str, ...]]
     beside: str = ""
     meeting: str = ""
+    starting: str = ""
     in_file: bool = False
     listed: str = ""
     apart: str = ""

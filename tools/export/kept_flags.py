@@ -38,10 +38,9 @@ def checked(flags: KeptFlags, target: Target) -> None:
     """Raise CannotExportError if a kept flag sets what the plan itself states."""
     vocabulary = target.engine.vocabulary
     for flag in (flag for role in _ROLES for flag in flags_in(flags.of(role), vocabulary, names_model=True)):
-        if is_of_plan(flag, vocabulary):
-            raise CannotExportError(
-                f"serving.flags: {flag.shown[:60]} is what the plan says itself: leave it out there"
-            )
+        if is_of_plan(flag, vocabulary) or flag.name in vocabulary.starting.split():
+            says = "the plan says" if is_of_plan(flag, vocabulary) else "an export decides"
+            raise CannotExportError(f"serving.flags: {flag.shown[:60]} is what {says} itself: leave it out there")
 
 
 def parted(flags: KeptFlags, target: Target) -> tuple[KeptFlags, tuple[str, ...]]:

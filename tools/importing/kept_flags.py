@@ -152,6 +152,8 @@ def _why_not(flag: Spoken, vocabulary: Vocabulary) -> str | None:
     """Why a flag is not kept; `None` if it is."""
     if _SECRET.fullmatch(flag.name):
         return "a secret"
+    if flag.name in vocabulary.starting.split():
+        return "an export starts ranks in its own way"
     if any(is_open(word) or _WORD.fullmatch(word) is None for word in flag.words):
         return "left to a variable, of several lines, or too long"
     return None if flag.shown.startswith("--") or flag.name in vocabulary.concepts else "of one letter"
