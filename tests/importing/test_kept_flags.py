@@ -52,6 +52,21 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
         "--max-model-len $LENGTH",
         {"both": ["--max-model-len", "8k"]}, ["VLLM_USE_DEEP_GEMM (a variable)", "NCCL_IB_HCA (a variable)"],
     ),
+    "variables that set flags": (
+        f"VLLM_ALL2ALL_BACKEND=naive VLLM_ATTENTION_BACKEND=FLASHINFER {VLLM}",
+        {"both": ["--all2all-backend", "naive", "--attention-backend", "FLASHINFER"]}, [],
+    ),
+    "a variable beside its flag, and one whose value the flag does not take": (
+        f"VLLM_ALL2ALL_BACKEND=naive VLLM_ATTENTION_BACKEND=XFORMERS {VLLM} --all2all-backend pplx",
+        {"both": ["--all2all-backend", "pplx"]}, ["VLLM_ATTENTION_BACKEND (a variable)"],
+    ),
+    "switches of earlier releases, as today's flags": (
+        "python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4 --enable-deepep-moe --deepep-mode normal "
+        "--enable-flashinfer-cutlass-moe",
+        {"both": ["--moe-a2a-backend", "deepep", "--deepep-mode", "normal", "--moe-runner-backend",
+                  "flashinfer_cutlass"]},
+        [],
+    ),
     "a secret in a variable": (
         "docker run --gpus all -e HF_TOKEN=s3cret vllm/vllm-openai:latest --model Qwen/Qwen3-32B -tp 4",
         None, ["HF_TOKEN (a variable)"],

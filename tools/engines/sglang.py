@@ -102,6 +102,15 @@ VOCABULARY = Vocabulary(
     meeting="host port nnodes node-rank dist-init-addr disaggregation-bootstrap-port",
     starting="base-gpu-id gpu-id-step nccl-port use-ray",
     listed="sglang.json",
+    # `_handle_deprecated_args` of releases 0.5.1 to 0.5.4.
+    renamed={
+        "enable-deepep-moe": ("moe-a2a-backend", "deepep"),
+        "enable-triton-kernel-moe": ("moe-runner-backend", "triton_kernel"),
+        **{
+            f"enable-flashinfer-{name}-moe": ("moe-runner-backend", f"flashinfer_{name}")
+            for name in ("cutlass", "cutedsl", "trtllm", "mxfp4")
+        },
+    },
 )  # fmt: skip
 
 

@@ -124,6 +124,14 @@ VOCABULARY = Vocabulary(
         # `Executor.get_class` takes the path of a class too.
         "executor": ("mp", "ray", "uni", "external_launcher", "module.Class"),
         "data-parallel-backend": ("mp", "ray"), "expert-placement-strategy": ("linear", "round_robin"),
+        # `AttentionBackendEnum`, of all releases since the flag came.
+        "attention-backend": (
+            "flash_attn", "flash_attn_diffkv", "flash_attn_mla", "flashinfer", "flashinfer_mla",
+            "flashinfer_mla_sparse", "flashmla", "flashmla_sparse", "triton_attn", "triton_mla", "triton_mla_sparse",
+            "cutlass_mla", "flex_attention", "tree_attn", "turboquant", "rocm_attn", "rocm_aiter_fa",
+            "rocm_aiter_mla", "rocm_aiter_mla_sparse", "rocm_aiter_triton_mla", "rocm_aiter_unified_attn",
+            "xpu_mla_sparse", "cpu_attn", "torch_sdpa", "pallas", "ipex", "no_attention", "custom",
+        ),
         "scheduling-policy": ("fcfs", "priority"), "kv-offloading-backend": ("native", "lmcache"),
     },
     meeting=(
@@ -138,6 +146,7 @@ VOCABULARY = Vocabulary(
     listed="vllm.json",
     apart="disaggregation-mode is-decode-worker is-prefill-worker o o0 o1 o2 o3",
     inverts=True,
+    variables={"VLLM_ALL2ALL_BACKEND": "all2all-backend", "VLLM_ATTENTION_BACKEND": "attention-backend"},
     # Its page "Context Extension".
     successors={"rope-scaling": "--hf-overrides with rope_parameters, rope_theta among them; write it anew"},
 )  # fmt: skip

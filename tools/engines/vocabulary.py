@@ -88,7 +88,8 @@ class Vocabulary(Struct, frozen=True, dict=True):
     first and last release with each flag where not all have it: what names above are not in it are those of earlier
     releases, but `apart`, which other programs around the engine take.
     Where it `inverts` them, `disable-x` turns `enable-x` off, and the reverse. `successors`: what says now what a flag
-    of earlier releases said.
+    of earlier releases said; `renamed`: the flag and value that do, where a switch said it. `variables`: the flag that
+    each variable of the environment sets, or set in earlier releases.
     """
 
     spelled: Mapping[str, str]
@@ -103,6 +104,8 @@ class Vocabulary(Struct, frozen=True, dict=True):
     apart: str = ""
     inverts: bool = False
     successors: Mapping[str, str] = {}
+    renamed: Mapping[str, tuple[str, str]] = {}
+    variables: Mapping[str, str] = {}
 
     @cached_property
     def concepts(self) -> Mapping[str, str]:
@@ -216,7 +219,8 @@ class Vocabulary(Struct, frozen=True, dict=True):
 
     def successor(self, flag: str) -> str:
         """In brackets, what says now what a `flag` of earlier releases said; nothing where it is not known."""
-        words = self.successors.get(flag.lstrip("-"))
+        name = flag.lstrip("-").replace("_", "-")
+        words = f"--{' '.join(self.renamed[name])}" if name in self.renamed else self.successors.get(name)
         return f" (now {words})" if words else ""
 
     def meant(self, name: str) -> str:

@@ -97,7 +97,7 @@ def lacking_flags(launch: Launch) -> Iterator[Caveat]:
     if lacking:
         names = ", ".join(f"{shown}{releases}" for shown, releases in lacking.items())
         has_not = f"{engine.title} {launch.version if is_earlier else engine.version} has no {names}"
-        remedy = "take them out" if is_earlier else "an export does without"
+        remedy = "take them out" if is_earlier else "an export has what says it now, or does without"
         why = f"{has_not}, and refuses flags that it does not know; {remedy}"
         yield "remark" if release is None else "refused", why
 

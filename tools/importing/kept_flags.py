@@ -13,7 +13,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..engines.vocabulary import Vocabulary, is_open, nested
+from ..engines.vocabulary import VALUELESS, Vocabulary, is_open, nested
 from ..plan.kept_flags import KEPT_WORD, MOST_WORDS, KeptFlags, Role
 from .flags import Spoken, spoken
 from .launch import DIALECTS, Command, Launch
@@ -92,14 +92,19 @@ def kept_flags(launch: Launch) -> Kept:
             else:
                 left_out.append(f"{shown(flag, vocabulary)} ({why})")
     left_out += [words for command in launch.commands for words in _filed_apart(command, vocabulary)]
-    left_out += [f"{name} (a variable)" for name in launch.variables if not _SET_ANEW.fullmatch(name)]
+    names = {flag.name for role_flags in flags.values() for flag in role_flags}
+    left_out += [
+        f"{name} (a variable)"
+        for name in launch.variables
+        if not _SET_ANEW.fullmatch(name) and vocabulary.variables.get(name) not in names
+    ]
     return Kept(flags, tuple(dict.fromkeys(left_out)))
 
 
 def _own(command: Command, vocabulary: Vocabulary) -> Iterator[Spoken]:
     """The flags of a command that no plan states; its options are one flag where a file of them is read."""
     options: dict[Path, Any] = {}
-    for flag in flags_in(command.process.words, vocabulary):
+    for flag in _in_todays_words(command, vocabulary):
         value = object_in(flag.value) if vocabulary.in_file and flag.words[0].startswith("-") else None
         if value is not None:
             is_whole = key_of(flag, vocabulary) == "options"
@@ -109,6 +114,26 @@ def _own(command: Command, vocabulary: Vocabulary) -> Iterator[Spoken]:
     own = _of_no_plan(options | leaves(command.filed), vocabulary)
     if kept := {path: value for path, value in own.items() if _is_kept(path, value, vocabulary)}:
         yield options_flag(kept, vocabulary)
+
+
+def _in_todays_words(command: Command, vocabulary: Vocabulary) -> Iterator[Spoken]:
+    """The flags of a command, with those that its variables and its switches of earlier releases stand for."""
+    flags = flags_in(command.process.words, vocabulary)
+    names = {flag.name for flag in flags}
+    for flag in flags:
+        name, value = vocabulary.renamed.get(flag.name, (flag.name, flag.value))
+        if name == flag.name:
+            yield flag
+        elif flag.value == VALUELESS and name not in names:
+            yield _said(name, value)
+    for variable, name in vocabulary.variables.items():
+        value = command.process.environment.get(variable)
+        if value is not None and name not in names and vocabulary.refuses(name, value) is None:
+            yield _said(name, value)
+
+
+def _said(name: str, value: str) -> Spoken:
+    return Spoken(name, value, f"--{name}", (f"--{name}", value))
 
 
 def _of_no_plan(options: Mapping[Path, Any], vocabulary: Vocabulary) -> dict[Path, Any]:
