@@ -20,7 +20,6 @@ from ..tools.importing.caveats import (
     Checkpoint,
     Kind,
     hardware_remarks,
-    lacking_flags,
     lacks_nodes,
     options_alone,
     share_of_free,
@@ -39,6 +38,7 @@ from ..tools.importing.lengths import (
     stated_positions,
     unheld,
 )
+from ..tools.importing.releases import lacking_flags
 from ..tools.input.arguments import checks_arguments
 from ..tools.language.said import Said
 from ..tools.performance.host_memory import without_effect

@@ -217,6 +217,16 @@ class Vocabulary(Struct, frozen=True, dict=True):
             return f" ({first} to {last})"
         return f" (from {first})" if first is not None else f" (until {last})" if last is not None else ""
 
+    def apart_in_time(self, flags: Mapping[str, str]) -> tuple[str, str] | None:
+        """Of flags as written, by name, one that went before another came, with their releases; `None`: none did."""
+        names = {name.partition(".")[0]: shown.partition(".")[0] for name, shown in flags.items()}
+        gone = [(last, name) for name in names if (last := release_of(self._last.get(name))) is not None]
+        came = [(first, name) for name in names if (first := release_of(self._first.get(name))) is not None]
+        if not gone or not came or min(gone)[0] >= max(came)[0]:
+            return None
+        before, after = min(gone)[1], max(came)[1]
+        return names[before] + self.releases(before), names[after] + self.releases(after)
+
     def successor(self, flag: str) -> str:
         """In brackets, what says now what a `flag` of earlier releases said; nothing where it is not known."""
         name = flag.lstrip("-").replace("_", "-")

@@ -87,21 +87,6 @@ def refusals(launch: Launch, servers: Iterable[Server], architecture: Architectu
         yield from apart(launch, server.commands)
 
 
-def lacking_flags(launch: Launch) -> Iterator[Caveat]:
-    """Flags that the named release does not have; if the text names none, those that today's does not have."""
-    engine, release = ENGINES[launch.engine], release_of(launch.version)
-    is_earlier = release is not None and release < (release_of(engine.version) or ())
-    lacking: dict[str, str] = {}
-    for command in launch.commands:
-        lacking |= command.flags.lacking(engine.vocabulary, release if is_earlier else None)
-    if lacking:
-        names = ", ".join(f"{shown}{releases}" for shown, releases in lacking.items())
-        has_not = f"{engine.title} {launch.version if is_earlier else engine.version} has no {names}"
-        remedy = "take them out" if is_earlier else "an export has what says it now, or does without"
-        why = f"{has_not}, and refuses flags that it does not know; {remedy}"
-        yield "remark" if release is None else "refused", why
-
-
 def gpus_given(servers: Iterable[Server], *, lacking: bool) -> Iterator[str]:
     """Where the text gives commands fewer GPUs than their degrees need (`lacking`), or more."""
     needs: dict[Allotment, int] = {}
