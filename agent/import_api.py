@@ -27,6 +27,7 @@ from ..tools.importing.caveats import (
     unread_files,
 )
 from ..tools.importing.deployment import Deployment, deployment_of
+from ..tools.importing.formats import told_of_formats, unlike_caches
 from ..tools.importing.hardware import NamedHardware, named_hardware
 from ..tools.importing.kept_flags import kept_flags
 from ..tools.importing.launch import Launch, read_launch
@@ -36,6 +37,7 @@ from ..tools.importing.lengths import (
     longest_taken,
     some_too_long,
     stated_positions,
+    uncut,
     unheld,
 )
 from ..tools.importing.releases import lacking_flags
@@ -246,16 +248,20 @@ def _obstacles(
     for why in beyond:
         yield "remark", why
     written, model = launch.model, intent.model
+    checkpoint: Checkpoint | None = None
     # A checkpoint in a folder is not known.
     if written is not None and is_known(written) and not written.startswith(("/", ".", "~")):
         checkpoint = Checkpoint(written, model.name, model.config, architecture.native_precision)
         yield from told_of_method(launch, checkpoint)
+        yield from told_of_formats(launch, checkpoint, plan.precision.kv_cache)
+    yield from unlike_caches(deployment.servers, checkpoint)
     is_its_checkpoint = (
         written is not None and written.rpartition("/")[2].lower() == model.name.rpartition("/")[2].lower()
     )
     if not beyond:
         for why in lacks_nodes(launch, deployment.servers, plan.hardware.gpus_per_node):
             yield "refused", why
+    yield from uncut(launch, architecture)
     yield from beyond_positions(launch, architecture, is_its_checkpoint=is_its_checkpoint)
     taken = longest_taken(launch, architecture)
     held_tokens = None if taken is None else held_length(plan, taken.tokens)

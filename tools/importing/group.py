@@ -83,7 +83,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     states nothing. `refusals`: why the engine does not start with the flags and environment of a server (of a model
     with experts or not). `joined`: ranks of a group that start together, on one node unless flags name more
     (`joins_nodes_by`); before the release `joins_nodes_since` the engine looked for further nodes by itself.
-    `of_further_nodes`: the concept of the switch without which no node of a group but the first starts.
+    `of_further_nodes`: the concept of the switch without which no node of a group but the first starts. `without_e5m2`:
+    methods beside whose weights it takes no KV cache in that format. `half_before`: methods that took activations in
+    float16 alone before a release.
     """
 
     engine: Engine
@@ -96,6 +98,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     joins_nodes_by: str | None = None
     joins_nodes_since: Release = ()
     of_further_nodes: str | None = None
+    without_e5m2: frozenset[str] = frozenset()
+    half_before: Mapping[str, Release] = {}
 
     def scheduling(self, flags: Flags, group: Group) -> Scheduling:
         """The settings of each attention group's scheduler. Raises InputError: a figure is malformed."""

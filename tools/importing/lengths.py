@@ -88,6 +88,20 @@ def longest_taken(launch: Launch, architecture: Architecture) -> LongestTaken | 
     return LongestTaken(positions, f"no {flag}, so that requests may have all {positions:,} positions of the model")
 
 
+def uncut(launch: Launch, architecture: Architecture) -> Iterator[Caveat]:
+    """Why servers that cut no prompt are refused: a step takes fewer tokens than a request may have."""
+    for flags in (command.flags for command in launch.commands):
+        stated, tokens = most_tokens_taken(flags), flags.count("token_budget")
+        is_model_s = "max_tokens" not in flags.values and _CHANGES_CONFIG not in flags.unplanned
+        longest = architecture.max_position_embeddings if is_model_s else stated
+        if flags.on("whole_prompts") and tokens is not None and longest is not None and tokens < longest:
+            limit = (
+                f"the model's {longest:,} positions" if stated is None else f"{flags.written['max_tokens']} {longest:,}"
+            )
+            names = flags.written["token_budget"], flags.written["whole_prompts"]
+            yield "refused", f"{names[0]} {tokens:,} is less than {limit}, and {names[1]} lets no prompt be cut"
+
+
 def _leaves_open(flags: Flags) -> bool:
     """Whether the longest request follows from the cache, or is left to a variable."""
     open_length = "max_tokens" in flags.values and flags.text("max_tokens") in LEFT_OPEN

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from ..engines.vllm import ENGINE
 from ..engines.vocabulary import is_open
 from ..plan.document import Phase
-from .flags import Flags, most_tokens_taken
+from .flags import Flags
 from .group import Dialect, Group, layers_of
 
 _ROLES: Mapping[str, Phase] = {
@@ -78,10 +78,6 @@ def _refusals(flags: Flags, environment: Mapping[str, str], group: Group, is_moe
     if tokens is not None and sequences is not None and tokens < sequences:
         names = flags.written["token_budget"], flags.written["max_sequences"]
         yield f"{names[0]} {tokens:,} is less than {names[1]} {sequences:,}"
-    longest = most_tokens_taken(flags)
-    if flags.on("whole_prompts") and tokens is not None and longest is not None and tokens < longest:
-        names = flags.written["token_budget"], flags.written["max_tokens"], flags.written["whole_prompts"]
-        yield f"{names[0]} {tokens:,} is less than {names[1]} {longest:,}, and {names[2]} lets no prompt be cut"
     nodes, ranks = flags.degree("nodes"), group.width * group.pp * group.servers
     if ranks % nodes:
         yield f"{flags.written['nodes']} {nodes} does not divide the {ranks} ranks"
@@ -98,4 +94,8 @@ DIALECT = Dialect(
     joins_nodes_by="--nnodes and --node-rank on each node, or --distributed-executor-backend ray on a Ray cluster",
     joins_nodes_since=(0, 12),
     of_further_nodes="headless",
+    # `_init_kv_cache_quant` (`layers/attention/attention.py`).
+    without_e5m2=frozenset({"fp8", "modelopt"}),
+    # `get_supported_act_dtypes` of `awq.py`; later releases have one method for AWQ and its Marlin kernels.
+    half_before={"awq": (0, 24)},
 )
