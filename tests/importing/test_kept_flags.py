@@ -35,6 +35,10 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
         {"both": ["--hf-overrides", f'{{"rope_parameters": {YARN}}}']}, [],
     ),
     "SGLang's": (f"{SGLANG} --schedule-policy lpm", {"both": ["--schedule-policy", "lpm"]}, []),
+    "a KV cache in the other FP8": (
+        f"{VLLM} --kv-cache-dtype fp8_e5m2", {"both": ["--kv-cache-dtype", "fp8_e5m2"]}, [],
+    ),
+    "a KV cache in the usual FP8": (f"{VLLM} --kv-cache-dtype fp8", None, []),
     "of each side": (
         f"{VLLM} --block-size 32 {side('kv_producer')}\n{VLLM} --block-size 64 {side('kv_consumer')}",
         {"prefill": ["--block-size", "32", *shlex.split(side("kv_producer"))],
@@ -61,8 +65,8 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
         {"both": ["--all2all-backend", "pplx"]}, ["VLLM_ATTENTION_BACKEND (a variable)"],
     ),
     "switches of earlier releases, as today's flags": (
-        "python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4 --enable-deepep-moe --deepep-mode normal "
-        "--enable-flashinfer-cutlass-moe",
+        "python -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B --tp 4 --enable-deepep-moe "
+        "--deepep-mode normal --enable-flashinfer-cutlass-moe",
         {"both": ["--moe-a2a-backend", "deepep", "--deepep-mode", "normal", "--moe-runner-backend",
                   "flashinfer_cutlass"]},
         [],
@@ -192,6 +196,12 @@ def test_a_plan_that_keeps_what_it_says_itself_is_not_exported() -> None:
     assert any(
         "--tensor-parallel-size is what the plan says itself" in why for why in shardwright.export(raw, "vllm").refused
     )
+
+
+def test_a_plan_whose_cache_has_another_format_than_it_keeps_is_not_exported() -> None:
+    raw = imported(f"{VLLM} --kv-cache-dtype fp8_e5m2").plan.model_dump(mode="json")
+    raw["precision"]["kv_cache"] = "bf16"
+    assert any("has the KV cache in bf16" in why for why in shardwright.export(raw, "vllm").refused)
 
 
 def test_a_plan_that_keeps_how_ranks_are_started_is_not_exported() -> None:

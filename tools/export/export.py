@@ -197,7 +197,7 @@ def _written(
     if plan.model.name.startswith("-"):
         raise CannotExportError(f"the model's name {plan.model.name[:60]!r} would be read as a flag")
     (kept, gone), positions = parted(flags_of(plan), target), layout.setting.architecture.max_position_embeddings
-    checked(kept, target)
+    checked(kept, target, layout.setting.precision.kv_cache)
     servers, settings = servers_of(layout), settings_of(layout, target.engine, plan.model.name)
     settings = settings_with(settings, kept, positions, target)
     commands = tuple(with_kept(target.commands(server, settings), server, kept, target) for server in servers)

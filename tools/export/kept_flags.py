@@ -8,9 +8,10 @@ from typing import Any
 import yaml
 from msgspec.structs import replace
 
+from ..catalog.dtypes import DType
 from ..engines.vocabulary import Vocabulary, nested
 from ..importing.flags import most_tokens_taken, read_flags
-from ..importing.kept_flags import flags_in, is_of_plan, key_of, options_flag, options_of, shown
+from ..importing.kept_flags import flags_in, is_e5m2, is_of_plan, key_of, options_flag, options_of, shown
 from ..importing.options import Path, leaves
 from ..performance.layout import LoadedLayout
 from ..plan.document import Plan
@@ -34,13 +35,17 @@ def lost_flags(plan: Plan) -> Iterator[str]:
         yield f"the flags that the plan keeps are those of {serving.engine}, and are left out: {serving.flags}"
 
 
-def checked(flags: KeptFlags, target: Target) -> None:
-    """Raise CannotExportError if a kept flag sets what the plan itself states."""
+def checked(flags: KeptFlags, target: Target, kv_cache: DType) -> None:
+    """Raise CannotExportError if a kept flag sets what the plan itself states, or another format of the KV cache."""
     vocabulary = target.engine.vocabulary
     for flag in (flag for role in _ROLES for flag in flags_in(flags.of(role), vocabulary, names_model=True)):
         if is_of_plan(flag, vocabulary) or flag.name in vocabulary.starting.split():
             says = "the plan says" if is_of_plan(flag, vocabulary) else "an export decides"
             raise CannotExportError(f"serving.flags: {flag.shown[:60]} is what {says} itself: leave it out there")
+        if is_e5m2(flag, vocabulary) and kv_cache != "fp8":
+            raise CannotExportError(
+                f"serving.flags: {' '.join(flag.words)[:60]}: the plan has the KV cache in {kv_cache}: leave it out"
+            )
 
 
 def parted(flags: KeptFlags, target: Target) -> tuple[KeptFlags, tuple[str, ...]]:

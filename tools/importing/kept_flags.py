@@ -44,8 +44,13 @@ def is_of_plan(flag: Spoken, vocabulary: Vocabulary) -> bool:
     """Whether a plan states the flag itself, or an option in it, or an export writes it anew (how processes meet)."""
     if key_of(flag, vocabulary) == "options":
         return any(_is_planned(concept_of(path, vocabulary)) for path in options_of(flag))
-    planned = _is_planned(vocabulary.concepts.get(flag.name))
+    planned = _is_planned(vocabulary.concepts.get(flag.name)) and not is_e5m2(flag, vocabulary)
     return not flag.name or planned or flag.name in vocabulary.meeting.split()
+
+
+def is_e5m2(flag: Spoken, vocabulary: Vocabulary) -> bool:
+    """Whether a flag has the KV cache in e5m2: a plan's `fp8` does not say which of the two, and exports have e4m3."""
+    return vocabulary.concepts.get(flag.name) == "kv_cache" and flag.value.lower().endswith("e5m2")
 
 
 def _is_planned(concept: str | None) -> bool:
