@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from .engine import GIB, Batch, Engine, LoadToSend, MemoryUse
 from .release import Release, release_of
 from .vocabulary import DTYPE_CHOICES, HOST_CACHE, IN_STORAGE, METHOD_CHOICES, Vocabulary, of_rope
@@ -14,12 +16,23 @@ _HIDES_HOST: Release = (0, 4)
 # activations and CUDA graphs lie outside of it (its guide to hyperparameters). What is gone before: the CUDA context
 # (78.81 of 79.19 GiB are left on one GPU); with the libraries of a group, and what loading leaves, as two starts of
 # Kimi-K2 on eight ranks log it.
+_SEQUENCES = 1024
 _MEMORY_USE = MemoryUse(
-    batch=Batch(8192, 1024),
+    batch=Batch(8192, _SEQUENCES),
     alone_bytes=0.4 * GIB,
     group_bytes=2.5 * GIB,
     linked_bytes=2.5 * GIB,
     counts_passes=False,
+)
+
+# Tokens of a chunk from so many GiB of a card on, 2,048 below, by the first release that takes them (`server_args.py`,
+# `arg_groups/memory_hook.py`).
+_LEAST_CHUNK = 2048
+_CHUNKS: tuple[tuple[Release, tuple[tuple[float, int], ...]], ...] = (
+    ((0, 5, 20), ((20, 4096), (60, 8192), (160, 16384))),
+    ((0, 5, 3), ((35, 4096), (60, 8192), (160, 16384))),
+    ((0, 4, 8), ((35, 8192), (160, 16384))),
+    ((), ((24.4, 8192),)),
 )
 
 _ATTENTION_CHOICES = (
@@ -128,7 +141,10 @@ class _SGLang(Engine, frozen=True):
         return None if ep == stage > 1 else "needs ep over all devices of a stage"
 
     def memory_use(self, release: Release | None, architecture: str, total_bytes: float) -> MemoryUse:
-        return _MEMORY_USE
+        """The chunk of prompts is as large as the card allows."""
+        steps = next(steps for first, steps in _CHUNKS if release is None or release >= first)
+        chunks = [tokens for least_gib, tokens in steps if total_bytes >= least_gib * GIB]
+        return replace(_MEMORY_USE, batch=Batch(max(chunks, default=_LEAST_CHUNK), _SEQUENCES))
 
     def load_generator(self, load: LoadToSend) -> tuple[str, ...]:
         """`sglang.bench_serving` (its guide): the range ratio is the shortest length as a share of the stated one."""
