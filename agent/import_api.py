@@ -35,6 +35,7 @@ from ..tools.importing.lengths import (
     all_too_long,
     beyond_positions,
     longest_taken,
+    prompts_too_long,
     some_too_long,
     stated_positions,
     uncut,
@@ -194,7 +195,8 @@ def imported(
     flags = [command.flags for command in launch.commands]
     too_long = tuple(all_too_long(launch, plan.workload, [entry.field for entry in assumptions]))
     messages: dict[Kind, list[str]] = {"refused": [], "unknown": [], "remark": []}
-    for kind, words in _obstacles(plan, intent, launch, deployment, architecture):
+    long_prompts = prompts_too_long(launch, plan.workload, [entry.field for entry in assumptions])
+    for kind, words in (*_obstacles(plan, intent, launch, deployment, architecture), *long_prompts):
         messages[kind].append(words)
     if not too_long:
         messages["remark"] += some_too_long(launch, plan.workload)

@@ -52,6 +52,13 @@ def test_requests_that_the_command_refuses_are_told(
     assert str(taken) in result.text
 
 
+def test_what_an_export_has_the_engine_do_that_it_does_not_by_itself_is_told() -> None:
+    command = "trtllm-serve Qwen/Qwen3-8B --tp_size 1"
+    for options, told in (("", True), (" --override-engine-args '{\"enable_chunked_prefill\": false}'", False)):
+        remarks = export(import_plan(command + options, hardware="1x1:h100-sxm").plan, "trtllm").remarks
+        assert any("prompts are cut into chunks" in remark for remark in remarks) == told
+
+
 def test_a_length_that_the_imported_command_states_is_told_as_kept() -> None:
     command = "vllm serve Qwen/Qwen3-8B --max-model-len 4096"
     remarks = export(import_plan(command, hardware="1x1:h100-sxm").plan, "vllm").remarks

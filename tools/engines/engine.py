@@ -124,6 +124,8 @@ class Engine(Struct, frozen=True, kw_only=True):
     handoff_s: float | None = None
     quantised_cache: DType | None = None
     ends_at_last_position: bool = False
+    # The option without which it takes prompts whole, and refuses those longer than a step; "": it cuts them by itself.
+    cuts_prompts_by: str = ""
     cache_block_tokens: int = 16
     keeps_in_host: Literal["copies", "evicted"] | None = None
     host_unit_bytes: int = 1

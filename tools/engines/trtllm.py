@@ -49,7 +49,7 @@ VOCABULARY = Vocabulary(
         ),
         "kv_cache": "kv-cache-config.dtype kv-cache-dtype", "dtype": "dtype", "quantization": "quantization",
         "role": "server-role disaggregation-mode", "transfer": "cache-transceiver-config.backend",
-        "host_cache": "kv-cache-config.host-cache-size",
+        "host_cache": "kv-cache-config.host-cache-size", "cuts_prompts": "enable-chunked-prefill",
     },
     switches="disable-overlap-scheduler enable-attention-dp enable-chunked-prefill use-cuda-graph",
     unplanned={
@@ -147,6 +147,8 @@ ENGINE = TensorRTLLM(
     shared_read_heads=SHARED_READ_HEADS,
     handoff_s=_HANDOFF_S,
     quantised_cache=QUANTISED_CACHE,
+    # `_check_arguments` (`llmapi/llm.py`).
+    cuts_prompts_by="enable_chunked_prefill",
     # `KvCacheConfig.tokens_per_block`.
     cache_block_tokens=32,
     # Its guide to the KV cache: "when a block is evicted from primary memory" it is copied to secondary memory.

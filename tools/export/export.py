@@ -210,7 +210,7 @@ def _written(
         *remarks_of(plan, layout, target, settings),
         *dealing(plan, servers, name),
     )
-    remarks = (*remarks, *kept_remarks(kept, gone, servers, target))
+    remarks = (*remarks, *kept_remarks(kept, gone, servers, target), *_cut(target, commands))
     by_itself = tuple(_by_itself(layout, target, servers, commands))
     card = accelerator.names[0] if accelerator.names else "GPUs"
     written = Written(
@@ -241,6 +241,13 @@ def _written(
         "remarks": remarks,
         "benchmark": benchmark,
     }
+
+
+def _cut(target: Target, commands: Sequence[Commands]) -> Iterator[str]:
+    """Remark that the engine cuts prompts because the commands tell it to."""
+    option = target.engine.cuts_prompts_by
+    if any(options_in(file.text).get((option,)) for start in commands for file in start.files):
+        yield f"prompts are cut into chunks ({option}), which {target.engine.title} does not by itself"
 
 
 def _by_itself(

@@ -22,7 +22,7 @@ from .options import Path, concept_of, is_plain, leaves, names_of, object_in
 # Concepts that a plan states in part or not at all.
 _OPEN_CONCEPTS = frozenset({
     "max_tokens", "quantization", "transfer", "whole_prompts", "all_to_all", "positions", "rope_type", "rope_factor",
-    "rope_original", "options",
+    "cuts_prompts",    "rope_original", "options",
 })  # fmt: skip
 _SECRET = re.compile(r"api-key|hf-token|.*password.*")
 _WORD = re.compile(KEPT_WORD)

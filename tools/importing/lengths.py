@@ -9,7 +9,7 @@ from msgspec import Struct
 from ..catalog.architecture import Architecture
 from ..engines.names import ENGINES, EngineName
 from ..plan.document import WorkloadBlock
-from ..plan.load import longest_stated, shortest_request
+from ..plan.load import longest_stated, shortest_request, spread_of
 from .caveats import Caveat
 from .flags import LEFT_OPEN, Flags, most_tokens_taken
 from .launch import Launch
@@ -47,6 +47,22 @@ def all_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) 
             f"every request is longer than {limits[limit].written['max_tokens']} {limit:,}: {_lengths(load)}; set it "
             f"to {sum(longest_stated(load)):,} or more"
         )
+
+
+def prompts_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) -> Iterator[Caveat]:
+    """Caveats on prompts that servers refuse because they cut none; an `assumed` length is no reason to refuse any."""
+    engine, longest = ENGINES[launch.engine], longest_stated(load)[0]
+    for flags in (command.flags for command in launch.commands if command.phase != "decode"):
+        tokens = flags.count("token_budget") or engine.memory_use(None, "", 0.0).batch.tokens
+        if engine.cuts_prompts_by and not flags.on("cuts_prompts") and longest > tokens:
+            are_all = spread_of(load) is None and "input_tokens" not in assumed
+            yield (
+                "refused" if are_all else "remark",
+                (
+                    f"prompts of {longest:,} tokens: without {engine.cuts_prompts_by} those longer than "
+                    f"{engine.vocabulary.flag('token_budget')} {tokens:,} are refused"
+                ),
+            )
 
 
 def _lengths(load: WorkloadBlock) -> str:
