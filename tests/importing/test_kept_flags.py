@@ -87,6 +87,15 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
     "how ranks are started, SGLang": (
         f"{SGLANG} --base-gpu-id 4", None, ["--base-gpu-id (an export starts ranks in its own way)"],
     ),
+    "settings of Ray Serve": (
+        "kind: RayService\nspec:\n  serveConfigV2: |\n    applications:\n    - args:\n        llm_configs:\n"
+        "        - model_loading_config: {model_id: q, model_source: Qwen/Qwen3-32B}\n"
+        "          deployment_config: {autoscaling_config: {min_replicas: 1, max_replicas: 2}}\n"
+        "          accelerator_type: H100\n          engine_kwargs: {tensor_parallel_size: 4, block_size: 32}\n",
+        {"both": ["--block-size", "32"]},
+        ["model_loading_config.model_id (around the command)", "deployment_config.autoscaling_config.min_replicas (",
+         "deployment_config.autoscaling_config.max_replicas (", "accelerator_type ("],
+    ),
     "replicas that differ": (f"{VLLM} --block-size 32\n{VLLM}", None, ["--block-size (not in all commands"]),
 }  # fmt: skip
 

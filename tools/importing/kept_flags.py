@@ -97,6 +97,7 @@ def kept_flags(launch: Launch) -> Kept:
             else:
                 left_out.append(f"{shown(flag, vocabulary)} ({why})")
     left_out += [words for command in launch.commands for words in _filed_apart(command, vocabulary)]
+    left_out += [f"{name} (around the command)" for command in launch.commands for name in command.process.beside]
     names = {flag.name for role_flags in flags.values() for flag in role_flags}
     left_out += [
         f"{name} (a variable)"

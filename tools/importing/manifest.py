@@ -20,6 +20,7 @@ from ..checkpoint import checkpoint
 from ..input.shapes import is_list, is_nested, is_object
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from .container_forms import of_helm, of_kserve, of_skypilot
+from .options import leaves
 from .process import Process, engine_words, image_version, is_launched
 from .resources import hardware_in, of_object
 from .shell import SHELLS, Script, filled, read_script
@@ -47,6 +48,7 @@ _OPTIONS = frozenset({
 # The sides of a file of `trtllm-serve disaggregated` with their servers' role; then the keys on reaching them.
 _SIDES: Mapping[str, str] = {"context_servers": "context", "generation_servers": "generation"}
 _OF_FRONT = ("hostname", "port", "urls", "num_instances", "router", "conditional_disagg_config", "max_retries")
+_READ_OF_RAY = frozenset({"engine_kwargs", "runtime_env"})
 # A container's surroundings before anything is read.
 _NOTHING_AROUND = Process(engine="vllm", words=())
 
@@ -259,8 +261,17 @@ def _of_ray(value: Mapping[str, Any], around: Process, manifest: Manifest) -> No
             environment=_plain(as_mapping(value.get("runtime_env")).get("env_vars")),
             copies=max(1, copies or around.copies),
             is_spread=True,
+            beside=tuple(_unread_of_ray(value, model)),
         )
     )
+
+
+def _unread_of_ray(value: Mapping[str, Any], model: str) -> Iterator[str]:
+    """The settings of an `LLMConfig` that no plan has."""
+    for path, setting in leaves(value).items():
+        is_model = path[0] == "model_loading_config" and setting == model
+        if not is_model and path[0] not in _READ_OF_RAY and path != ("deployment_config", "num_replicas"):
+            yield ".".join(path)
 
 
 def _as_flags(settings: Mapping[str, Any]) -> Iterator[str]:

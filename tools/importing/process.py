@@ -35,7 +35,7 @@ class Process(Struct, frozen=True):
     `hint`: names and remarks around it, which may state its role. `node`: a label of its node or place. `copies` of its
     group of `nodes` nodes are started. `gpus` is the text's allotment, and `runs_on` the hardware that the text names,
     as written. `is_spread`: a launcher starts its ranks, on other nodes too. `times` of the copies share one allotment:
-    loops of a script start them.
+    loops of a script start them. `beside` names settings around it that no plan has.
     """
 
     engine: EngineName
@@ -50,6 +50,7 @@ class Process(Struct, frozen=True):
     runs_on: tuple[str, ...] = ()
     is_spread: bool = False
     times: int = 1
+    beside: tuple[str, ...] = ()
 
 
 def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str | None] | None:
