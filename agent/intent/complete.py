@@ -108,7 +108,9 @@ def _utilization(merged: Said, notes: Notes) -> float:
     """The share of memory that the engine is given."""
     if merged.memory_utilization is not None:
         return merged.memory_utilization
-    usual = "the usual share of memory that engines are given"
+    usual, name = "the usual share of memory that engines are given", engine_of(merged.engine)
+    if name is not None and (engine := ENGINES[name]).computes_share:
+        usual += f"; without {engine.vocabulary.flag('memory_share')} {engine.title} computes one of its own"
     return notes.assume("memory_utilization", DEFAULT_MEMORY_UTILIZATION, usual)
 
 

@@ -99,6 +99,13 @@ def test_the_flag_that_cut_experts_are_told_to_be_mended_by_mends_them() -> None
     assert shardwright.import_plan(f"{command} {flag}", hardware="1x8:h100-sxm").valid
 
 
+def test_a_share_of_memory_that_the_engine_would_compute_is_told_as_such() -> None:
+    command = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B"
+    assumptions = shardwright.import_plan(command, hardware="1x1:rtx-4090").assumptions
+    reason = next(entry.reason for entry in assumptions if entry.field == "memory_utilization")
+    assert "without --mem-fraction-static SGLang computes one of its own" in reason
+
+
 def test_arguments_win_over_the_text() -> None:
     text = "vllm serve Qwen/Qwen3-32B -tp 4\nvllm bench serve --random-input-len 9 --random-output-len 9"
     plan = shardwright.import_plan(text, hardware="1x8:h100-sxm", model="Qwen/Qwen3-14B", input_tokens=500).plan

@@ -123,6 +123,8 @@ class Engine(Struct, frozen=True, kw_only=True):
     shared_read_heads: int = 0
     handoff_s: float | None = None
     quantised_cache: DType | None = None
+    # Whether it computes the share of memory that it takes, where none is stated.
+    computes_share: bool = False
     ends_at_last_position: bool = False
     # The option without which it takes prompts whole, and refuses those longer than a step; "": it cuts them by itself.
     cuts_prompts_by: str = ""

@@ -184,6 +184,8 @@ ENGINE = _SGLang(
     kernel_tables="sglang",
     reduces_pairs_over_pcie=True,
     handoff_s=_HANDOFF_S,
+    # From the card, the chunk, and the sizes of its CUDA graphs (`arg_groups/memory_hook.py`).
+    computes_share=True,
     # `page_size`.
     cache_block_tokens=1,
     # HiCache under `write_through`, its default.
