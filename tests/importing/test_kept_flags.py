@@ -87,6 +87,11 @@ CASES: dict[str, tuple[str, dict[str, list[str]] | None, list[str]]] = {
     "how ranks are started, SGLang": (
         f"{SGLANG} --base-gpu-id 4", None, ["--base-gpu-id (an export starts ranks in its own way)"],
     ),
+    "an image of one's own": (
+        "services:\n  llm:\n    image: ghcr.io/llm-d/llm-d-cuda:v0.3.0\n"
+        "    command: [vllm, serve, Qwen/Qwen3-32B, -tp, '4']\n",
+        None, ["image ghcr.io/llm-d/llm-d-cuda:v0.3.0 (around the command)"],
+    ),
     "settings of Ray Serve": (
         "kind: RayService\nspec:\n  serveConfigV2: |\n    applications:\n    - args:\n        llm_configs:\n"
         "        - model_loading_config: {model_id: q, model_source: Qwen/Qwen3-32B}\n"

@@ -141,7 +141,7 @@ VOCABULARY = Vocabulary(
     # Headless nodes refuse servers of their own (`run_headless`), and several nodes another backend than `mp`.
     starting=(
         "api-server-count asc data-parallel-backend dpb data-parallel-external-lb dpe data-parallel-hybrid-lb dph "
-        "data-parallel-multi-port-external-lb dpm data-parallel-supervisor-port"
+        "data-parallel-multi-port-external-lb dpm data-parallel-supervisor-port uds"
     ),
     listed="vllm.json",
     apart="disaggregation-mode is-decode-worker is-prefill-worker o o0 o1 o2 o3",

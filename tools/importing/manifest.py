@@ -21,7 +21,7 @@ from ..input.shapes import is_list, is_nested, is_object
 from ..plan.elements import as_int, as_list, as_mapping, as_str
 from .container_forms import of_helm, of_kserve, of_skypilot
 from .options import leaves
-from .process import Process, engine_words, image_version, is_launched
+from .process import Process, engine_words, image_version, is_foreign, is_launched
 from .resources import hardware_in, of_object
 from .shell import SHELLS, Script, filled, read_script
 
@@ -184,7 +184,7 @@ def _container(value: Mapping[str, Any], around: Process, manifest: Manifest) ->
         manifest.script.files[target.rsplit("/", 1)[-1]] = manifest.contents.get(name, "")
     if around.nodes is not None:
         environment.setdefault("LWS_GROUP_SIZE", str(around.nodes))
-    process = replace(around, environment=environment)
+    process = replace(around, environment=environment, beside=(f"image {image[:120]}",) if is_foreign(image) else ())
     started = engine_words(words)
     script = next((word for word in words if "\n" in word or " " in word), None)
     if script is not None and any(word in SHELLS for word in words):

@@ -19,6 +19,9 @@ from .resources import Allotment
 _MODULES = {module: name for name, engine in ENGINES.items() for module in engine.modules}
 _PROGRAMS = {program: name for name, engine in ENGINES.items() for program in engine.programs}
 _IMAGES = {image: name for name, engine in ENGINES.items() for image in engine.starting_images}
+_OWN_IMAGES = frozenset(
+    image.rpartition(":")[0] for engine in ENGINES.values() for image in (engine.image, engine.rocm_image)
+)
 # Images whose tag is their engine's version; framework images (`vllm-runtime`) have versions of their own.
 _NAMED = "|".join(image for engine in ENGINES.values() for image in engine.versioned_images)
 _VERSIONED = re.compile(rf"(?:^|/)(?:{_NAMED})(?!-runtime)[\w-]*:v?(\d+\.\d+(?:\.\d+)?)")
@@ -81,6 +84,11 @@ def engine_words(words: Sequence[str]) -> tuple[EngineName, tuple[str, ...], str
 def image_version(words: Sequence[str]) -> str | None:
     """The version of the engine in an image among `words`; `None` if no image states one."""
     return next((match[1] for word in words if (match := _VERSIONED.search(word))), None)
+
+
+def is_foreign(image: str) -> bool:
+    """Whether an image is another than an engine's own, whatever its tag."""
+    return bool(image) and image.removeprefix("docker.io/").partition("@")[0].partition(":")[0] not in _OWN_IMAGES
 
 
 def is_launched(words: Sequence[str]) -> bool:
