@@ -12,11 +12,11 @@ from .vocabulary import DTYPE_CHOICES, HOST_CACHE, IN_STORAGE, METHOD_CHOICES, V
 _HANDOFF_S = 0.0
 # Its scheduler runs one batch ahead of the GPU from here on (release notes of v0.4).
 _HIDES_HOST: Release = (0, 4)
+_SEQUENCES = 1024
 # `mem_fraction_static` is of what is free before the weights are loaded, and holds weights and KV cache alone:
 # activations and CUDA graphs lie outside of it (its guide to hyperparameters). What is gone before: the CUDA context
 # (78.81 of 79.19 GiB are left on one GPU); with the libraries of a group, and what loading leaves, as two starts of
 # Kimi-K2 on eight ranks log it.
-_SEQUENCES = 1024
 _MEMORY_USE = MemoryUse(
     batch=Batch(8192, _SEQUENCES),
     alone_bytes=0.4 * GIB,

@@ -21,8 +21,8 @@ from .options import Path, concept_of, is_plain, leaves, names_of, object_in
 
 # Concepts that a plan states in part or not at all.
 _OPEN_CONCEPTS = frozenset({
-    "max_tokens", "quantization", "transfer", "whole_prompts", "all_to_all", "positions", "rope_type", "rope_factor",
-    "cuts_prompts",    "rope_original", "options",
+    "max_tokens", "quantization", "transfer", "whole_prompts", "cuts_prompts", "all_to_all", "positions", "rope_type",
+    "rope_factor", "rope_original", "options",
 })  # fmt: skip
 _SECRET = re.compile(r"api-key|hf-token|.*password.*")
 _WORD = re.compile(KEPT_WORD)
@@ -133,8 +133,8 @@ def _in_todays_words(command: Command, vocabulary: Vocabulary) -> Iterator[Spoke
         elif flag.value == VALUELESS and name not in names:
             yield _said(name, value)
     for variable, name in vocabulary.variables.items():
-        value = command.process.environment.get(variable)
-        if value is not None and name not in names and vocabulary.refuses(name, value) is None:
+        value = command.process.environment.get(variable, "$")
+        if name not in names and not is_open(value) and vocabulary.refuses(name, value) is None:
             yield _said(name, value)
 
 

@@ -52,17 +52,15 @@ def all_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) 
 def prompts_too_long(launch: Launch, load: WorkloadBlock, assumed: Collection[str]) -> Iterator[Caveat]:
     """Caveats on prompts that servers refuse because they cut none; an `assumed` length is no reason to refuse any."""
     engine, longest = ENGINES[launch.engine], longest_stated(load)[0]
+    are_all = spread_of(load) is None and "input_tokens" not in assumed
     for flags in (command.flags for command in launch.commands if command.phase != "decode"):
+        if not engine.cuts_prompts_by or flags.on("cuts_prompts"):
+            continue
         tokens = flags.count("token_budget") or engine.memory_use(None, "", 0.0).batch.tokens
-        if engine.cuts_prompts_by and not flags.on("cuts_prompts") and longest > tokens:
-            are_all = spread_of(load) is None and "input_tokens" not in assumed
-            yield (
-                "refused" if are_all else "remark",
-                (
-                    f"prompts of {longest:,} tokens: without {engine.cuts_prompts_by} those longer than "
-                    f"{engine.vocabulary.flag('token_budget')} {tokens:,} are refused"
-                ),
-            )
+        if longest > tokens:
+            limit = f"{engine.vocabulary.flag('token_budget')} {tokens:,}"
+            why = f"without {engine.cuts_prompts_by} those longer than {limit} are refused"
+            yield "refused" if are_all else "remark", f"prompts of {longest:,} tokens: {why}"
 
 
 def _lengths(load: WorkloadBlock) -> str:
@@ -106,14 +104,13 @@ def longest_taken(launch: Launch, architecture: Architecture) -> LongestTaken | 
 
 def uncut(launch: Launch, architecture: Architecture) -> Iterator[Caveat]:
     """Why servers that cut no prompt are refused: a step takes fewer tokens than a request may have."""
-    for flags in (command.flags for command in launch.commands):
-        stated, tokens = most_tokens_taken(flags), flags.count("token_budget")
-        is_model_s = "max_tokens" not in flags.values and _CHANGES_CONFIG not in flags.unplanned
-        longest = architecture.max_position_embeddings if is_model_s else stated
-        if flags.on("whole_prompts") and tokens is not None and longest is not None and tokens < longest:
-            limit = (
-                f"the model's {longest:,} positions" if stated is None else f"{flags.written['max_tokens']} {longest:,}"
-            )
+    for flags in (command.flags for command in launch.commands if command.flags.on("whole_prompts")):
+        longest, tokens = most_tokens_taken(flags), flags.count("token_budget")
+        limit = f"{flags.written.get('max_tokens')} {longest or 0:,}"
+        if "max_tokens" not in flags.values and _CHANGES_CONFIG not in flags.unplanned:
+            longest = architecture.max_position_embeddings
+            limit = f"the model's {longest:,} positions"
+        if tokens is not None and longest is not None and tokens < longest:
             names = flags.written["token_budget"], flags.written["whole_prompts"]
             yield "refused", f"{names[0]} {tokens:,} is less than {limit}, and {names[1]} lets no prompt be cut"
 

@@ -271,7 +271,7 @@ def _unread_of_ray(value: Mapping[str, Any], model: str) -> Iterator[str]:
     for path, setting in leaves(value).items():
         is_model = path[0] == "model_loading_config" and setting == model
         if not is_model and path[0] not in _READ_OF_RAY and path != ("deployment_config", "num_replicas"):
-            yield ".".join(path)
+            yield ".".join(path)[:120]
 
 
 def _as_flags(settings: Mapping[str, Any]) -> Iterator[str]:
