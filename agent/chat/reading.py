@@ -19,7 +19,7 @@ from ..languages.say import say
 from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
-from .turns.earlier import BACK_BY_ONE, BACK_TO_FIRST, asks_of_earlier
+from .turns.earlier import BACK_BY_ONE, BACK_TO_FIRST, asks_of_earlier, goes_back
 from .turns.explain import explain_words
 from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, beside_launch, launch, launch_text
@@ -108,7 +108,7 @@ _SPOKEN = {
     "quit": r"quit|exit|bye|good\s?bye|退出|再见|结束",
     "again": r"again|(?:do|try)\s(?:it|that)\sagain|retry|再来一次|重试",
 }
-_SPOKEN_AS = {name: re.compile(rf"(?:{words})[\s.!?。!]*", re.I) for name, words in _SPOKEN.items()}
+_SPOKEN_AS = {name: re.compile(rf"(?:{words})(?:,?\splease)?[\s.!?。!]*", re.I) for name, words in _SPOKEN.items()}
 _EXAMPLES = (
     "now with 16 GPUs", "use fp8", "TPOT under 30 ms", "drop the limit on TTFT", "switch to H200", "allow attention dp",
     "double the GPUs", "back to 8 GPUs", "optimize for throughput", "why?", "why not TP16?", "why not PP?",
@@ -136,7 +136,7 @@ def answer(work: Work, text: str) -> Outcome:
     plain = " ".join(normalise(text).split())
     if work.state.current is None:
         return _first(work, text, plain)
-    return _question(work, plain) or _change(work, text, plain)
+    return goes_back(work, plain) or _question(work, plain) or _change(work, text, plain)
 
 
 def _first(work: Work, text: str, plain: str) -> Outcome:

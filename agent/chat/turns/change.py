@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
+from msgspec.structs import replace
+
 from ....tools.errors import InputError
 from ....tools.language.errors import RequestError
 from ....tools.language.merge import merge_said
@@ -17,7 +19,7 @@ from ...report.weighed import compared_sections
 from ..edit_reader import read_edit
 from ..edits import Edit, apply_edit, stated_fields
 from ..outcome import Outcome, Planned
-from ..words import asks_the_same, plan_lines, request_changes
+from ..words import asks_the_same, plan_lines, request_changes, title_of
 from .changed import Changed, changed_outcome, told_of
 from .work import Work
 
@@ -84,14 +86,21 @@ def change(work: Work, text: str) -> Outcome | None:
     return edited(work, text, edit)
 
 
-def edited(work: Work, text: str, edit: Edit) -> Outcome:
+def edited(work: Work, text: str, edit: Edit, base: Planned | None = None, called: str = "") -> Outcome:
     """The current request with `edit` done to it, planned; `text` is what says so.
+
+    With `base` it is done to that request of before, which the text goes back to in the words `called`.
 
     Raises:
         InputError: nothing was asked for yet, or what it says cannot be.
     """
     before = work.now
-    said = apply_edit(before.said, edit)
+    if base is not None:
+        reading = say(
+            "{said!r} read as {meant}", said=called, meant=say("the request of {title}", title=title_of(base.result))
+        )
+        edit = replace(edit, readings=(reading, *edit.readings))
+    said = apply_edit((base or before).said, edit)
     intent = work.intent([said])
     changes = request_changes(before.intent, intent)
     # A plan that breaks rules was opened as it stands: no answer to the request yet.

@@ -111,6 +111,37 @@ def test_the_first_plan_is_gone_back_to_by_a_turn_that_undo_takes_back(chat: Cha
 
 
 @pytest.mark.parametrize(
+    ("said", "changes"),
+    [
+        ("no, go back to the H100 plan", {"accelerator: l40s → h100-sxm", "objective: cost → latency"}),
+        ("switch back to the bf16 one", {"accelerator: l40s → h100-sxm", "objective: cost → latency"}),
+        ("换回 A100 的方案", {"加速卡: l40s → a100-80gb-sxm", "目标: 成本 → 延迟"}),
+        (
+            "put it back to what I asked at first, but with a TTFT limit of 5 seconds at p95",
+            {"TTFT limit (ms): not stated → 5,000 (p95)", "accelerator: l40s → h100-sxm", "objective: cost → latency"},
+        ),
+        ("back to the A100 plan and 4 users", {"concurrency: open → 4", "accelerator: l40s → a100-80gb-sxm"}),
+        ("back to my first request, please", {"accelerator: l40s → h100-sxm"}),
+    ],
+)
+def test_an_earlier_plan_is_gone_back_to_with_its_whole_request(said: str, changes: set[str]) -> None:
+    with Chat() as chat:
+        for text in (f"{REQUEST}, bf16", "A100 80GB", "back to the H100 plan", "L40S, int8, cheapest"):
+            chat.say(text)
+        answer = chat.say(said)
+    assert answer.kind == "plan" and changes <= set(answer.changes), answer.changes
+
+
+def test_a_plan_that_was_never_given_is_neither_compared_with_nor_gone_back_to(chat: Chat) -> None:
+    chat.say("fp8 weights and fp8 kv")
+    now = chat.plan
+    assert "number formats: bf16 → fp8 KV-fp8" in chat.say("compare that with the bf16 one you gave before").changes
+    for said in ("compare that with the int4 one you gave before", "back to the int4 plan we had before"):
+        assert "no plan of this chat" in (chat.say(said).error or ""), said
+    assert "was not understood" in (chat.say("back to the first plan, but blue").error or "") and chat.plan == now
+
+
+@pytest.mark.parametrize(
     ("asked", "has"),
     [
         ("what was the TPOT of the first plan?", "2 of 2 GPUs"),
