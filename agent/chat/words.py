@@ -20,7 +20,7 @@ from .figures import limit_title
 
 _SHOWN = (
     "gpus", "ttft_ms", "tpot_ms", "end_to_end_ms", "output_tokens_per_s", "output_tokens_per_s_per_gpu",
-    "memory_bytes", "max_concurrency", "cost_per_million_output_tokens",
+    "memory_bytes", "held_requests", "max_concurrency", "cost_per_million_output_tokens",
 )  # fmt: skip
 _SAME = 0.0005
 
@@ -196,6 +196,9 @@ def comparison_sections(comparison: Comparison, names: tuple[str, str]) -> list[
         Column("", wraps=True), Column(names[0], figures=True), Column(names[1], figures=True), Column("", figures=True)
     )  # fmt: skip
     shown = [figure for name in _SHOWN if (figure := comparison.figure(name)) is not None]
+    # What the engine holds decides who waits, and is what the sentences count; without an engine it is not known.
+    if comparison.figure("held_requests") is not None:
+        shown = [figure for figure in shown if figure.name != "max_concurrency"]
     rows = tuple(
         (say(figure.title), shown_figure(figure, figure.a), shown_figure(figure, figure.b), _ratio(figure))
         for figure in shown

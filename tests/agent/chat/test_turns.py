@@ -167,6 +167,13 @@ def test_a_request_without_a_plan_stays_and_can_be_changed_further(chat: Chat) -
     assert "70B" in chat.plan.model.name
 
 
+def test_an_answer_counts_the_requests_that_there_is_room_for_in_one_way(chat: Chat) -> None:
+    text = " ".join(chat.say("why not PP2?").text.split())
+    said = re.search(r"requests at once \(([\d,]+) → ([\d,]+)\)", text)
+    assert said is not None and f"requests that the engine's cache holds {said[1]} {said[2]}" in text
+    assert "requests that fit" not in text
+
+
 @pytest.mark.parametrize("asked", ["export it for vLLM", "why not TP2?", "what is the TPOT?", "/export p.json"])
 def test_what_is_asked_of_a_plan_is_refused_where_the_current_request_has_none(chat: Chat, asked: str) -> None:
     chat.say("TPOT under 1 ms")
