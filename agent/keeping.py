@@ -6,11 +6,13 @@ taken as it was stated where the rules accept it.
 
 from __future__ import annotations
 
+from msgspec import Struct
 from msgspec.structs import replace
 
+from ..tools.catalog.config import read_architecture
 from ..tools.engines.names import JUDGED
 from ..tools.language.said import StatedStrategy
-from ..tools.plan.document import ServingBlock, Strategy
+from ..tools.plan.document import Plan, ServingBlock, Strategy
 from ..tools.plan.placement import is_disaggregated
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.ranking import merit
@@ -20,10 +22,18 @@ from .intent.intent import Intent
 from .placement import filled, placed
 from .reasons import Proposal, figures, named
 from .results import StatedStrategyVerdict
+from .search_request import search_request, with_concurrency
 from .stated_strategy import judge, pinning, read_strategy
 
 # The rule that is broken when a limit of the load is not held.
 _LIMITS = "PE010"
+
+
+class BestWith(Struct, frozen=True):
+    """The best that has stated degrees; `in_groups`: a better one that attention DP would allow."""
+
+    best: Candidate | None
+    in_groups: Candidate | None
 
 
 def with_stated(intent: Intent, free: Proposal, stated: StatedStrategy) -> Proposal:
@@ -77,6 +87,25 @@ def _note_on_kept(best: Candidate, chosen: Candidate, objective: str) -> str:
         return f"The degrees asked for are kept; without them fewer GPUs would do: {named(best)} ({figures(best)})."
     word = "better" if merit(best, objective) < merit(chosen, objective) else "simpler to run"
     return f"The degrees asked for are kept; without them {named(best)} would be {word} ({figures(best)})."
+
+
+def best_with(intent: Intent, stated: StatedStrategy, plan: Plan) -> BestWith:
+    """The best that has the stated degrees, whatever the others are, on the hardware and under the load of `plan`."""
+    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    request = with_concurrency(search_request(intent, architecture, plan.hardware), plan.workload.concurrency)
+    request = replace(request, precision=plan.precision, precisions=())
+    relaxations = (*request.policy.relaxations, "attention_dp")
+    grouped = replace(request, policy=request.policy.model_copy(update={"relaxations": relaxations}))
+    best = _first_that_fits(request, stated)
+    is_open = architecture.is_moe and "attention_dp" not in request.policy.relaxations
+    in_groups = _first_that_fits(grouped, stated) if is_open else None
+    objective = request.workload.objective
+    is_better = in_groups is not None and (best is None or merit(in_groups, objective) < merit(best, objective))
+    return BestWith(best, in_groups if is_better else None)
+
+
+def _first_that_fits(request: SearchRequest, stated: StatedStrategy) -> Candidate | None:
+    return next((candidate for candidate in _pinned(request, stated) if candidate.tpot_ms is not None), None)
 
 
 def pinned(intent: Intent, stated: StatedStrategy) -> Intent:

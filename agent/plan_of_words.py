@@ -64,6 +64,15 @@ def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
     return _laid_out(read_strategy(stated, architecture, plan.hardware), architecture, plan)
 
 
+def plan_of_strategy(strategy: Strategy, plan: Plan) -> Plan:
+    """A whole strategy laid out under the model, hardware and load of `plan`, as `plan_of_words`.
+
+    Raises:
+        InputError: it is one that no document can hold.
+    """
+    return _laid_out(strategy, read_architecture(plan.model.config, where=f"config of {plan.model.name}"), plan)
+
+
 def _laid_out(strategy: Strategy, architecture: Architecture, plan: Plan) -> Plan:
     policy, phases = plan.policy, (strategy.prefill, strategy.decode)
     used = [

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....tools.catalog.config import read_architecture
 from ....tools.compare import compare
 from ....tools.comparison.result import Comparison
 from ....tools.errors import InputError
@@ -16,9 +15,9 @@ from ....tools.plan.document import Plan
 from ....tools.plan.performance import PerformanceEstimate
 from ....tools.plan.placement import gpu_count, is_disaggregated
 from ...intent.intent import Intent
-from ...keeping import keeps
+from ...keeping import best_with, keeps
 from ...languages.say import say
-from ...plan_of_words import plan_of_stated, plan_of_words, strategy_of_words
+from ...plan_of_words import plan_of_stated, plan_of_strategy, plan_of_words, strategy_of_words
 from ...reasons import named
 from ...rejected import why_lost
 from ...report.plan import ALTERNATIVES_SHOWN
@@ -27,9 +26,10 @@ from ...report.validation import violation_blocks
 from ...search_api import search_intent
 from ...search_results import FamilyLost, SearchAnswer
 from ..outcome import Outcome
-from ..words import comparison_sections, plan_lines
+from ..words import comparison_sections, plan_lines, stated_text
 from .compare import told_of as told_of_comparison
 from .flips import FLIPS, flips
+from .instead import completed, gpus_of, has_experts, in_short, no_experts, too_large, verdict, wants_experts
 from .risk import is_about_risk, risk
 from .work import Work
 
@@ -105,8 +105,8 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
         InputError: there is no plan, or the strategy is larger than anything that can be laid out.
     """
     plan = work.plan
-    if _wants_experts(stated) and not _has_experts(plan):
-        return _no_experts(plan, text)
+    if wants_experts(stated) and not has_experts(plan):
+        return no_experts(plan, text)
     if keeps(plan.strategy, stated):
         has = say("The current plan has it: {layout}.", layout=describe(plan.strategy))
         return Outcome("why", f"{has}\n\n{why(work).text}")
@@ -115,21 +115,23 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
     except InputError as error:
         refused = say("No document can be built of it: {error}", error=error)
         return Outcome("why", f"{refused}\n", told={"asked": text, "refused": str(error)})
-    intent = work.now.intent
-    sides = compare(
-        plan,
-        other,
-        titles=(say("current"), say("instead")),
-        calibration=intent.calibration,
-        usd_per_gpu_hour=(intent.usd_per_gpu_hour, intent.usd_per_gpu_hour),
-    )
-    if gpu_count(other.strategy) > _gpus(other):
-        return _too_large(work, other, sides, text)
+    sides = _beside_current(work, other)
+    if gpu_count(other.strategy) > gpus_of(other):
+        return too_large(other, sides, text, work.width)
+    lead: list[str] = []
+    if sides.b.violations:
+        # Degrees that were left open are not to blame: the best that has those that were named is judged.
+        found = best_with(work.now.intent, stated, plan)
+        lead = list(completed(found, stated_text(stated)))
+        better = found.best or found.in_groups
+        if better is not None:
+            other = plan_of_strategy(better.strategy, plan)
+            sides = _beside_current(work, other)
     needed = [name for name in other.policy.relaxations if name not in plan.policy.relaxations]
     sections = [
-        section("", _in_short(sides, needed)),
+        section("", *lead, in_short(sides, needed)),
         section(say("Rules that it breaks or is warned by"), *violation_blocks(sides.b.violations)),
-        section(say("Compared"), Bullets(_verdict(sides))),
+        section(say("Compared"), Bullets(verdict(sides))),
         *comparison_sections(sides, (say("current"), say("instead"))),
     ]
     return Outcome(
@@ -137,84 +139,22 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
     )
 
 
-def _wants_experts(stated: StatedStrategy) -> bool:
-    return any((phase.ep or 1) > 1 for phase in (stated.prefill, stated.decode))
-
-
-def _has_experts(plan: Plan) -> bool:
-    return read_architecture(plan.model.config, where=f"config of {plan.model.name}").is_moe
-
-
-def _no_experts(plan: Plan, text: str) -> Outcome:
-    line = say(
-        "{model} has no experts, so EP does not apply to it (EP001): all its layers are dense.", model=plan.model.name
-    )
-    now = say("The current plan is {layout}.", layout=describe(plan.strategy))
-    return Outcome("why", f"{line}\n{now}\n", told={"asked": text, "reasons": [line]})
-
-
-def _too_large(work: Work, other: Plan, sides: Comparison, text: str) -> Outcome:
-    """A strategy that needs more GPUs than there are, in one line instead of a finding for each missing device."""
-    line = say(
-        "{layout} is not legal here: it needs {needed:,} GPUs, you have {there:,} (GP004).",
-        layout=describe(other.strategy),
-        needed=gpu_count(other.strategy),
-        there=_gpus(other),
-    )
-    others = [finding for finding in sides.b.violations if finding.rule != "GP004" and finding.severity == "error"]
-    title = say("More GPUs alone would not make it legal; it breaks besides")
-    sections = [section("", line), *([section(title, *violation_blocks(others))] if others else [])]
-    return Outcome(
-        "why",
-        render(sections, width=work.width),
-        comparison=sides,
-        told={"asked": text, "reasons": [line], **told_of_comparison(sides)},
-    )
-
-
-def _gpus(plan: Plan) -> int:
-    return plan.hardware.nodes * plan.hardware.gpus_per_node
-
-
-def _in_short(sides: Comparison, needed: list[str]) -> str:
-    summary = sides.b.summary
-    if not sides.b.valid:
-        rules = ", ".join(dict.fromkeys(finding.rule for finding in sides.b.violations if finding.severity == "error"))
-        return say("{layout} is not legal here: it breaks {rules}.", layout=summary, rules=rules)
-    missed = [limit.name for limit in sides.b.limits if limit.holds is False]
-    if needed:
-        return say(
-            '{layout} needs {needed}, which was not allowed; say "allow {first}" to let it in.',
-            layout=summary,
-            needed=", ".join(needed),
-            first=needed[0],
-        )
-    if missed:
-        return say("{layout} is legal, but misses a limit: {limits}.", layout=summary, limits=", ".join(missed))
-    warned = ", ".join(dict.fromkeys(finding.rule for finding in sides.b.violations))
-    if warned:
-        legal = say("{layout} is legal, but warned of {rules}.", layout=summary, rules=warned)
-    else:
-        legal = say("{layout} is legal.", layout=summary)
-    by_figures = {
-        "b": say("By its figures it is better."),
-        "undecided": say("By its figures no difference can be told:"),
-    }
-    return f"{legal} {by_figures.get(sides.better or '', say('The figures decide:'))}"
-
-
-def _verdict(sides: Comparison) -> tuple[str, ...]:
-    """The sentences of a comparison, with the plans called by what they are."""
-    return tuple(
-        re.sub(r"\bA\b", "the current plan", re.sub(r"\bB\b", sides.b.summary, line)) for line in sides.verdict
+def _beside_current(work: Work, other: Plan) -> Comparison:
+    intent = work.now.intent
+    return compare(
+        work.plan,
+        other,
+        titles=(say("current"), say("instead")),
+        calibration=intent.calibration,
+        usd_per_gpu_hour=(intent.usd_per_gpu_hour, intent.usd_per_gpu_hour),
     )
 
 
 def _why_no_family(work: Work, family: str) -> Outcome:
     """Why no strategy of a family was chosen: its best, and the number or the rule that decided."""
     plan = work.plan
-    if family in ("EP", "TP in experts") and not _has_experts(plan):
-        return _no_experts(plan, family)
+    if family in ("EP", "TP in experts") and not has_experts(plan):
+        return no_experts(plan, family)
     shown = describe(plan.strategy)
     is_shown = re.search(rf"(?<![A-Za-z-]){family}\d", shown) is not None
     if is_disaggregated(plan.strategy) if family == _SEPARATE else family != "DP" and is_shown:
@@ -264,7 +204,7 @@ def _beside(plan: Plan, words: str, intent: Intent) -> tuple[str, ...]:
         return ()
     sides = compare(plan, other, titles=("current", "instead"), calibration=intent.calibration)
     parts = [f"{describe(side.strategy)}: {_times(estimate(side, None, intent.calibration))}" for side in (plan, other)]
-    return (*_verdict(sides), *parts)
+    return (*verdict(sides), *parts)
 
 
 def _times(estimated: PerformanceEstimate) -> str:

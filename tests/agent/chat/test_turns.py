@@ -174,6 +174,15 @@ def test_an_answer_counts_the_requests_that_there_is_room_for_in_one_way(chat: C
     assert "requests that fit" not in text
 
 
+def test_degrees_are_judged_by_the_best_that_has_them() -> None:
+    with Chat() as chat:
+        chat.say("Qwen3-30B-A3B on 4 H100, 2k in 256 out, 200 users, throughput, SGLang")
+        in_one_node, too_many = chat.say("why not EP4?"), chat.say("why not EP8?")
+    assert "The best with EP4 is EP4 × TP4." in in_one_node.text and "attention dp" in in_one_node.text
+    assert in_one_node.comparison is not None and in_one_node.comparison.b.valid
+    assert "it needs 8 GPUs, you have 4 (GP004)" in too_many.text and "ME001" not in too_many.text
+
+
 @pytest.mark.parametrize("asked", ["export it for vLLM", "why not TP2?", "what is the TPOT?", "/export p.json"])
 def test_what_is_asked_of_a_plan_is_refused_where_the_current_request_has_none(chat: Chat, asked: str) -> None:
     chat.say("TPOT under 1 ms")
