@@ -33,9 +33,10 @@ from .known_secrets import Keeper
 from .lead import led
 from .outcome import ChatAnswer, Outcome
 from .places import name_of
-from .reading import answer, spoken_command
+from .reading import answer
 from .record import Record, Turn, shown_before
 from .session import Session
+from .spoken import spoken_command
 from .state import State
 from .transcript import answer_data, chat_log
 from .turn_budget import TurnBudget
@@ -247,7 +248,7 @@ class Chat:
             is_answer = self._model_talks and (spoken == "take" or bool(self.record.turns[-1].asked))
             if spoken is None or is_answer or (spoken == "take" and self.state.aside is None):
                 return None
-            name, rest = spoken, ""
+            name, _, rest = spoken.partition(" ")
         if not name:
             return Outcome("ask", say("/help lists the commands.") + "\n")
         return run_command(name, Call(work, rest, self.spent, self.shown_before))

@@ -98,6 +98,10 @@ def _cost(call: Call) -> Outcome:
 
 
 def _steps(call: Call) -> int:
+    if call.rest == "that":
+        if call.work.state.aside is not None:
+            raise InputError(say("what was looked at on the side changed nothing; /undo takes back the last change"))
+        return 1
     if not call.rest:
         return 1
     if not re.fullmatch(r"[1-9][0-9]{0,5}", call.rest, re.ASCII):

@@ -117,6 +117,8 @@ def _bare(reader: EditPage) -> None:
         return
     value, changed = _figure(match["figure"]), last_changed(reader.spoken)
     said_as = reader.take(match)
+    if match["on"] and changed != "nodes":  # a plan is on GPUs
+        changed = "gpus"
     if changed is None:
         reader.ask("{value:g} of what? say it with its name, such as '{value:g} GPUs'", value=value)
     else:

@@ -154,7 +154,7 @@ BACK = re.compile(
 BARE = re.compile(
     r"^(?:(?:now|and|or|no|ok(?:ay)?|then|so)[\s,]{1,3}){0,2}(?:please\s)?(?:(?:make|set|try|use|let'?s\s(?:try|use|say))\s"
     r"(?:it\s|that\s)?|(?:what|how)\sabout\s|what\sif\s(?:it\s(?:were|was|is)\s)?|(?:改成|换成|改为|变成|那|试试)\s?)?"
-    r"(?P<figure>\d{1,9}(?:\.\d{1,4})?\s?k?)(?:\sinstead|\splease|\sthen|呢|吧)?\s?[?!.。?]?$",
+    r"(?P<on>(?:up)?on\s)?(?P<figure>\d{1,9}(?:\.\d{1,4})?\s?k?)(?:\sinstead|\splease|\sthen|呢|吧)?\s?[?!.。?]?$",
     re.IGNORECASE,
 )
 OBJECTIVE = re.compile(

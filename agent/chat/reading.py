@@ -16,13 +16,16 @@ from ...tools.language.normal_form import normalise
 from ...tools.language.whole_strategy import weighs_strategies
 from ...tools.rules.registry import FAMILIES
 from ..languages.say import say
+from .edit_reader import read_edit
+from .edit_words import JOINED
 from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
-from .turns.earlier import BACK_BY_ONE, BACK_TO_FIRST, asks_of_earlier, goes_back
+from .turns.earlier import asks_of_earlier, goes_back
 from .turns.explain import explain_words
 from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, beside_launch, launch, launch_text
+from .turns.own_plan import of_own_plan
 from .turns.risk import asks_for_risk
 from .turns.show import show_cost, show_estimate, show_validation
 from .turns.what_if import what_if
@@ -31,17 +34,25 @@ from .turns.work import Work
 
 _ENDS = " ?.。!"
 _LEAD = r"^(?:(?:and|but|so|ok(?:ay)?|then|well|hm+|please|now|那么?|请)[\s,,]{0,3}){0,3}"
-_WHY = re.compile(rf"{_LEAD}(?:why|how\scome|为什么|为何|为啥|怎么不|干嘛)(?![a-z])\s?(?P<rest>.*)$", re.I | re.S)
+_WHY = re.compile(
+    rf"{_LEAD}(?:why|how\scome|(?:你|您)?(?:们)?为什么|为何|为啥|怎么不|干嘛)(?![a-z])\s?(?P<rest>.*)$", re.I | re.S
+)
 _WHY_NOT = re.compile(
     r"^(?:(?:not|no|don'?t|doesn'?t|didn'?t|isn'?t|aren'?t|wasn'?t|can'?t|couldn'?t|shouldn'?t|do|did|does|is|are|was|have|you|we|it|"
     r"the|this|that|there|use|using|choose|chose|chosen|pick|take|go|with|for|any|no|plan|a|more)\s|不(?:用|选|使用|采用|是|能用?|能)?|没有?(?:用|选)?|"
     r"要?(?:用|选|使用|采用)){0,8}",
     re.I,
 )
+_DENIED = re.compile(r"(?<![a-z])(?:not|no|never|without|instead|rather)(?![a-z])|n't(?![a-z])|[不没]", re.I)
+# What is, is asked of the plan; what could be is a change to look at.
+_IS_SO = re.compile(
+    rf"{_LEAD}(?:is|are|does|do|did|was|were)\s(?!.*(?<![a-z])(?:if|when|with|possible|better|safe|worth|enough)(?![a-z]))",
+    re.I,
+)
 _ABOUT_FIGURES = re.compile(
     r"(?<![a-z])(?:how\s(?:fast|slow|much\s(?:memory|vram|kv)|many\s(?:tokens|requests))|(?:what(?:'s|\sis|\sare)|show)\s(?:the\s|its\s|my\s)?"
     r"(?:ttft|tpot|latency|throughput|memory|figures|estimate|bottleneck)|critical\spath|bottleneck)(?![a-z])"
-    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
+    r"|(?:多快|多慢|显存(?:要?占|用|需要)?(?:用|了)?多少|占多少显存|显存占用|KV\s?(?:cache|缓存)?\s?(?:要|会)?(?:占|用|需要)(?:了|用)?多少|瓶颈|吞吐(?:是)?多少|延迟(?:是)?多少)",
     re.I,
 )
 # What a price of tokens is for.
@@ -92,23 +103,6 @@ _QUESTION = re.compile(
     re.I,
 )
 _RESULT_OF = re.compile(r"(?:会|将|又)?(?:怎么样|怎样|如何|呢|吗|的话)[?]?$")
-_SHOW = r"(?:show|print)(?:\sme)?\s(?:(?:the|my)\s)?(?:(?:current|whole)\s)?"
-# Whole answers that name a command; the first word of each is what the commands are called.
-_SPOKEN = {
-    "undo": rf"undo(?:\s(?:it|that|this))?|go\sback|step\sback|{BACK_BY_ONE}|撤销|撤回|回退|上一步",
-    "first": BACK_TO_FIRST,
-    "redo": r"redo(?:\s(?:it|that))?|重做|恢复撤销",
-    "take": (
-        r"(?:ok(?:ay)?,?\s|yes,?\s|please\s)?(?:take|apply|accept|adopt|do|use)\s(?:it|that|this)(?:\splease)?|"
-        r"采用|就这样|就用这个|用这个"
-    ),
-    "plan": rf"{_SHOW}(?:plan|report)|the\splan|显示方案|方案",
-    "request": rf"{_SHOW}request|what\sdid\si\sask(?:\sfor)?|我要求了什么",
-    "help": r"help(?:\sme)?|what\scan\s(?:you|i)\s(?:do|say)|commands|帮助|你(?:能|会)(?:做|干)什么",
-    "quit": r"quit|exit|bye|good\s?bye|退出|再见|结束",
-    "again": r"again|(?:do|try)\s(?:it|that)\sagain|retry|再来一次|重试",
-}
-_SPOKEN_AS = {name: re.compile(rf"(?:{words})(?:,?\splease)?[\s.!?。!]*", re.I) for name, words in _SPOKEN.items()}
 _EXAMPLES = (
     "now with 16 GPUs", "use fp8", "TPOT under 30 ms", "drop the limit on TTFT", "switch to H200", "allow attention dp",
     "double the GPUs", "back to 8 GPUs", "optimize for throughput", "why?", "why not TP16?", "why not PP?",
@@ -119,12 +113,6 @@ _EXAMPLES = (
 
 # The examples that are shown if nothing is near.
 _SHOWN_EXAMPLES = ("now with 16 GPUs", "why not TP16?", "what if the prompts were 32k")
-
-
-def spoken_command(text: str) -> str | None:
-    """The command that a whole text says in words ("go back"), if it says one."""
-    plain = " ".join(normalise(text).split())
-    return next((name for name, pattern in _SPOKEN_AS.items() if pattern.fullmatch(plain)), None)
 
 
 def answer(work: Work, text: str) -> Outcome:
@@ -194,6 +182,9 @@ def _question(work: Work, plain: str) -> Outcome | None:
     earlier = asks_of_earlier(work, plain, compares=compared is not None)
     if earlier is not None:
         return earlier
+    own = of_own_plan(work, plain)
+    if own is not None:
+        return own
     if _ABOUT_COST.search(plain):
         return _cost(work, _ABOUT_COST.sub(" ", plain))
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
@@ -207,12 +198,15 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return _suppose(work, supposed["rest"], plain)
     if _asks_to_explain(plain):
         return explain_words(work, _explained(plain))
-    return _suppose(work, plain, plain) if _QUESTION.search(plain) else None
+    if not _QUESTION.search(plain):
+        return None
+    return (why_not_words(work, plain) if _IS_SO.match(plain) else None) or _suppose(work, plain, plain)
 
 
 def _cost(work: Work, beside: str) -> Outcome:
     """What the plan costs, and with the change that stands beside the question ("at $2 per GPU hour"), if any."""
-    changed = what_if(work, beside.strip(_ENDS))
+    supposed = _WHAT_IF.match(beside.strip(_ENDS))
+    changed = what_if(work, beside.strip(_ENDS) if supposed is None else supposed["rest"])
     if changed is None:
         return show_cost(work, work.now)
     if changed.aside is not None and changed.aside.result.plan is None:
@@ -244,10 +238,13 @@ def _why(work: Work, plain: str, rest: str) -> Outcome:
     named = why_not_words(work, subject)
     if named is not None:
         return named
-    changed = what_if(work, subject)
+    # Only what the plan is asked not to have can be tried: "why is TPOT 2x worse than theirs" states no limit.
+    changed = what_if(work, subject) if _DENIED.search(rest) else None
     if changed is not None:
         return changed
-    return show_estimate(work) if _SLOW.search(subject) else explain_words(work, plain)
+    if _SLOW.search(subject):
+        return show_estimate(work)
+    return explain_words(work, plain) if read_edit(subject, work.state.spoken).is_empty else why(work)
 
 
 def _compare(work: Work, rest: str) -> Outcome:
@@ -262,7 +259,7 @@ def _compare(work: Work, rest: str) -> Outcome:
 
 
 def _suppose(work: Work, rest: str, plain: str) -> Outcome:
-    changed = what_if(work, _RESULT_OF.sub("", rest.strip(_ENDS)))
+    changed = what_if(work, _RESULT_OF.sub("", rest.strip(_ENDS)), is_more=JOINED.search(plain) is not None)
     if changed is not None:
         return changed
     named = why_not_words(work, rest)

@@ -53,6 +53,7 @@ _GOES_BACK = re.compile(
 _NAMED = re.compile(
     rf"(?<![a-z])(?:of|in|for|with|to|against|and|vs\.?|versus|did|was|show(?:\sme)?)\s"
     rf"(?:(?P<first>(?:the\s)?(?:very\s)?(?:first|original|initial)\s{_THING})|(?P<previous>{_PREVIOUS})|{_DESCRIBED})(?![a-z])"
+    rf"|(?P<asked_first>^(?:and\s)?what\sdid\s(?:i|we)\s(?:ask|want|say|start|begin)(?:\s(?:for|with))?\s{_AT_FIRST})"
     r"|(?P<zh_first>第一个|最初的?|原来的)(?:方案|计划)|(?P<zh_previous>上一个|之前的)(?:方案|计划)",
     re.I,
 )
@@ -131,7 +132,7 @@ def _version(work: Work, named: re.Match[str]) -> Version | None:
         InputError: none is, although it is said to have been there.
     """
     groups = named.groupdict()
-    if groups["first"] or groups["zh_first"]:
+    if groups["first"] or groups["zh_first"] or groups.get("asked_first"):
         return _earlier(work)[0]
     if groups["previous"] or groups["zh_previous"]:
         return _earlier(work)[-1]

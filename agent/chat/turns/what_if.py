@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from ...languages.say import say
 from ..edit_reader import read_edit
 from ..edits import apply_edit
@@ -12,24 +14,32 @@ from .why import why_not
 from .work import Work
 
 
-def what_if(work: Work, text: str) -> Outcome | None:
-    """Plan what `text` says on the side; `None` where it says no change.
+def what_if(work: Work, text: str, *, is_more: bool = False) -> Outcome | None:
+    """Plan what `text` says on the side; `None` where it says no change. `is_more`: beside the what-if before it.
 
     Raises:
         InputError: nothing was asked for yet, or what it says cannot be.
     """
     now = work.now
-    edit = read_edit(text, work.state.spoken)
+    aside = None if work.state.aside is None else work.state.planned(work.state.aside)
+    base = aside if aside is not None and is_more else now
+    edit = read_edit(text, [*work.state.spoken, base.spoken])
     if edit.questions:
         return Outcome("ask", "\n".join(edit.questions) + "\n", readings=edit.readings)
     if edit.is_empty:
         return None
     if edit.strategy_only is not None:
         return why_not(work, edit.strategy_only, text)
-    said = apply_edit(now.said, edit)
+    said = apply_edit(base.said, edit)
     intent = work.intent([said])
     changes = request_changes(now.intent, intent)
     if asks_the_same(now.intent, intent):
         so = say("That is so already: the current plan answers it.")
         return Outcome("ask", f"{so}\n", readings=edit.readings)
-    return changed_outcome(work, Changed(work.beside(said, text), changes, edit), is_aside=True)
+    outcome = changed_outcome(work, Changed(work.beside(said, text), changes, edit), is_aside=True)
+    if aside is None:
+        return outcome
+    before = "; ".join(request_changes(now.intent, aside.intent))
+    with_it, without_it = "With the what-if before it: {before}.", "Without the what-if before it ({before})."
+    rests_on = say(with_it if base is aside else without_it, before=before)
+    return replace(outcome, text=f"{rests_on}\n{outcome.text}")

@@ -39,7 +39,7 @@ _FAMILIES = {
     "attention DP": r"attention[\s_\-]dp|dp[\s_\-]attention|注意力(?:的)?数据并行",
     "KV-SP": r"kv[\s\-]sp|context[\s\-]parallel(?:ism)?|kv[\s_]sequence|上下文并行",
     "TP in experts": r"tp[\s_]in[\s_]experts?|expert[\s\-]tp",
-    _SEPARATE: r"disaggregat\w{0,6}|separat\w{0,5}(?:\sprefill)?|p/?d\s?分离|分离",
+    _SEPARATE: r"disaggregat\w{0,6}|separat\w{0,5}(?:\sprefill)?|p/?d\s?分离|分离|分开",
     "PP": r"pp|pipelin\w{0,5}(?:[\s\-]parallel(?:ism)?)?|流水线?(?:并行)?",
     "TP": r"tp|tensor[\s\-]parallel(?:ism)?|张量(?:并行)?",
     "EP": r"ep|expert[\s\-]parallel(?:ism)?|专家并行",
@@ -175,9 +175,11 @@ def _why_no_family(work: Work, family: str) -> Outcome:
         if lost
         else say("None with {family} was considered:", family=say(family))
     )
+    without = "The current plan is {layout}, without {family}."
+    now = say("The current plan is {layout}." if family == "DP" else without, layout=shown, family=say(family))
     beside = _beside(plan, lost[0].summary, work.now.intent) if lost else None
     sections = [
-        section("", f"{say('The current plan is {layout}.', layout=shown)} {lead}", Bullets(tuple(lines))),
+        section("", now, lead, Bullets(tuple(lines))),
         section(say("The first of them beside the current plan (estimates of both)"), Bullets(tuple(beside or ()))),
     ]
     told = {"asked": family, "reasons": lines, "beside": beside}

@@ -34,6 +34,7 @@ def test_a_text_is_answered_as_what_it_is(chat: Chat, case: dict[str, Any]) -> N
     answer = chat.say(case["say"])
     assert answer.kind == case["kind"]
     assert case["has"].lower() in answer.text.lower()
+    assert case.get("lacks", "no such words") not in answer.text
     assert bool(answer.error) == (case["kind"] == "refused")
     assert len(answer.text.splitlines()) <= case.get("lines", 10_000)
     if case["kind"] != "plan":
@@ -67,6 +68,33 @@ def test_what_if_leaves_the_plan_and_take_makes_it_the_current_one(chat: Chat) -
     assert taken.kind == "plan"
     assert chat.plan == answer.result.plan != before
     assert chat.say("take it").error is None  # no plan is set aside any more: read as words
+
+
+def test_a_what_if_says_whether_the_one_before_it_counts(chat: Chat) -> None:
+    chat.say("what if we had 60 users?")
+    more = chat.say("and prompts of 4k?")
+    assert "With the what-if before it: concurrency: 1 → 60." in more.text
+    assert set(more.changes) == {"concurrency: 1 → 60", "input tokens: 2,048 → 4,096"}
+    other = chat.say("what if it was fp8?")
+    assert "Without the what-if before it (" in other.text and other.changes == ("number formats: bf16 → fp8",)
+    assert "changed nothing" in (chat.say("undo that").error or "")
+
+
+@pytest.mark.parametrize(
+    "said", ["undo the last two", "undo 2 steps", "go back two changes", "undo twice", "撤销前两步"]
+)
+def test_several_steps_are_taken_back_in_words(chat: Chat, said: str) -> None:
+    first = chat.plan
+    chat.say("1 GPU")
+    chat.say("use fp8")
+    assert chat.say(said).kind == "moved" and chat.plan == first
+
+
+def test_the_gpus_of_an_expert_are_those_of_its_group_in_each_replica() -> None:
+    with Chat() as chat:
+        chat.say("Qwen3-30B-A3B on 4 H100, 2k in 256 out, 50 users, DP2 of EP2 x TP2, no disaggregation")
+        assert "replica 1, layers 0–47: n0.g3" in chat.say("which GPUs hold expert 100?").text
+        assert "all-to-all of experts: 2 GPUs in one node" in chat.say("is NVLink used for the all-to-all?").text
 
 
 def test_undo_and_redo_take_several_steps_and_no_more_than_there_are(chat: Chat) -> None:
@@ -146,6 +174,7 @@ def test_a_plan_that_was_never_given_is_neither_compared_with_nor_gone_back_to(c
     [
         ("what was the TPOT of the first plan?", "2 of 2 GPUs"),
         ("how fast was the previous plan?", "1 of 1 GPU"),
+        ("what did I ask at first?", "2 of 2 GPUs"),
         ("compare with the first plan", "GPUs: 2 → 4"),
         ("what is the time to the first token?", "TTFT is the time"),
     ],
