@@ -30,6 +30,7 @@ from .turns.risk import asks_for_risk
 from .turns.show import show_cost, show_estimate, show_validation
 from .turns.what_if import what_if
 from .turns.why import why, why_not_words
+from .turns.why_slow import why_slow
 from .turns.work import Work
 
 _ENDS = " ?.。!"
@@ -243,7 +244,7 @@ def _why(work: Work, plain: str, rest: str) -> Outcome:
     if changed is not None:
         return changed
     if _SLOW.search(subject):
-        return show_estimate(work)
+        return why_slow(work, subject)
     return explain_words(work, plain) if read_edit(subject, work.state.spoken).is_empty else why(work)
 
 

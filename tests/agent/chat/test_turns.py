@@ -90,6 +90,22 @@ def test_several_steps_are_taken_back_in_words(chat: Chat, said: str) -> None:
     assert chat.say(said).kind == "moved" and chat.plan == first
 
 
+@pytest.mark.parametrize(
+    ("load", "has"),
+    [
+        ("24 users", "the 24 users all begin at once, and the last of that burst wait longest"),
+        ("4 requests/s", "requests come at random, and those that come close together wait"),
+    ],
+)
+def test_a_mean_that_few_requests_make_is_told_as_such(load: str, has: str) -> None:
+    with Chat() as chat:
+        chat.say(f"Llama-3.1-70B on 8 H200, fp8, 6k in / 800 out, {load}, prefill and decode apart")
+        answer = chat.say("why is TTFT so high?")
+        assert chat.result is not None and chat.result.estimate is not None
+        times = chat.result.estimate.latency.percentiles.ttft_ms
+    assert times.p95 > 1.25 * times.p50 and has in " ".join(answer.text.split()), times
+
+
 def test_the_gpus_of_an_expert_are_those_of_its_group_in_each_replica() -> None:
     with Chat() as chat:
         chat.say("Qwen3-30B-A3B on 4 H100, 2k in 256 out, 50 users, DP2 of EP2 x TP2, no disaggregation")
