@@ -32,7 +32,13 @@ _PROMPT = "> "
 
 @click.command("chat", short_help="Plan in a conversation: follow-ups change the plan.")
 @asks
-@click.option("--session", "session_name", type=TEXT, metavar="ID|FILE", help="Keep the chat there; new or resumed.")
+@click.option(
+    "--session",
+    "session_name",
+    type=TEXT,
+    metavar="ID|FILE.sqlite",
+    help="Keep the chat there; new or resumed.",
+)
 @click.option(
     "--resume",
     "resumed",
@@ -40,7 +46,7 @@ _PROMPT = "> "
     flag_value=_NEWEST,
     default=None,
     type=TEXT,
-    metavar="[ID|FILE]",
+    metavar="[ID|FILE.sqlite]",
     help="Go on with a chat; without ID with the last one.",
 )
 @click.option("--list", "is_list", is_flag=True, help="List the chats that are kept, the newest first.")

@@ -19,6 +19,7 @@ from typing import IO
 
 import pytest
 
+from shardwright.agent.chat.places import SUFFIX
 from shardwright.agent.cli.app import run
 
 from ..model.fault_server import FaultServer, hangs, refuses
@@ -79,6 +80,11 @@ def test_a_session_in_a_file_of_ones_own_is_found_by_the_name_that_is_told(
     (resumed,) = shlex.split(hint.rpartition("chat ")[2])
     status, out, _ = piped(resumed, said="")
     assert status == 0 and out.startswith("> /help\n")
+
+
+def test_the_help_says_how_a_file_of_a_session_is_named(piped: Piped) -> None:
+    assert f"--session ID|FILE{SUFFIX}" in piped("--help")[1]
+    assert SUFFIX in piped("--session", "s1.json")[2]
 
 
 def test_json_is_one_object_a_turn_and_nothing_else(piped: Piped) -> None:
