@@ -21,7 +21,7 @@ from .edit_words import JOINED
 from .outcome import Outcome
 from .turns.change import begin, change, require_model
 from .turns.compare import compare_with
-from .turns.earlier import asks_of_earlier, goes_back
+from .turns.earlier import asks_of_earlier, goes_back, note_on_whole
 from .turns.explain import explain_words
 from .turns.flips import FLIPS
 from .turns.launch import asks_to_launch, beside_launch, launch, launch_text
@@ -103,6 +103,8 @@ _QUESTION = re.compile(
     r"|(?:吗|呢|么|怎么样|如何|行不行|可以不可以|好不好)[?]?$",
     re.I,
 )
+# What is asked for is no number of the load.
+_HOW_MANY = re.compile(r"^how\smany\s(?:concurrent\s)?(?:users|requests|clients|sessions)(?=\s)", re.I)
 _RESULT_OF = re.compile(r"(?:会|将|又)?(?:怎么样|怎样|如何|呢|吗|的话)[?]?$")
 _EXAMPLES = (
     "now with 16 GPUs", "use fp8", "TPOT under 30 ms", "drop the limit on TTFT", "switch to H200", "allow attention dp",
@@ -260,7 +262,8 @@ def _compare(work: Work, rest: str) -> Outcome:
 
 
 def _suppose(work: Work, rest: str, plain: str) -> Outcome:
-    changed = what_if(work, _RESULT_OF.sub("", rest.strip(_ENDS)), is_more=JOINED.search(plain) is not None)
+    supposed = _HOW_MANY.sub("", _RESULT_OF.sub("", rest.strip(_ENDS)))
+    changed = what_if(work, supposed, is_more=JOINED.search(plain) is not None)
     if changed is not None:
         return changed
     named = why_not_words(work, rest)
@@ -269,7 +272,10 @@ def _suppose(work: Work, rest: str, plain: str) -> Outcome:
 
 def _change(work: Work, text: str, plain: str) -> Outcome:
     changed = change(work, text)
-    return changed if changed is not None else not_understood(plain)
+    if changed is None:
+        return not_understood(plain)
+    note = "" if changed.planned is None else note_on_whole(work, plain, changed.planned)
+    return replace(changed, text=f"{changed.text}{note}")
 
 
 def not_understood(text: str) -> Outcome:

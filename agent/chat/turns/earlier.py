@@ -50,6 +50,7 @@ _GOES_BACK = re.compile(
     r"(?:[,;]?\s?(?:(?:but|and|except|only|with|then)(?:\sthis\stime)?|但是?|不过|只是)\s?,?\s?(?P<rest>\S.*))?",
     re.I | re.S,
 )
+_BACK_TO_FACT = re.compile(rf"{_BACK}(?P<what>[^,;]{{1,60}}?)[\s.!]*", re.I)
 _NAMED = re.compile(
     rf"(?<![a-z])(?:of|in|for|with|to|against|and|vs\.?|versus|did|was|show(?:\sme)?)\s"
     rf"(?:(?P<first>(?:the\s)?(?:very\s)?(?:first|original|initial)\s{_THING})|(?P<previous>{_PREVIOUS})|{_DESCRIBED})(?![a-z])"
@@ -98,6 +99,16 @@ def goes_back(work: Work, text: str) -> Outcome | None:
     if edit.is_empty:
         raise InputError(say("{rest!r} was not understood, so nothing changed", rest=rest[:80]))
     return edited(work, text, edit, base=earlier, called=named["to"])
+
+
+def note_on_whole(work: Work, text: str, planned: Planned) -> str:
+    """A note on a way back that `planned` took for one fact, where an earlier request with it has others too."""
+    named = _BACK_TO_FACT.fullmatch(text)
+    version = None if named is None else next(_such(work, named["what"]), None)
+    if named is None or version is None or asks_the_same(version.intent, planned.intent):
+        return ""
+    note = 'Only that changed; "go back to the {what} plan" takes back its whole request.'
+    return f"\n{say(note, what=named['what'])}\n"
 
 
 def first_again(work: Work) -> Outcome:

@@ -42,11 +42,11 @@ def no_experts(plan: Plan, text: str) -> Outcome:
     return Outcome("why", f"{line}\n{now}\n", told={"asked": text, "reasons": [line]})
 
 
-def completed(found: BestWith, asked: str) -> Iterator[str]:
-    """Which strategy stands for the degrees that were `asked` for, and what attention DP would add."""
-    if found.best is not None:
+def completed(found: BestWith, asked: str, literal: Plan) -> Iterator[str]:
+    """Which strategy stands for degrees that were `asked` for, if not `literal`, and what attention DP would add."""
+    if found.best is not None and describe(found.best.strategy) != describe(literal.strategy):
         yield say("The best with {asked} is {layout}.", asked=asked, layout=named(found.best))
-    elif found.in_groups is not None:
+    elif found.best is None and found.in_groups is not None:
         best = "No layout with {asked} fits without attention DP; the best with it is {layout}."
         yield say(best, asked=asked, layout=named(found.in_groups))
     if found.best is not None and found.in_groups is not None:

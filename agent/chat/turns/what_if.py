@@ -37,9 +37,11 @@ def what_if(work: Work, text: str, *, is_more: bool = False) -> Outcome | None:
         so = say("That is so already: the current plan answers it.")
         return Outcome("ask", f"{so}\n", readings=edit.readings)
     outcome = changed_outcome(work, Changed(work.beside(said, text), changes, edit), is_aside=True)
-    if aside is None:
+    before = () if aside is None else request_changes(now.intent, aside.intent)
+    if base is aside:
+        before = tuple(change for change in before if change in changes)
+    if not before:
         return outcome
-    before = "; ".join(request_changes(now.intent, aside.intent))
     with_it, without_it = "With the what-if before it: {before}.", "Without the what-if before it ({before})."
-    rests_on = say(with_it if base is aside else without_it, before=before)
+    rests_on = say(with_it if base is aside else without_it, before="; ".join(before))
     return replace(outcome, text=f"{rests_on}\n{outcome.text}")

@@ -75,6 +75,7 @@ def test_a_what_if_says_whether_the_one_before_it_counts(chat: Chat) -> None:
     more = chat.say("and prompts of 4k?")
     assert "With the what-if before it: concurrency: 1 → 60." in more.text
     assert set(more.changes) == {"concurrency: 1 → 60", "input tokens: 2,048 → 4,096"}
+    assert "With the what-if" not in chat.say("and 70 users, prompts of 2k?").text
     other = chat.say("what if it was fp8?")
     assert "Without the what-if before it (" in other.text and other.changes == ("number formats: bf16 → fp8",)
     assert "changed nothing" in (chat.say("undo that").error or "")
@@ -174,6 +175,15 @@ def test_an_earlier_plan_is_gone_back_to_with_its_whole_request(said: str, chang
             chat.say(text)
         answer = chat.say(said)
     assert answer.kind == "plan" and changes <= set(answer.changes), answer.changes
+
+
+def test_a_way_back_for_one_fact_says_that_the_rest_stayed(chat: Chat) -> None:
+    chat.say("L40S, cheapest")
+    answer = chat.say("go back to H100")
+    assert answer.changes == ("accelerator: l40s → h100-sxm",)
+    assert 'Only that changed; "go back to the H100 plan"' in answer.text
+    chat.say("undo")
+    assert "Only that changed" not in chat.say("back to the H100 plan").text
 
 
 def test_a_plan_that_was_never_given_is_neither_compared_with_nor_gone_back_to(chat: Chat) -> None:
