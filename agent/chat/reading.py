@@ -1,4 +1,4 @@
-"""Reads deterministically which kind of turn a text is: a command, a why, a what if, a question, or a change.
+"""Reads deterministically which kind of turn a text is: a why, a what if, a question, or a change.
 
 A question never changes the plan: what it would change is planned on the side. A text that fits no kind is answered
 with the nearest thing that can be said; nothing is guessed.
