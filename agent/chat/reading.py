@@ -47,7 +47,7 @@ _WHY_NOT = re.compile(
 _DENIED = re.compile(r"(?<![a-z])(?:not|no|never|without|instead|rather)(?![a-z])|n't(?![a-z])|[不没]", re.I)
 # What is, is asked of the plan; what could be is a change to look at.
 _IS_SO = re.compile(
-    rf"{_LEAD}(?:is|are|does|do|did|was|were)\s(?!.*(?<![a-z])(?:if|when|with|possible|better|safe|worth|enough)(?![a-z]))",
+    rf"{_LEAD}(?:is|are|does|do|did|was|were)\s(?!.*(?:\d|(?<![a-z])(?:if|when|with|possible|better|safe|worth|enough)(?![a-z])))",
     re.I,
 )
 _ABOUT_FIGURES = re.compile(
@@ -242,7 +242,7 @@ def _why(work: Work, plain: str, rest: str) -> Outcome:
     if named is not None:
         return named
     # Only what the plan is asked not to have can be tried: "why is TPOT 2x worse than theirs" states no limit.
-    changed = what_if(work, subject) if _DENIED.search(rest) else None
+    changed = what_if(work, subject) if _DENIED.search(plain) else None
     if changed is not None:
         return changed
     if _SLOW.search(subject):
