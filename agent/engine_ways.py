@@ -22,8 +22,8 @@ from ..tools.search.ranking import worth
 from ..tools.search.sizing import Sized, fewest_gpus
 from .reasons import figures, named
 
-# What attention DP would gain is looked at up to this many accelerators, and mentioned from this gain on.
-_GROUPS_GPUS, _GROUPS_GAIN = 16, 0.05
+# What attention DP would gain is mentioned from this gain on.
+_GROUPS_GAIN = 0.05
 # What an engine does by itself counts on more GPUs and from less on: no plain command beats a plan unmentioned.
 _OWN_GPUS, _OWN_GAIN = 64, 0.01
 NO_ENGINE_NAMED = "No engine was named"
@@ -65,7 +65,7 @@ def gains(request: SearchRequest, chosen: Candidate) -> Gains:
     if request.disaggregated or request.facts.gpus == 1:
         return Gains()
     auto = _way_of_engine(request) if request.facts.gpus <= _OWN_GPUS else None
-    groups = _groups(request) if request.facts.gpus <= _GROUPS_GPUS else None
+    groups = _groups(request)
     ways = [(auto, _gain(request, chosen, auto), _OWN_GAIN), (groups, _gain(request, chosen, groups), _GROUPS_GAIN)]
     hints = [_better(*row) for row in ways]
     most = max(

@@ -61,3 +61,19 @@ def test_fewer_gpus_by_attention_dp_are_said_where_their_number_was_left_open() 
     assert match is not None and int(match[1]) < gpus
     with_it = plan(f"{words} Attention DP is allowed.", time_limit_s=120.0)
     assert with_it.plan is not None and with_it.plan.strategy.gpu_count == int(match[1])
+
+
+MANY = "DeepSeek-V2-Lite on 4 nodes of 8 L4, 2k in, 256 out, 600 users, best throughput"
+
+
+def test_what_attention_dp_would_gain_on_many_gpus_stands_in_the_first_lines() -> None:
+    plain, relaxed = plan(MANY, time_limit_s=120.0), plan(f"{MANY}. Attention DP is allowed.", time_limit_s=120.0)
+    assert plain.report is not None and plain.estimate is not None and relaxed.estimate is not None
+    match = re.search(r"^Attention DP was not allowed: .* at least (\d+)% better", plain.report.with_engine or "")
+    rates = [result.estimate.throughput.dp_scaled_tokens_per_s for result in (relaxed, plain) if result.estimate]
+    assert match is not None and rates[0] / rates[1] - 1 >= int(match[1]) / 100 - 0.01
+
+
+def test_attention_dp_that_was_not_looked_at_for_want_of_time_is_said_so() -> None:
+    report = plan(MANY, time_limit_s=0.0).report
+    assert report is not None and any("attention DP" in part for part in report.left_out)
