@@ -335,3 +335,12 @@ def test_a_device_is_moved_to_a_free_one_before_a_degree_is_changed(engine: str)
     mended = autofix(astray)
     assert mended.valid and mended.replanned is None and mended.strategy_changes == ()
     assert content_hash(mended.document or {}) == content_hash(document)
+
+
+def test_a_shortfall_that_is_none_is_not_stated() -> None:
+    document = only_strategy("dense-tp2")
+    document["hardware"].update(nodes=1, gpus_per_node=2)
+    document["workload"]["concurrency"] = 1500
+    outcome = replanned(document)
+    assert isinstance(outcome, Infeasible) and outcome.rule == "ME001"
+    assert outcome.shortfall_bytes != 0

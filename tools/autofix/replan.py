@@ -141,7 +141,7 @@ def _memory_binds(offers: Offers, find: _Find) -> Infeasible:
     return Infeasible(
         rule="ME001",
         reason=reason,
-        shortfall_bytes=lacking if lacking else max(0, round(need - usable)),
+        shortfall_bytes=lacking or max(0, round(need - usable)) or None,
         needs=_needs(request, sized, MAX_GPUS),
         closest=_closest([*offers.where_memory_binds(), offers.more_gpus(sized)], find),
     )
