@@ -337,6 +337,20 @@ def test_a_device_is_moved_to_a_free_one_before_a_degree_is_changed(engine: str)
     assert content_hash(mended.document or {}) == content_hash(document)
 
 
+def test_faults_that_have_nothing_to_do_with_too_little_hardware_are_mended_all_the_same() -> None:
+    document = base_plan("dense-dp2-tp2")
+    document["hardware"].update(nodes=1, gpus_per_node=2)
+    document["policy"]["memory_utilization"] = 0.001
+    document = json.loads(json.dumps(document).replace("n0.g2", "n1.g0").replace("n0.g3", "n1.g1"))
+    lacking = {finding.rule for finding in validate(document).violations}
+    broken = {**document, "edges": document["edges"][:3] + document["edges"][4:]}
+    broken["strategy"] = {**document["strategy"], "gpu_count": 7}
+    mended = autofix(broken)
+    assert mended.infeasible is not None and mended.fixes
+    assert {finding.rule for finding in mended.remaining} == lacking < {v.rule for v in validate(broken).violations}
+    assert mended.document is not None and mended.document["hardware"] == document["hardware"]
+
+
 def test_a_shortfall_that_is_none_is_not_stated() -> None:
     document = only_strategy("dense-tp2")
     document["hardware"].update(nodes=1, gpus_per_node=2)

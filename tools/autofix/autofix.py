@@ -26,7 +26,7 @@ from ..rules.registry import find_rule
 from .engine import ALL_FIXES, Chosen, Repair, State
 from .foreign.own_format import own_document
 from .foreign.reader import read_proposal
-from .intent import PlanDefaults, PlanIntent, read_intent
+from .intent import PlanDefaults, PlanIntent, on_drawn_nodes, read_intent
 from .result import FixResult, Infeasible, Replanning, Withheld, load_changes, strategy_changes
 from .target import Target, reference_for, target_of
 
@@ -131,6 +131,8 @@ class _Session(Struct):
                 # Wrong figures that remain could not be computed again.
                 self.repair.withdraw_figures()
             if self.repair.rounds == before:
+                # No plan exists on the stated hardware: mend what has nothing to do with that.
+                self.repair.toward(self._as_drawn())
                 return
         self.reasons, self.infeasible = [], None
 
@@ -146,6 +148,23 @@ class _Session(Struct):
         except InputError as error:
             self.reasons.append(str(error))
             return None
+
+    def _as_drawn(self) -> Target | None:
+        """What the author drew, on as many nodes as that takes, with the hardware as it is stated.
+
+        `None` if the stated hardware has a plan, or its nodes are not what keeps the drawing from being one.
+        """
+        view, intent = self._read()
+        if self.infeasible is None or intent.request is not None:
+            return None
+        drawn = on_drawn_nodes(intent, view)
+        if drawn.request is None or drawn.architecture is None:
+            return None
+        try:
+            target = target_of(view, reference_for(view, drawn.request, drawn.architecture))
+        except InputError:
+            return None
+        return replace(target, header={**target.header, "hardware": view.hardware})
 
     def _read(self) -> tuple[PlanView, PlanIntent]:
         """The current document, and what its author decided."""

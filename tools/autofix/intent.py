@@ -137,6 +137,15 @@ def read_intent(view: PlanView, defaults: PlanDefaults | None = None, *, keep_st
     )
 
 
+def on_drawn_nodes(intent: PlanIntent, view: PlanView) -> PlanIntent:
+    """`intent` on as many nodes as the graph names devices of, or the strategy needs, however few are stated."""
+    hardware, strategy = intent.hardware, intent.strategy
+    if hardware is None or strategy is None:
+        return intent
+    nodes, _ = _size(view, hardware.gpus_per_node, hardware.gpus_per_node, gpu_count(strategy))
+    return replace(intent, hardware=hardware.model_copy(update={"nodes": max(nodes, hardware.nodes)}))
+
+
 def _redundant(view: PlanView, architecture: Architecture | None) -> int:
     """Expert copies that most MoE operators hold beyond one of each; 0 unless the policy allows them."""
     if architecture is None or "redundant_experts" not in view.relaxations:
