@@ -15,7 +15,7 @@ from ..tools.checkpoint import if_time
 from ..tools.engines.defaults import engine_relaxations, possible_relaxations
 from ..tools.engines.names import DEFAULT_ENGINE, JUDGED
 from ..tools.plan.document import Relaxation, ServingBlock, Strategy
-from ..tools.search.batch import searched
+from ..tools.search.batch import searched, sized_with_batch
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.kinds import Kind
 from ..tools.search.ranking import worth
@@ -108,10 +108,11 @@ def other_with_engine(
         return None
     asked = [replace(kind, request=_asked(kind.request, way)) for kind in kinds]
     sized = if_time(f"other hardware {way.words}", lambda: least(asked))
-    best = None if sized is None or sized.result is None else sized.result.best
-    if sized is None or best is None:
+    fitted = None if sized is None else _serving(sized)
+    if fitted is None:
         return None
-    facts, have = sized.request.facts, request.facts
+    (on, best), have = fitted, request.facts
+    facts = on.facts
     if (facts.accelerator.id, facts.gpus) == (have.accelerator.id, have.gpus):
         return None
     return f"{facts.gpus} × {facts.accelerator.id} would do {way.words}: {named(best)} with {figures(best)}"
@@ -125,11 +126,21 @@ def _on_another_number(
         relaxed = _asked(request, way)
         look = partial(fewest_gpus, relaxed, usual_node, more_than=more_than, at_most=at_most)
         sized = if_time(f"fewer GPUs {way.words}", look) if at_most > more_than else None
-        best = None if sized is None or sized.result is None else sized.result.best
-        if sized is not None and best is not None:
-            gpus = sized.request.facts.gpus
-            return f"{gpus} GPUs would do {way.words}: {named(best)} with {figures(best)}"
+        fitted = None if sized is None else _serving(sized)
+        if fitted is not None:
+            on, best = fitted
+            return f"{on.facts.gpus} GPUs would do {way.words}: {named(best)} with {figures(best)}"
     return None
+
+
+def _serving(sized: Sized) -> tuple[SearchRequest, Candidate] | None:
+    """The request and the best on hardware that suffices, as a plan for it would have them; `None` if it serves none.
+
+    An engine whose cache holds no request of the load serves none.
+    """
+    fitted = sized_with_batch(sized)
+    best = None if fitted.result is None else fitted.result.best
+    return None if best is None or best.lacks_cache else (fitted.request, best)
 
 
 def _way_of_engine(request: SearchRequest) -> _Way | None:

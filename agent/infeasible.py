@@ -12,6 +12,7 @@ from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.latency_limits import LATENCY_FIELDS
 from ..tools.rules.registry import all_rules
+from ..tools.search.batch import sized_with_batch
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.floors import tokens_that_come
 from ..tools.search.ranges import with_ranges
@@ -208,6 +209,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         f"some of the clusters of up to {at_most:,} accelerators",
         lambda: fewest_gpus(request, usual_node, more_than=max(have, too_few), at_most=at_most),
     )
+    sized = None if sized is None else sized_with_batch(sized)
     # A way that takes as much hardware as without it is no hint.
     most = at_most if sized is None else sized.request.facts.gpus - 1
     return Infeasible(

@@ -16,8 +16,8 @@ from ..tools.language.said import OpenPrecisions
 from ..tools.performance.layout import facts_of
 from ..tools.plan.constraints import chosen_kinds
 from ..tools.plan.describe import precision_name
+from ..tools.search.batch import searched
 from ..tools.search.candidate import Candidate, SearchRequest
-from ..tools.search.search import search
 from .intent.formats import QUALITY, formats_on
 from .reasons import figures, named
 
@@ -47,9 +47,11 @@ def other_formats(request: SearchRequest, closest: Candidate | None) -> OtherFor
         if best is None or best.ttft_ms is None:
             continue
         line = f"in {name}: {named(best)} with {figures(best)}"
-        if best.feasible:
+        if _serves(best):
             would_do.append(f"{line}; {QUALITY}")
-        elif closest is None or closest.ttft_ms is None or len(best.why_not) < len(closest.why_not):
+        elif not best.feasible and (
+            closest is None or closest.ttft_ms is None or len(best.why_not) < len(closest.why_not)
+        ):
             nearer.append(f"{line}; still {'; '.join(best.why_not).replace('PE010: ', '')}; {QUALITY}")
     return OtherFormats(tuple(would_do), tuple(nearer))
 
@@ -69,9 +71,14 @@ def other_cards(request: SearchRequest) -> Iterator[str]:
     ]
     nearest = sorted(better, key=lambda card: card.memory_bytes()[0])[:_MOST_CARDS]
     tried = ((card, _leading(_on(request, card), f"a plan on {card.id}")) for card in nearest)
-    suitable = ((card, best) for card, best in tried if best is not None and best.feasible)
+    suitable = ((card, best) for card, best in tried if best is not None and _serves(best))
     for accelerator, best in islice(suitable, _ENOUGH_CARDS):
         yield f"on {request.facts.gpus} × {accelerator.id}: {named(best)} with {figures(best)}"
+
+
+def _serves(best: Candidate) -> bool:
+    """Whether it holds the limits, and its engine's cache a request."""
+    return best.feasible and not best.lacks_cache
 
 
 def _on(request: SearchRequest, accelerator: Accelerator) -> SearchRequest:
@@ -89,7 +96,7 @@ def _on(request: SearchRequest, accelerator: Accelerator) -> SearchRequest:
 def _leading(request: SearchRequest, work: str) -> Candidate | None:
     """The best plan, or what comes closest; `None` if the time is over or a fact that it needs is not known."""
     try:
-        result = if_time(work, lambda: search(request))
+        result = if_time(work, lambda: searched(request)[1])
     except InputError:
         return None
     return None if result is None else next(iter(result.candidates), None)

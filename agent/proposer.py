@@ -15,7 +15,7 @@ from ..tools.errors import InputError, MissingFieldError
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.describe import OR_TOGETHER
 from ..tools.plan.placement import is_disaggregated
-from ..tools.search.batch import searched
+from ..tools.search.batch import searched, sized_with_batch
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.ranking import merit
 from ..tools.search.search import search
@@ -104,16 +104,12 @@ def _on_sized(sized: Sized) -> Examined:
     """The answer on the hardware that suffices."""
     if sized.result is None or sized.result.best is None:
         raise InputError(sized.unknown or "the hardware cannot be evaluated")
-    least = sized.less_sound
-    if least is not None:
-        # With a batch of the load's size an engine may hold what it does not with its own.
-        request, result = searched(least.request, least.result)
-        if result.best is not None and result.best.is_sound:
-            return _on_sized(replace(least, request=request, result=result))
-    request, result = searched(sized.request, sized.result)
+    # With a batch of the load's size an engine may hold what it does not with its own.
+    fitted = sized_with_batch(sized)
+    request, result = fitted.request, fitted.result or sized.result
     best = result.best or sized.result.best
     stays = [inside_nodes(request.facts.accelerator.id)] if request.stays_in_nodes else []
-    return Examined(request, result, best, (_sized_assumption(sized), *stays), _less_sound(sized))
+    return Examined(request, result, best, (_sized_assumption(fitted), *stays), _less_sound(fitted))
 
 
 def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:

@@ -54,3 +54,13 @@ def test_a_closest_plan_for_fewer_requests_says_for_how_many() -> None:
     answer = plan("Serve Llama-3.1-8B on 1 L40S, 20k in, 500 out, 300 users")
     assert answer.infeasible is not None and answer.infeasible.closest is not None
     assert f"room for {answer.infeasible.closest.concurrency} requests at once" in answer.infeasible.closest.why_not[0]
+
+
+def test_what_would_do_holds_a_request_and_is_the_plan_of_who_asks_for_it() -> None:
+    words = "Llama-3.3-70B on {} RTX 3090, 4 bit, 2k in, 200 out"
+    answer = plan(words.format(1))
+    assert answer.infeasible is not None and answer.infeasible.needs.gpus is not None
+    named = (answer.infeasible.needs.note or "", answer.infeasible.with_engine or "", *answer.infeasible.other_ways)
+    assert not any("holds no request" in way for way in named)
+    there = plan(words.format(answer.infeasible.needs.gpus))
+    assert there.estimate is not None and there.estimate.memory.unheld_request is None

@@ -16,6 +16,7 @@ from .candidate import Candidate, SearchRequest, SearchResult
 from .ranking import merit
 from .search import base_setting, search
 from .simulated import layout_at
+from .sizing import Sized
 
 # Below this many requests a smaller batch frees nothing that counts.
 _FEWEST = 8
@@ -37,6 +38,19 @@ def searched(request: SearchRequest, known: SearchResult | None = None) -> tuple
     objective = request.workload.objective
     is_better = merit(other.best, objective) < merit(best, objective)
     return (fitted, other) if is_better else (request, result)
+
+
+def sized_with_batch(sized: Sized) -> Sized:
+    """`sized`, or the smaller cluster beside it if that is sound with the batch of its load; each as `searched`."""
+    least = sized.less_sound
+    if least is not None:
+        fitted = sized_with_batch(least)
+        if fitted.result is not None and fitted.result.best is not None and fitted.result.best.is_sound:
+            return fitted
+    if sized.result is None:
+        return sized
+    request, result = searched(sized.request, sized.result)
+    return replace(sized, request=request, result=result)
 
 
 def batch_of_load(workload: WorkloadBlock) -> int:
