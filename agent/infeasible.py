@@ -12,7 +12,7 @@ from ..tools.plan.constraints import BudgetConstraint, hourly_price
 from ..tools.plan.describe import describe, in_format
 from ..tools.plan.latency_limits import LATENCY_FIELDS
 from ..tools.rules.registry import all_rules
-from ..tools.search.batch import sized_with_batch
+from ..tools.search.batch import searched, sized_with_batch, under_load
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.floors import tokens_that_come
 from ..tools.search.ranges import with_ranges
@@ -179,6 +179,31 @@ def _most_requests(request: SearchRequest) -> Candidate | None:
     return max(fitting, key=lambda candidate: candidate.concurrency, default=None)
 
 
+def _at_start(request: SearchRequest, closest: Candidate | None) -> str | None:
+    """That percentiles are missed in the burst alone with which users start, and how to ask for what comes after it.
+
+    `None` if other limits are missed, or some are at the rate too that the closest plan serves its users at.
+    """
+    load = request.workload
+    if closest is None or not closest.output_tokens_per_s or load.request_rate is not None or request.finds_requests:
+        return None
+    limits = [limit for limit in stated_limits(load) if limit.statistic != "mean"]
+    missed = [limit.full_name for limit in limits if closest.limited_ms.get(limit.full_name, 0.0) > limit.bound]
+    if not missed or len(missed) < len(closest.why_not):
+        return None
+    rate = float(f"{closest.output_tokens_per_s / load.output_tokens:.3g}")
+    steady = under_load(request, load.model_copy(update={"request_rate": rate}))
+    outcome = if_time(f"{rate:g} requests/s in place of users who start at once", lambda: searched(steady))
+    best = None if outcome is None else outcome[1].best
+    if best is None or best.behind:
+        return None
+    return (
+        f"That is the burst at the start, when all {load.concurrency:,} users send at once. With {rate:g} requests/s, "
+        f"as many as the closest plan serves, {' and '.join(missed)} holds: {named(best)} with {figures(best)}. "
+        f"Say --request-rate {rate:g} for a plan by that"
+    )
+
+
 def _kind(request: SearchRequest) -> str:
     """The GPUs that a plan may use: `24 of 32 × h100-sxm` if some are kept back."""
     most, every = request.space.gpus, request.facts.gpus
@@ -221,6 +246,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
         with_engine=None if tokens_that_come(request) is not None else with_engine(request, usual_node, most),
         other_ways=(*formats.would_do, *(other_cards(request) if looks else ())),
         nearer=formats.nearer,
+        at_start=_at_start(request, binding.closest) if binding.rule == "PE010" else None,
     )
 
 

@@ -190,6 +190,8 @@ class Infeasible(Sparse):
     other_ways: tuple[str, ...] = ()
     # Other number formats in which some of the limits that are missed would hold on this hardware, and not all.
     nearer: tuple[str, ...] = ()
+    # That limits on percentiles are missed only while all users start at once, and what a steady rate would have.
+    at_start: str | None = None
 
 
 class PlanResult(Displayed, Frozen):

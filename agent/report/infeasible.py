@@ -41,10 +41,11 @@ def infeasible_sections(result: PlanResult) -> list[Section]:
 
 
 def infeasible_lines(infeasible: Infeasible) -> list[str]:
-    """Why there is no plan, and that there is one by the ways of an engine that the strict rules leave out."""
+    """Why there is no plan, and that a steady rate has one, or ways of an engine that the strict rules leave out."""
+    at_start = [] if infeasible.at_start is None else [infeasible.at_start]
     if infeasible.with_engine is None:
-        return [f"Infeasible: {infeasible.reason}"]
-    return [f"Infeasible as asked: {infeasible.reason}", f"But {infeasible.with_engine}"]
+        return [f"Infeasible: {infeasible.reason}", *at_start]
+    return [f"Infeasible as asked: {infeasible.reason}", *at_start, f"But {infeasible.with_engine}"]
 
 
 def infeasible_section(infeasible: Infeasible) -> Section:

@@ -64,3 +64,16 @@ def test_what_would_do_holds_a_request_and_is_the_plan_of_who_asks_for_it() -> N
     assert not any("holds no request" in way for way in named)
     there = plan(words.format(answer.infeasible.needs.gpus))
     assert there.estimate is not None and there.estimate.memory.unheld_request is None
+
+
+def test_a_percentile_that_is_missed_in_the_burst_at_the_start_alone_is_told_with_the_rate_that_holds_it() -> None:
+    words = "Llama-3.1-8B on 1 L40S, 2k in, 200 out, {}, TTFT p95 under 1 s"
+    answer = plan(words.format("16 at once")).infeasible
+    assert answer is not None and answer.at_start is not None
+    rate = re.search(r"--request-rate ([\d.]+)", answer.at_start)
+    assert rate is not None and plan(words.format("no stated number at once"), request_rate=float(rate[1])).valid
+
+
+def test_a_limit_on_means_is_no_matter_of_the_start() -> None:
+    answer = plan("Llama-3.1-8B on 1 L40S, 2k in, 200 out, 16 at once, TTFT under 10 ms").infeasible
+    assert answer is not None and answer.at_start is None
