@@ -80,6 +80,8 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
         yield Excluded(family="replicas that serve both phases", reason="separate prefill and decode was asked for")
     elif not request.looks_apart:
         few = f"it was not asked for, and is searched unasked on 2 to {request.most_apart} GPUs only"
+        if not request.can_hand_over:
+            few = "the stated release of the engine has no option by which servers hand caches over"
         why = "it was ruled out" if request.disaggregated is False else few
         yield Excluded(family="separate prefill and decode", reason=why)
     if space.engine is not None:

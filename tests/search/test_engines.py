@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.pipeline import plan
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.engines.names import EngineName as Engine
@@ -20,7 +21,7 @@ from shardwright.tools.plan.document import (
     ServingBlock,
     WorkloadBlock,
 )
-from shardwright.tools.plan.placement import StageMaker, place
+from shardwright.tools.plan.placement import StageMaker, is_disaggregated, place
 from shardwright.tools.plan.view import PlanView
 from shardwright.tools.rules.registry import all_rules
 from shardwright.tools.search.space import SpaceRequest
@@ -140,3 +141,10 @@ def test_a_space_that_knows_no_engine_has_strategies_that_engines_refuse() -> No
     assert {"EN003", "EN005", "EN009"} <= errors(SHARED, "sglang", None)[1] | errors(ODD, "sglang", None)[1]
     assert "EN006" in errors(MLA, "trtllm", None)[1]
     assert "EN011" in errors(ODD, "vllm", None)[1]
+
+
+def test_phases_are_not_put_apart_unasked_where_the_release_cannot_hand_caches_over() -> None:
+    words = "Qwen3-32B on 4x H100 NVL, 1500/250, 40 users, with vLLM {}"
+    for version, may_be_apart in (("0.6.3", False), ("0.33.0", True)):
+        chosen = plan(words.format(version)).plan
+        assert chosen is not None and is_disaggregated(chosen.strategy) is may_be_apart

@@ -205,6 +205,11 @@ class Engine(Struct, frozen=True, kw_only=True):
         """Whether flags of a server hide its host, word by word; `None`: none of them says so."""
         return next((self.host_flags[word] for word in flags if word in self.host_flags), None)
 
+    def hands_over(self, version: str | None) -> bool:
+        """Whether prefill servers of a release can hand their caches to others: it has the option for that."""
+        release = release_of(version)
+        return release is None or not self.vocabulary.lacks(self.vocabulary.flag("transfer").lstrip("-"), release)
+
     def hides_host(self, version: str | None) -> bool:
         """Whether by default its host prepares a step, and answers the one before, while the GPU works."""
         return False

@@ -9,7 +9,7 @@ from pydantic import Field
 from ..calibration.custom import CustomCalibration
 from ..catalog.architecture import Architecture
 from ..catalog.hardware import HardwareFacts
-from ..engines.names import EngineName, engine_of
+from ..engines.names import JUDGED, EngineName, engine_of
 from ..frozen import Sparse
 from ..performance.layout import usable_share
 from ..performance.limits import stated_limits
@@ -95,7 +95,13 @@ class SearchRequest(Struct, frozen=True):
         """Whether strategies with phases apart are searched; they take two devices at least."""
         if self.disaggregated is not None:
             return self.disaggregated
-        return 2 <= self.facts.gpus <= self.most_apart and not self.stays_in_nodes
+        return 2 <= self.facts.gpus <= self.most_apart and not self.stays_in_nodes and self.can_hand_over
+
+    @property
+    def can_hand_over(self) -> bool:
+        """Whether servers of the stated release of the engine can hand caches to others."""
+        version = None if self.serving is None else self.serving.engine_version
+        return self.named_engine is None or JUDGED[self.named_engine].hands_over(version)
 
     @property
     def fills_upwards(self) -> bool:
