@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.pipeline import plan
 from shardwright.tools.performance.estimate import estimate_layout
 
 # Parameters without the embedding table, and those of the head, which a prompt needs for its last token alone.
@@ -47,3 +48,12 @@ def test_no_range_ends_beyond_what_the_datasheet_allows(
     figures = estimate.latency.model_dump() | estimate.throughput.model_dump()
     for name, ends in ranges:
         assert ends is None or ends[0] <= figures[name] * (1 + 1e-9) <= ends[1] * (1 + 2e-9)
+
+
+def test_a_time_that_is_no_shorter_at_datasheet_rates_has_a_range_below_it_all_the_same() -> None:
+    """Faster servers are sent more at once by users who wait for answers: a queue may be longer, not what is sure."""
+    estimate = plan(
+        "Qwen3-32B on 4x H100 NVL, 1500/250, 40 users, FP4 weights, prefill and decode apart, vLLM"
+    ).estimate
+    assert estimate is not None and estimate.ranges.ttft_ms is not None
+    assert estimate.ranges.ttft_ms[0] < 0.95 * estimate.latency.ttft_ms
