@@ -197,7 +197,8 @@ class _HeaderReader(Struct, frozen=True):
             merged = {**entry.config, **config}
             architecture = read_architecture(merged, where="model.config")
         except ShardwrightError as refusal:
-            return f"{error}; {refusal}" if not isinstance(refusal, InputError) or config else str(refusal)
+            is_told = error in str(refusal) or (isinstance(refusal, InputError) and not config)
+            return str(refusal) if is_told else f"{error}; {refusal}"
         source = "the document and the catalogue" if config else "the model catalogue"
         self.notes.complete("model.config", entry.name, source)
         return merged, architecture

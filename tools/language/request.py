@@ -7,8 +7,6 @@ that contradict themselves or ask the impossible, completes nothing, and obeys n
 
 from __future__ import annotations
 
-import re
-
 from ..errors import expect
 from ..input.strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_later_figures
@@ -61,15 +59,12 @@ from .spelling import corrected
 from .statement_rank import tells_of_before
 from .strategy_words import read_strategy
 from .unknown_cards import refuse_unknown_card
+from .unknown_models import why_no_model
 from .unread_words import TICKET, list_unread
 from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written
 
 MAX_REQUEST_CHARACTERS = 20_000
-_SIZED_NAME = re.compile(
-    r"(?<![\w/.-])[A-Z][A-Za-z]{2,20}(?:[\s-][A-Z0-9][\w.+]{0,12}){0,3}[\s-]\(?\d{1,4}(?:\.\d)?B(?![a-z])\)?"
-)
-_ORDER = Gated(r"^(?:serve|run|host|deploy|plan|use|try|put|size|model|want|need|we|can)\s")
 # People that exist, who need not all ask at once.
 _PEOPLE = Gated(r"(?<![a-z])(?:people|persons?|members|employees|staff|colleagues?|us)(?![a-z])|个?人(?!工)")
 _LONGEST_REQUEST_S = 3600.0
@@ -99,16 +94,8 @@ def read_request(text: str) -> Said:
     """
     said = read_words(text)
     if said.model is None:
-        if (name := _unknown_name(text)) is not None:
-            raise RequestError(f"unknown model {name!r}; name another, or give its config.json", _understood(said))
-        raise RequestError("the request names no model; name one (`shardwright models` lists them)", _understood(said))
+        raise RequestError(why_no_model(text), _understood(said))
     return said
-
-
-def _unknown_name(text: str) -> str | None:
-    """Words in front of a size that look like the name of a model ("EXAONE 4.0 32B", "Command A (111B)")."""
-    match = _SIZED_NAME.search(text)
-    return None if match is None else _ORDER.sub("", match.group()).strip()
 
 
 def read_words(text: str) -> Said:
