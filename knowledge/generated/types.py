@@ -29,7 +29,7 @@ def type_text(annotation: Any) -> str:
     if origin is Annotated:
         return type_text(arguments[0])
     if origin is Literal:
-        return " | ".join(str(argument) for argument in arguments)
+        return " | ".join(_written(argument) for argument in arguments)
     if origin in (Union, UnionType):
         return " or ".join(dict.fromkeys(type_text(argument) for argument in arguments if argument is not NoneType))
     if origin is tuple:
@@ -42,6 +42,11 @@ def type_text(annotation: Any) -> str:
         names = list(annotation.model_fields)
         return f"{{{', '.join(names)}}}" if len(names) <= _FIELDS_SHOWN else "object"
     raise TypeError(f"no words for the type {annotation!r}")
+
+
+def _written(value: object) -> str:
+    """A value of a closed list; a text that looks like a number in quotes."""
+    return f'"{value}"' if isinstance(value, str) and value.isdigit() else str(value)
 
 
 def field_text(name: str, field: FieldInfo) -> str:
