@@ -37,6 +37,7 @@ from .request import (
     trace_lines,
     workload_text,
 )
+from .survival import survival_lines
 from .text import (
     Block,
     Bullets,
@@ -147,6 +148,7 @@ def _plan_sections(result: PlanResult, plan: Plan, width: int, *, is_whole: bool
     if plan.policy.relaxations:
         lines.append(f"Relaxations in force: {', '.join(plan.policy.relaxations)}")
     lines += constraint_lines(plan.policy)
+    lines += survival_lines(plan)
     if result.estimate is not None:
         lines.append(figures_text(result.estimate, broken_rules(result)))
         lines += range_lines(result.estimate.ranges)
