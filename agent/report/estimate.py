@@ -138,9 +138,11 @@ def growing_line(tpot: str, rate: str) -> str:
 
 
 def range_lines(ranges: Ranges | None) -> Iterator[str]:
-    """A line that explains the ranges beside figures, if there are any."""
+    """A line that explains the ranges beside figures, or says that there are none."""
     if ranges is not None and any(value is not None for _, value in ranges):
         yield say("90% range: 90% of the measured runs of such deployments lay as near to their predictions")
+    elif ranges is not None:
+        yield say("No range is known of these figures: too little was measured of such deployments")
 
 
 def rate_text(tokens_per_s: float) -> str:

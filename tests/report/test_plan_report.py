@@ -133,3 +133,11 @@ def test_figures_of_what_cannot_run_say_so(request_: str, lead: str) -> None:
 def test_the_next_commands_quote_the_file_that_was_written() -> None:
     text = render_plan(samples.result(), width=100, saved_as=Path("my plan.json"))
     assert "shardwright validate 'my plan.json'" in text
+
+
+def test_figures_of_cards_that_nothing_was_measured_on_are_said_to_have_no_range() -> None:
+    measured, other = (
+        render_plan(plan(f"Llama-3.2-1B on one {card}, 512 in, 32 out"), width=140).split("Layout")[0]
+        for card in ("H100", "Gaudi 3")
+    )
+    assert "No range is known" in other and "No range is known" not in measured
