@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ...tools.plan.performance import PathStep, PerformanceEstimate, PhaseExplanation, Remedy
 
 STEPS_SHOWN = 5
+_WHOLE_OPERATIONS = (
+    "An operation counts whole for what takes most of its time; where that is twice as fast, its launch, its latency "
+    "and what it does of other kinds meanwhile stay"
+)
 # The stage and the layer in a step's name: `decode.s1.l4.moe.expert` is `decode.moe.expert`.
 _POSITION = re.compile(r"\.(?:[sl]\d{1,9}|half[01])(?=\.)")
 
@@ -25,7 +29,7 @@ def explanation_section(estimate: PerformanceEstimate) -> Section:
     if why.kv_transfer_ms > 0.0:
         share = why.kv_transfer_ms / (estimate.latency.ttft_ms or 1.0)
         lines.append(f"TTFT: {ms_text(why.kv_transfer_ms)} ({share:.0%}) carry the KV cache from prefill to decode")
-    return section("What binds, and what would help", Bullets(tuple(lines)))
+    return section("What binds, and what would help", Bullets(tuple(lines)), _WHOLE_OPERATIONS)
 
 
 def _binding_lines(phase: str, why: PhaseExplanation) -> Iterator[str]:
