@@ -23,6 +23,7 @@ from ..tools.plan.view import as_int, as_mapping, as_str
 from .intent.complete import complete
 from .intent.intent import HardwareChoice
 from .search_request import hardware_block
+from .time_limit import TIME_LIMIT_S, within
 
 # What a request and a document may state differently: the field of `Said`, the document's block and field, and the
 # words for it.
@@ -49,6 +50,7 @@ def autofix(
     safe_only: bool = False,
     keep_strategy: bool = False,
     rules: Collection[str] | None = None,
+    time_limit_s: float = TIME_LIMIT_S,
 ) -> FixResult:
     """Mend a plan, or make one of a proposal in any other form.
 
@@ -59,6 +61,7 @@ def autofix(
         keep_strategy: Where the strategy block and the graph differ, rebuild the graph for what the block says;
             else the graph is kept, unless its own parts bear out the block.
         rules: Mend only what these rules find; all where it is `None`.
+        time_limit_s: Seconds after which no more is searched; `left_out` says what was not looked at.
 
     Returns:
         The plan where one is valid, each fix with its rule and its JSON Patch, and what remains.
@@ -74,10 +77,10 @@ def autofix(
         (True, 2)
     """
     chosen = Chosen.of(rules or None, safe_only=safe_only, keep_strategy=keep_strategy)
-    return fixed(_read(document), request, chosen)
+    return fixed(_read(document), request, chosen, time_limit_s)
 
 
-def fixed(reading: Reading, request: str | None, chosen: Chosen) -> FixResult:
+def fixed(reading: Reading, request: str | None, chosen: Chosen, time_limit_s: float = TIME_LIMIT_S) -> FixResult:
     """`autofix` of a document that is read already.
 
     Raises:
@@ -89,7 +92,7 @@ def fixed(reading: Reading, request: str | None, chosen: Chosen) -> FixResult:
         defaults = plan_defaults(said, reading.read.raw)
         notes = (*reading.notes, *_contradictions(said, defaults, reading.read.raw or {}))
         reading = replace(reading, notes=notes)
-    with collector_paused():
+    with within(time_limit_s), collector_paused():
         return autofix_read(reading, request=defaults, chosen=chosen)
 
 

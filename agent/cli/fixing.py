@@ -10,7 +10,7 @@ import click
 
 from ...tools.errors import InputError
 from .documents import DOCUMENT, read_plan_text, title_of
-from .flags import FILE, TEXT, output_format
+from .flags import FILE, TEXT, output_format, time_limit_option
 from .online_flag import online_option
 from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 @click.option("--rule", "rules", multiple=True, metavar="ID", help="Mend only what this rule finds; may be repeated.")
 @click.option("--diff", is_flag=True, help="Print the change as a unified diff instead.")
 @click.option("--certificate", type=FILE, help="Write what `verify` replays to this file.")
+@time_limit_option()
 @online_option
 @output_format
 def fix_command(
@@ -59,7 +60,7 @@ def fix_command(
     from ..fix_api import fixed
 
     chosen = Chosen.of(options["rules"] or None, safe_only=options["safe_only"], keep_strategy=options["keep_strategy"])
-    result = fixed(read_text_anyhow(text), request, chosen)
+    result = fixed(read_text_anyhow(text), request, chosen, options["time_limit"])
     contents: dict[Path, str | None] = {}
     if certificate is not None and result.document is None:
         click.echo("shardwright fix: no certificate is written: nothing was read that could be repaired", err=True)

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...tools.plan.view import as_int, as_mapping
+from .request import left_out_lines
 from .text import Bullets, Column, Section, Table, bytes_text, count_text, figure, render, section
 from .validation import violation_sections
 
@@ -62,6 +63,7 @@ def _head(result: FixResult, title: str) -> Iterator[str]:
     else:
         errors = sum(finding.severity == "error" for finding in result.remaining)
         yield f"NOT fixed: {title} keeps {count_text(errors, 'error')} after {fixes}"
+    yield from left_out_lines(result.left_out)
     if result.valid and result.load_changes:
         changes = _listed(result.load_changes, LOAD_CHANGES_SHOWN)
         yield f"Changes what is served: {changes}; state what was meant where it is not that"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from shardwright.agent.report.plan import render_plan
 from shardwright.agent.sweep.document import read_sweep
 from shardwright.agent.sweep.run import Running, run_sweep, sweep_journal
 from shardwright.tools.errors import InputError
+from shardwright.tools.rules.examples import base_plan
 
 ASKED = "Llama-3.1-8B on 2 H100, 8k in / 64 out, best throughput"
 KINDS = [
@@ -143,3 +145,13 @@ def test_a_sizing_that_is_cut_short_says_that_it_is_and_claims_nothing_of_what_i
         assert "The time limit was over" in report
         assert "is enough is not known: the time was over" in report or "of those looked at before" in report
         assert not re.search(r"no number of h100-sxm up to \d+ (?:is|that)", report)
+
+
+def test_a_repair_without_a_plan_ends_in_time_and_says_what_was_not_looked_at() -> None:
+    document = base_plan("dense-tp2")
+    document["workload"]["concurrency"] = 20_000
+    started = time.monotonic()
+    fixed = shardwright.autofix(document, time_limit_s=0.5)
+    assert time.monotonic() - started < 10.0 and not fixed.valid
+    assert fixed.infeasible is not None and fixed.left_out
+    assert fixed.infeasible.needs is not None and "in the time" in fixed.infeasible.needs.note

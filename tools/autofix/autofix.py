@@ -17,6 +17,7 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from ..checkpoint import left_out
 from ..errors import InputError
 from ..plan.document import Plan
 from ..plan.reader import ReadDocument, collector_paused, path_named, read_document, read_file, read_sound, read_text
@@ -67,6 +68,7 @@ def autofix_read(reading: Reading, *, request: PlanDefaults | None = None, chose
         remaining=repair.state.report.violations,
         unfixed=(*session.reasons, *_warned(repair)),
         strategy_changes=tuple(strategy_changes(read.raw, repair.state.read.raw)),
+        left_out=left_out(),
         load_changes=tuple(load_changes(read.raw, repair.state.read.raw, reading.doubts)),
         replanned=session.replanned,
         withheld=_withheld(repair, request),

@@ -173,7 +173,8 @@ class Attempt:
         """The nearest legal plan among the leading strategies of a search."""
         part = searchable(self.walk.request)
         self.work.searches += 1
-        result, self.is_whole = search(part), part is self.walk.request
+        result = search(part)
+        self.is_whole = part is self.walk.request and not result.left_out
         leaders = [candidate.strategy for candidate in result.candidates if candidate.feasible]
         author, has_ffn = self.walk.author, part.architecture.has_split_ffn
         leaders.sort(key=lambda strategy: preference(author, strategy, has_ffn=has_ffn))

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from ..checkpoint import leaves_out, left_out
 from ..errors import InputError
 from ..performance.weights import model_bytes
 from ..plan.describe import describe
@@ -98,6 +99,8 @@ def _closest(groups: Iterable[Iterable[Offer]], find: _Find) -> tuple[Closest, .
     """From each group of offers the first one for which a checked plan exists."""
     closest: list[Closest] = []
     for group in groups:
+        if leaves_out("some of the plans that ask for less"):
+            break
         for change, intent in group:
             document = find(intent)
             if document is not None:
@@ -131,6 +134,8 @@ def _memory_binds(offers: Offers, find: _Find) -> Infeasible:
     lacking = None
     if request.facts.gpus <= MOST_SEARCHED_GPUS:
         lacking = next((candidate.shortfall_bytes for candidate in search(request).candidates), None)
+    # More GPUs take longest to find: what asks for less goes before.
+    closest = _closest(offers.where_memory_binds(), find)
     sized = _sized(request, MAX_GPUS)
     reason = (
         f"{workload.concurrency:,} requests of {workload.input_tokens + workload.output_tokens:,} tokens and "
@@ -143,7 +148,7 @@ def _memory_binds(offers: Offers, find: _Find) -> Infeasible:
         reason=reason,
         shortfall_bytes=lacking or max(0, round(need - usable)) or None,
         needs=_needs(request, sized, MAX_GPUS),
-        closest=_closest([*offers.where_memory_binds(), offers.more_gpus(sized)], find),
+        closest=(*closest, *_closest([offers.more_gpus(sized)], find)),
     )
 
 
@@ -157,6 +162,8 @@ def _needs(request: SearchRequest, sized: Sized | None, at_most: int) -> Needs:
     name = request.facts.accelerator.id
     if sized is None and at_most <= request.facts.gpus:
         return Needs(accelerator=name, note=f"more than {request.facts.gpus} {name} were not looked at")
+    if sized is None and left_out():
+        return Needs(accelerator=name, note=f"not all numbers of {name} up to {at_most} were looked at in the time")
     if sized is None:
         return Needs(accelerator=name, note=f"no number of {name} up to {at_most} is enough")
     hardware, best = sized.request.hardware, None if sized.result is None else sized.result.best

@@ -107,7 +107,8 @@ class FixResult(Frozen):
     line each why no more could be done, `infeasible` why no plan exists, `replanned` what became of the strategy,
     `strategy_changes` every decision that its strategy block states otherwise than that of `read`, `load_changes` every
     field of the load that was stated and is another now or was not understood, `withheld` what stays because its fixes
-    were not asked for, `notes` how a proposal in another form was read.
+    were not asked for, `left_out` what was not looked at since the time was over, `notes` how a proposal in another
+    form was read.
     """
 
     format: Literal["shardwright/fix"] = "shardwright/fix"
@@ -119,6 +120,7 @@ class FixResult(Frozen):
     unfixed: tuple[str, ...] = ()
     strategy_changes: tuple[str, ...] = ()
     load_changes: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     replanned: Replanning | None = None
     withheld: Withheld | None = None
     infeasible: Infeasible | None = None
