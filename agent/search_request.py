@@ -9,6 +9,8 @@ from msgspec.structs import replace
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.hardware import find_accelerator
+from ..tools.engines.names import JUDGED
+from ..tools.errors import InputError
 from ..tools.performance.layout import facts_of
 from ..tools.plan.document import HardwareBlock
 from ..tools.search.candidate import SearchRequest
@@ -34,7 +36,11 @@ def hardware_block(choice: HardwareChoice, nodes: int) -> HardwareBlock:
 
 
 def search_request(intent: Intent, architecture: Architecture, hardware: HardwareBlock) -> SearchRequest:
-    """The search that answers `intent` on `hardware`."""
+    """The search that answers `intent` on `hardware`.
+
+    Raises:
+        InputError: phases apart are asked of a release whose servers cannot hand caches over.
+    """
     accelerator = hardware.accelerator
     if not isinstance(accelerator, Accelerator):
         accelerator = find_accelerator(accelerator)
@@ -43,7 +49,7 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
     if intent.precisions is not None:
         formats = formats_on(intent.precisions, architecture.native_precision, accelerator)
         precision, precisions = formats[0], formats if len(formats) > 1 else ()
-    return SearchRequest(
+    request = SearchRequest(
         architecture=architecture,
         hardware=hardware,
         facts=facts_of(hardware, accelerator),
@@ -57,6 +63,14 @@ def search_request(intent: Intent, architecture: Architecture, hardware: Hardwar
         disaggregated=intent.disaggregated,
         calibration=intent.calibration,
     )
+    if request.disaggregated and not request.can_hand_over and request.named_engine is not None:
+        engine = JUDGED[request.named_engine]
+        flag = engine.vocabulary.flag("transfer")
+        raise InputError(
+            f"prefill and decode apart: {engine.title} {intent.serving and intent.serving.engine_version} has no {flag}"
+            f"{engine.vocabulary.releases(flag.lstrip('-'))}; name a later release, or leave the phases together"
+        )
+    return request
 
 
 def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:

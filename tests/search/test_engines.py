@@ -12,6 +12,7 @@ from shardwright.agent.pipeline import plan
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.engines.names import EngineName as Engine
+from shardwright.tools.errors import InputError
 from shardwright.tools.plan.builder import BuildRequest, build_plan
 from shardwright.tools.plan.document import (
     HardwareBlock,
@@ -148,3 +149,5 @@ def test_phases_are_not_put_apart_unasked_where_the_release_cannot_hand_caches_o
     for version, may_be_apart in (("0.6.3", False), ("0.33.0", True)):
         chosen = plan(words.format(version)).plan
         assert chosen is not None and is_disaggregated(chosen.strategy) is may_be_apart
+    with pytest.raises(InputError, match=r"vLLM 0\.6\.3 has no --kv-transfer-config \(from 0\.6\.5\)"):
+        plan(f"{words.format('0.6.3')}, prefill and decode apart")
