@@ -254,3 +254,11 @@ def test_stages_keep_their_devices_in_the_order_of_their_ranks() -> None:
         if "devices" in node:
             node["devices"] = [order[device] for device in node["devices"]]
     assert reference_of(document)["nodes"] == document["nodes"]
+
+
+def test_a_config_that_cannot_be_read_is_told_once() -> None:
+    document = base_plan("dense-1")
+    document["model"]["name"] = "Llama-3.1-8B"
+    document["model"]["config"]["num_hidden_layers"] = "48"
+    (lacking,) = [words for words in read_intent(PlanView(document)).missing if words.startswith("model.config")]
+    assert lacking.count("'48'") == 1
