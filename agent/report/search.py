@@ -87,6 +87,8 @@ def _head(answer: SearchAnswer) -> Iterator[str]:
     else:
         reason = answer.infeasible.reason if answer.infeasible is not None else "no strategy is legal"
         yield f"Nothing will do for {asked.model}{on}: {reason}"
+        if answer.infeasible is not None and answer.infeasible.at_start is not None:
+            yield answer.infeasible.at_start
         if answer.infeasible is not None and answer.infeasible.with_engine is not None:
             yield f"But {answer.infeasible.with_engine}"
     yield from not_acted_on_lines(answer.not_acted_on)
