@@ -20,6 +20,7 @@ _AFTER_NUMBER = (
 )
 _IN_FOLLOWED = (
     r"(?=\s?(?:[,/;.()+&|:]|$|\band\b|plus\b|then\b|with\s\d|"
+    r"(?:on\saverage|each|per\s(?:request|call|prompt|turn|query)|for\s(?:each|every)|typical(?:ly)?|mean|avg|median|max|tops)\b|"
     r"\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
 )
 _CACHED = r"(?:is\s|are\s|being\s|already\s|will\sbe\s|comes?\sfrom\s(?:the\s)?){0,2}(?:cached?|shared|reused)"
