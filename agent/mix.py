@@ -6,7 +6,7 @@ each with its share. The plan that is built states the kind whose requests are l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -24,10 +24,12 @@ from ..tools.language.brief_parse import parse_json, parse_yaml
 from ..tools.language.file_counts import WrittenTokens
 from ..tools.language.said import FrozenModel
 from ..tools.plan.builder import BuildRequest, build_plan
-from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock
+from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock, WorkloadBlock
+from ..tools.plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
-from .intent.intent import Intent
+from .intent.intent import Assumption, Intent
+from .keeping import pinned
 from .search_request import hardware_block, search_request
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
 from .stated_request import stated_intent
@@ -35,6 +37,12 @@ from .time_limit import TIME_LIMIT_S, within
 
 MAX_FILE_BYTES = 256 << 10
 MAX_KINDS = 64
+# What may be said of all kinds at once; a kind's own value wins.
+_OF_ALL_KINDS = frozenset({
+    "concurrency", "objective", "prefix_cache_hit_rate", "expert_imbalance",
+    *LATENCY_FIELDS, *STATISTIC_FIELDS,
+})  # fmt: skip
+_LENGTHS = ("input_tokens", "output_tokens")
 
 
 class Kind(FrozenModel):
@@ -72,6 +80,9 @@ class MixAnswer(Sparse):
     plan: Plan | None = None
     # Work that the time limit left no time for.
     left_out: tuple[str, ...] = ()
+    assumptions: tuple[Assumption, ...] = ()
+    # Words that sound like a demand and were not acted on.
+    not_acted_on: tuple[str, ...] = ()
 
     @property
     def exit_status(self) -> int:
@@ -129,10 +140,11 @@ def plan_mix(
         brief: The path of a deployment brief, or several.
         calibration: Times of your own, or the path of their file.
         time_limit_s: Seconds after which the best so far is the answer; `left_out` says what was not looked at.
-        **stated: As `plan`.
+        **stated: As `plan`. Limits, and a prefix_cache_hit_rate, hold for each kind that has none of its own.
 
     Raises:
-        InputError: As `plan`, or the hardware is left open.
+        InputError: As `plan`, or the hardware is left open, or something is stated that a mix cannot have (a rate,
+            spreads of lengths, shared prefixes, phases apart).
 
     Example:
         >>> import shardwright
@@ -151,21 +163,21 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
     """The best strategy for the mixture on the hardware of `intent`.
 
     Raises:
-        InputError: the hardware, or its kind, is left open, or the config cannot be read.
+        InputError: the hardware, or its kind, is left open, something is stated that a mix cannot have, or the config
+            cannot be read.
     """
     choice = intent.hardware
     if choice is None or choice.nodes is None or len(intent.hardware_choices) > 1:
         raise InputError("a mix of workloads is planned on stated hardware: give --hardware NODESxGPUS:ACCELERATOR")
+    _refuse_what_no_mix_has(intent)
+    if intent.strategy is not None:
+        intent = pinned(intent, intent.strategy)
     architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
     base = search_request(intent, architecture, hardware_block(choice, choice.nodes))
-    base = replace(base, disaggregated=None)
     parts: list[Part] = []
     for kind in kinds.workloads:
-        fields = kind.model_dump(exclude={"name", "weight"})
-        cleared = {"request_rate": None, "min_tokens_per_second": None, "input_tokens_range": None}
-        cleared |= {"output_tokens_range": None, "lengths": None, "prefixes": None, "arrivals": None}
-        workload = base.workload.model_copy(update={**cleared, **fields})
-        parts.append(Part(kind.name, replace(base, workload=workload), kind.weight))
+        fields = kind.model_dump(exclude={"name", "weight"}, exclude_none=True)
+        parts.append(Part(kind.name, replace(base, workload=base.workload.model_copy(update=fields)), kind.weight))
     result = search_mix(parts)
     return MixAnswer(
         feasible=result.best is not None,
@@ -179,7 +191,30 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
         precision=result.precision,
         plan=_plan(intent, parts, result),
         left_out=left_out(),
+        assumptions=tuple(entry for entry in intent.assumptions if entry.field not in _LENGTHS),
+        not_acted_on=(*intent.unread, *_lengths_replaced(intent)),
     )
+
+
+def _refuse_what_no_mix_has(intent: Intent) -> None:
+    """Refuse statements on the load that hold for no kind of a mix, or of which there is no answer."""
+    load, known = intent.workload, _OF_ALL_KINDS.union(_LENGTHS)
+    stated = [name for name in WorkloadBlock.model_fields if name not in known and getattr(load, name) is not None]
+    stated += ["compared strategies"] * bool(intent.compared)
+    if stated:
+        named = ", ".join(dict.fromkeys(f"{intent.words.get(name, name)!r}" for name in stated))
+        raise InputError(
+            f"a mix of workloads is planned for a number of requests in flight (concurrency) with the lengths of its "
+            f"kinds, and has no answer to {named}: leave that out, or plan the kinds one by one"
+        )
+
+
+def _lengths_replaced(intent: Intent) -> Iterator[str]:
+    """Lengths stated beside a mix, whose kinds have their own."""
+    assumed = {entry.field for entry in intent.assumptions}
+    for name in _LENGTHS:
+        if name not in assumed:
+            yield f"{intent.words.get(name, name)!r}: each kind of a mix has its own lengths"
 
 
 def _plan(intent: Intent, parts: Sequence[Part], result: MixResult) -> Plan | None:

@@ -21,11 +21,15 @@ mix_option = click.option(
 )
 
 
-def deliver_mix(intent: Intent, mix: Path, *, top: int, output_format: str, output: Path | None = None) -> int:
+def deliver_mix(
+    intent: Intent, mix: Path, *, top: int, output_format: str, is_strict: bool, output: Path | None = None
+) -> int:
     """Print the best strategy for the kinds in the file `mix`, and write its plan to `output`; the exit status.
 
+    `is_strict`: it is 1 too where words were not acted on.
+
     Raises:
-        InputError: the kinds cannot be read, or the hardware is left open.
+        InputError: the kinds cannot be read, the hardware is left open, or something is stated that a mix cannot have.
     """
     from ..mix import answer_mix, read_kinds
 
@@ -42,4 +46,4 @@ def deliver_mix(intent: Intent, mix: Path, *, top: int, output_format: str, outp
         write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style(), saved_as=saved_as))
 
     write_files({} if output is None else {output: document}, report)
-    return answer.exit_status
+    return answer.exit_status or int(is_strict and bool(answer.not_acted_on))

@@ -72,7 +72,9 @@ def plan_command(
                 "--mix is planned for the shares of its kinds, not for the rates of a day; leave one out"
             )
         with within(options["time_limit"]):
-            return deliver_mix(intent, mix, top=MIXES_SHOWN, output_format=output_format, output=output)
+            return deliver_mix(
+                intent, mix, top=MIXES_SHOWN, output_format=output_format, is_strict=options["strict"], output=output
+            )
     if agent is not None:
         status = _by_model(agent, intent, request, output, output_format, reader, options)
         return status or int(options["strict"] and bool(intent.unread))

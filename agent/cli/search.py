@@ -69,7 +69,8 @@ def search_command(
     intent = asked(request, brief, calibration, options, "search for", reader_of(options))
     if mix is not None:
         with within(time_limit):
-            return deliver_mix(intent, mix, top=options["top"] or DEFAULT_TOP, output_format=output_format)
+            top, is_strict = options["top"] or DEFAULT_TOP, options["strict"]
+            return deliver_mix(intent, mix, top=top, output_format=output_format, is_strict=is_strict)
     from ..search_api import search_intent
 
     # The picture shows every strategy, whatever the table is cut to.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .request import left_out_lines
-from .text import NONE, Column, Section, Table, figure, figure_of, ms_of, render, section
+from .request import left_out_lines, not_acted_on_lines
+from .text import NONE, Column, Section, Table, count_text, figure, figure_of, ms_of, render, section
 
 if TYPE_CHECKING:
     from ...tools.search.mix import MixCandidate
@@ -22,11 +22,14 @@ def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False, s
     leading = "" if best is None else describe(best.strategy) + in_format(answer.precision)
     verdict = "No strategy fits into memory" if best is None else f"Nearest: {leading}"
     if best is not None and answer.feasible:
-        verdict = f"Best for the mixture: {leading} with {best.concurrency:,} requests in flight"
+        is_assumed = any(assumption.field == "concurrency" for assumption in answer.assumptions)
+        in_flight = f"{count_text(best.concurrency, 'request')} in flight{' (assumed)' * is_assumed}"
+        verdict = f"Best for the mixture: {leading} with {in_flight}"
     counts = f"{answer.evaluated:,} strategies evaluated"
     if answer.rejected:
         counts += ", of them rejected: " + ", ".join(f"{rule} {count:,}" for rule, count in answer.rejected.items())
-    sections = [section("", head, verdict, *left_out_lines(answer.left_out))]
+    left_lines = (*left_out_lines(answer.left_out), *not_acted_on_lines(answer.not_acted_on))
+    sections = [section("", head, verdict, *left_lines)]
     if best is not None:
         sections += [_kinds(answer, best), _ranking(answer, top)]
     saved = (

@@ -81,3 +81,44 @@ def test_kinds_that_are_none_are_refused_in_one_line(
 def test_a_mix_without_stated_hardware_is_refused() -> None:
     with pytest.raises(InputError, match="stated hardware"):
         shardwright.plan_mix("Llama-3.1-8B, best throughput", workloads=KINDS)
+
+
+@pytest.mark.parametrize(
+    ("stated", "says"),
+    [
+        ({"request_rate": 50.0}, "request_rate"),
+        ({"min_tokens_per_second": 90.0}, "min_tokens_per_second"),
+        ({"prefixes": {"system_tokens": 300}}, "prefixes"),
+        ({"lengths": {"input": {"percentiles": [[50, 800], [99, 3000]]}}}, "lengths"),
+        ({"output_tokens_range": [100, 300]}, "output_tokens_range"),
+        ({"disaggregated": True}, "disaggregated"),
+    ],
+)
+def test_what_a_mix_cannot_have_is_refused_by_name(stated: dict[str, Any], says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        shardwright.plan_mix("llama-3.2-1b on 1 L4", workloads=KINDS, **stated)
+
+
+@pytest.mark.parametrize("stated", [{"ttft_ms": 1}, {"tpot_ms": 1}, {"end_to_end_ms": 1}])
+def test_a_limit_stated_beside_a_mix_holds_for_each_kind_without_its_own(stated: dict[str, Any]) -> None:
+    kinds = [{**KINDS[0], "ttft_ms_max": 1e6, "tpot_ms_max": 1e6, "end_to_end_ms_max": 1e6}, KINDS[1]]
+    answer = shardwright.plan_mix("llama-3.2-1b on 1 L4", workloads=kinds, **stated)
+    assert not answer.feasible and answer.plan is None
+    parts = answer.candidates[0].parts
+    assert parts["chat"].feasible and not parts["documents"].feasible
+
+
+def test_stated_degrees_hold_for_a_mix() -> None:
+    answer = shardwright.plan_mix("llama-3.2-1b on 2 L40S, 16 concurrent, TP1", workloads=KINDS)
+    assert answer.plan is not None and answer.plan.strategy.decode.tp == 1
+
+
+def test_what_a_mix_does_not_act_on_and_what_it_assumes_stand_in_its_first_lines(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    call = ["plan", "llama-3.2-1b on 1 L4, 2k in", "--reserve-replicas", "1", "--mix", kinds_file(tmp_path)]
+    assert run(call) == 0
+    first = " ".join(capsys.readouterr().out.split("Each kind")[0].split())
+    assert "1 request in flight (assumed) Not acted on:" in first
+    assert "--reserve-replicas" in first and "'2k in': each kind of a mix has its own lengths" in first
+    assert run([*call, "--strict"]) == 1
