@@ -1,7 +1,7 @@
 """`search` for several kinds of requests at once: the strategy that serves the mixture best, and its plan.
 
 Model, hardware, number formats and the objective are asked for as everywhere; the kinds of requests come beside them,
-each with its share. The plan that is built states the kind whose requests are longest, which needs most memory.
+each with its share. The plan that is built states all of them, as pairs of lengths.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ..tools.language.said import FrozenModel
 from ..tools.plan.builder import BuildRequest, build_plan
 from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock, WorkloadBlock
 from ..tools.plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
+from ..tools.plan.lengths import MOST_PAIRS, RequestLengths
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Assumption, Intent
@@ -42,6 +43,8 @@ _OF_ALL_KINDS = frozenset({
     "concurrency", "objective", "prefix_cache_hit_rate", "expert_imbalance",
     *LATENCY_FIELDS, *STATISTIC_FIELDS,
 })  # fmt: skip
+# Shares that differ by less are alike.
+_SAME_SHARE = 0.001
 _LENGTHS = ("input_tokens", "output_tokens")
 
 
@@ -221,14 +224,12 @@ def _plan(intent: Intent, parts: Sequence[Part], result: MixResult) -> Plan | No
     best = result.best
     if best is None:
         return None
-    request = max(
-        (part.request for part in parts), key=lambda asked: asked.workload.input_tokens + asked.workload.output_tokens
-    )
+    request = parts[0].request
     plan = build_plan(
         BuildRequest(
             model=intent.model.block,
             hardware=request.hardware,
-            workload=request.workload.model_copy(update={"concurrency": best.concurrency}),
+            workload=_mixture(parts).model_copy(update={"concurrency": best.concurrency}),
             precision=result.precision or request.precision,
             strategy=best.strategy,
             policy=request.policy,
@@ -240,3 +241,43 @@ def _plan(intent: Intent, parts: Sequence[Part], result: MixResult) -> Plan | No
         rules = ", ".join(dict.fromkeys(finding.rule for finding in report.violations))
         raise InputError(f"the best strategy for the mix breaks {rules}: no plan is given out")
     return plan
+
+
+def _mixture(parts: Sequence[Part]) -> WorkloadBlock:
+    """The load of all kinds together: pairs of lengths as frequent as their kinds.
+
+    It has no limits: those of a plan are of all its requests, those of a mix of the requests of each kind.
+    """
+    loads = [part.request.workload for part in parts]
+    if len(loads) == 1:
+        return loads[0]
+    counts = _counts([part.weight for part in parts])
+    pairs = [
+        (load.input_tokens, load.output_tokens) for load, count in zip(loads, counts, strict=True) for _ in range(count)
+    ]
+    prompt_tokens, answer_tokens = (sum(side) for side in zip(*pairs, strict=True))
+    hit_tokens = sum(
+        count * load.input_tokens * (load.prefix_cache_hit_rate or 0.0)
+        for load, count in zip(loads, counts, strict=True)
+    )
+    return loads[0].model_copy(
+        update={
+            **dict.fromkeys(LATENCY_FIELDS),
+            **dict.fromkeys(STATISTIC_FIELDS, "mean"),
+            "input_tokens": round(prompt_tokens / len(pairs)),
+            "output_tokens": round(answer_tokens / len(pairs)),
+            "lengths": RequestLengths(pairs=tuple(pairs)),
+            "prefix_cache_hit_rate": hit_tokens / prompt_tokens or None,
+        }
+    )
+
+
+def _counts(weights: Sequence[float]) -> list[int]:
+    """Requests of each kind in the smallest sample with their shares; each kind has one at least."""
+    shares = [weight / sum(weights) for weight in weights]
+    counts = [1 for _ in shares]
+    for size in range(len(shares), MOST_PAIRS + 1 - len(shares)):
+        counts = [max(1, round(share * size)) for share in shares]
+        if all(abs(count / sum(counts) - share) < _SAME_SHARE for count, share in zip(counts, shares, strict=True)):
+            break
+    return counts

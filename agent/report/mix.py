@@ -33,7 +33,9 @@ def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False, s
     if best is not None:
         sections += [_kinds(answer, best), _ranking(answer, top)]
     saved = (
-        f"The plan is in {saved_as}; it states the kind with the longest requests" if saved_as and answer.plan else None
+        f"The plan is in {saved_as}; it states the mixture, without the limits of its kinds"
+        if saved_as and answer.plan
+        else None
     )
     return render([*sections, section("Counts", counts, saved)], width=width, bold=bold)
 

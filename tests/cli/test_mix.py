@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +12,7 @@ import pytest
 
 import shardwright
 from shardwright.agent.cli.app import run
-from shardwright.agent.mix import kinds_of
+from shardwright.agent.mix import MAX_KINDS, kinds_of
 from shardwright.tools.errors import InputError
 
 KINDS: list[dict[str, Any]] = [
@@ -33,8 +35,9 @@ def test_plan_writes_one_valid_plan_for_all_kinds(tmp_path: Path, capsys: pytest
     report = capsys.readouterr().out
     assert "2 kinds of requests" in report and "documents" in report and str(target) in report
     assert shardwright.validate(target).valid
-    # The kind with the longest requests needs most memory.
-    assert json.loads(target.read_text(encoding="utf-8"))["workload"]["input_tokens"] == 6000
+    workload = json.loads(target.read_text(encoding="utf-8"))["workload"]
+    assert workload["input_tokens"] == (3 * 1024 + 6000) / 4
+    assert sorted(workload["lengths"]["pairs"]) == [[1024, 128]] * 3 + [[6000, 256]]
 
 
 def test_search_and_python_give_the_same_answer(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -122,3 +125,23 @@ def test_what_a_mix_does_not_act_on_and_what_it_assumes_stand_in_its_first_lines
     assert "1 request in flight (assumed) Not acted on:" in first
     assert "--reserve-replicas" in first and "'2k in': each kind of a mix has its own lengths" in first
     assert run([*call, "--strict"]) == 1
+
+
+@pytest.mark.parametrize("weights", [(4, 1), (0.7, 0.3), (1, 1, 1), (1e9, 1), (math.pi, math.e), (1,) * MAX_KINDS])
+def test_the_plan_of_a_mix_states_each_kind_in_its_share(weights: tuple[float, ...]) -> None:
+    kinds = [
+        {"name": str(place), "weight": weight, "input_tokens": 64 + place, "output_tokens": 16}
+        for place, weight in enumerate(weights)
+    ]
+    plan = shardwright.plan_mix("llama-3.2-1b on 1 L4", workloads=kinds).plan
+    assert plan is not None and plan.workload.lengths is not None and plan.workload.lengths.pairs is not None
+    counts = Counter(pair[0] - 64 for pair in plan.workload.lengths.pairs)
+    for place, weight in enumerate(weights):
+        assert counts[place] / counts.total() == pytest.approx(weight / sum(weights), abs=0.0011)
+
+
+def test_the_load_of_a_mix_shares_prefixes_as_its_prompts_do() -> None:
+    kinds = [{**KINDS[0], "prefix_cache_hit_rate": 0.5}, KINDS[1]]
+    plan = shardwright.plan_mix("llama-3.2-1b on 1 L4", workloads=kinds).plan
+    assert plan is not None
+    assert plan.workload.prefix_cache_hit_rate == pytest.approx(0.5 * 3 * 1024 / (3 * 1024 + 6000))
