@@ -1,4 +1,4 @@
-"""That a plan for a rate without limits on its times takes little more, and what more GPUs would do."""
+"""That a plan for a rate takes little more, and what more GPUs would do."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..tools.search.batch import searched
 from ..tools.search.candidate import Candidate, SearchRequest
 from ..tools.search.sensitivity import LoadRoom
 from .intent.intent import Intent
-from .reasons import Proposal, figures, named
+from .reasons import Proposal, figures, lack_of, named
 from .search_request import open_node, with_room_for
 
 # A plan that takes no more than so many times its load is near the most that it takes.
@@ -21,21 +21,32 @@ _LITTLE = 1.05
 def near_full(
     intent: Intent, proposal: Proposal, estimate: PerformanceEstimate | None, room: LoadRoom | None
 ) -> str | None:
-    """That its queue soon grows, and its times beside those of a request alone; `None` where that is not so."""
+    """That its queue soon grows, and what more GPUs would do; `None` where that is not so, or where limits tell."""
     request = proposal.request
-    if estimate is None or room is None or room.missed_at is None or room.times > _LITTLE:
+    if request.workload.request_rate is None:
         return None
-    if request.workload.request_rate is None or any(limit.unit == "ms" for limit in stated_limits(request.workload)):
+    if any(limit.unit == "ms" for limit in stated_limits(request.workload)):
+        near = lack_of(proposal.chosen) if proposal.chosen.lacks_reserve else None
+    else:
+        near = _near_unlimited(estimate, room)
+    if near is None:
         return None
-    latency = estimate.latency
-    text = (
-        f"Near the most that it takes: with {room.missed_at} {'; '.join(room.missed)}. TTFT is "
-        f"{number(latency.ttft_ms)} ms and TPOT {number(latency.tpot_ms)} ms, where a request alone has "
-        f"{number(latency.alone.ttft_ms)} and {number(latency.alone.tpot_ms)} ms; no limit on them was stated"
-    )
+    text = f"Near the most that it takes: {near}"
     usual_node = open_node(intent, request)
     more = None if usual_node is None else _on_more(request, usual_node)
     return text if more is None else f"{text}. With more GPUs: {more}"
+
+
+def _near_unlimited(estimate: PerformanceEstimate | None, room: LoadRoom | None) -> str | None:
+    """What is missed with little more load, and the times beside those of a request alone."""
+    if estimate is None or room is None or room.missed_at is None or room.times > _LITTLE:
+        return None
+    latency = estimate.latency
+    return (
+        f"with {room.missed_at} {'; '.join(room.missed)}. TTFT is "
+        f"{number(latency.ttft_ms)} ms and TPOT {number(latency.tpot_ms)} ms, where a request alone has "
+        f"{number(latency.alone.ttft_ms)} and {number(latency.alone.tpot_ms)} ms; no limit on them was stated"
+    )
 
 
 def _on_more(request: SearchRequest, usual_node: int) -> str | None:

@@ -181,6 +181,15 @@ def test_a_rate_without_limits_that_leaves_little_room_is_told_so(
     assert bool(told) == bool(starts) and told.startswith(starts) and told.endswith(ends)
 
 
+def test_the_cheapest_plan_says_first_that_its_queue_soon_grows() -> None:
+    asked = "Llama-3.2-1B on {}, 25 requests/s, 512 in, 64 out, TTFT under 4 s, cheapest"
+    for hardware in ("L4", "1 L4"):
+        result = plan(asked.format(hardware), disaggregated=False)
+        assert result.plan is not None and result.plan.strategy.gpu_count == 1
+        assert result.report is not None and result.report.on_more is not None
+        assert result.report.on_more.startswith("Near the most that it takes: with 5% more requests its queue grows")
+
+
 def test_the_least_hardware_names_the_budget_that_rules_out_what_would_do() -> None:
     asked = "Llama-3.2-1B on 1 H100, TTFT under 10 ms, 2k in, 100 out, 1 user"
     free, bound = plan(asked).infeasible, plan(asked, constraints=["usd_per_hour <= 5"]).infeasible

@@ -92,3 +92,15 @@ def test_a_budget_below_a_whole_node_pays_for_a_part_of_one() -> None:
     assert sized is not None and sized.request.facts.gpus <= 5
     too_little = budget.model_copy(update={"value": 3.0})
     assert fewest_gpus(replace(asked, policy=PolicyBlock(constraints=(too_little,))), _USUAL_NODE) is None
+
+
+def test_the_cheapest_for_a_rate_is_the_fewest_that_hold_every_limit() -> None:
+    """One L4 keeps up with 25 requests a second and not with 5% more: whoever pays by the hour did not ask for two."""
+    load = {"input_tokens": 512, "output_tokens": 64, "request_rate": 25.0, "ttft_ms_max": 4000.0}
+    fast = fewest_gpus(search_request("Llama-3.2-1B", (1, 2, "l4"), **load), 2, at_most=2)
+    assert fast is not None and fast.request.facts.gpus == 2 and fast.less_sound is not None
+    formats = tuple(PrecisionBlock(weights=name, kv_cache="bf16", activations="bf16") for name in ("bf16", "int8"))
+    cheap = search_request("Llama-3.2-1B", (1, 2, "l4"), **load, objective="cost")
+    for asked_formats in ((), formats):
+        sized = fewest_gpus(replace(cheap, precisions=asked_formats), 2, at_most=2)
+        assert sized is not None and sized.request.facts.gpus == 1

@@ -64,7 +64,8 @@ def fewest_gpus(
     """The smallest cluster of the request's accelerator with a plan within all limits; `None` if none up to `at_most`.
 
     A plan whose engine holds a request and which keeps up with a little more than the stated rate (`RATE_RESERVE`) is
-    preferred to a smaller cluster without one: nobody runs a server before a queue that grows.
+    preferred to a smaller cluster without one: nobody runs a server before a queue that grows. Where the hour is paid
+    for, a reserve that nobody asked for is not.
 
     Where the placement of phases was left open, both are searched on the cluster; smaller ones with phases apart are
     tried up to `most_apart`.
@@ -84,11 +85,16 @@ def fewest_gpus(
         return _over_precisions(request, usual_node, more_than, at_most)
     reach = _Reach(request, base_setting(request), usual_node, more_than, at_most, request.disaggregated)
     sized = _fewest(reach)
-    if sized is None or sized.result is None or sized.result.best is None or sized.result.best.is_sound:
+    if sized is None or sized.result is None or sized.result.best is None or _is_enough(request, sized.result.best):
         return sized
     gpus = sized.request.facts.gpus
     roomy = _fewest(replace(reach, more_than=gpus, sound_only=True)) if gpus < at_most else None
     return sized if roomy is None else replace(roomy, less_sound=sized)
+
+
+def _is_enough(request: SearchRequest, best: Candidate) -> bool:
+    """Whether no larger cluster than that of `best` is looked for."""
+    return not best.lacks_cache if request.is_paid_by_hour else best.is_sound
 
 
 def _fewest(reach: _Reach) -> Sized | None:
@@ -141,7 +147,7 @@ def with_fewer(request: SearchRequest, result: SearchResult) -> tuple[SearchResu
 def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at_most: int) -> Sized | None:
     """The smallest cluster over all open number formats; of equal ones that of the best plan.
 
-    By the cost of a token all parts of one node are equal.
+    By the cost of a token all parts of one node are equal, and by the hour's a reserve counts for less than GPUs.
     """
     sizes: list[Sized] = []
     objective = request.workload.objective
@@ -153,9 +159,11 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
             # More accelerators than are known to be enough need no search.
             at_most = min(at_most, max(least, sized.request.facts.gpus))
 
-    def order(sized: Sized) -> tuple[float, int, float]:
-        behind, cost = merit(None if sized.result is None else sized.result.best, objective)
-        return behind, max(least, sized.request.facts.gpus), cost
+    def order(sized: Sized) -> tuple[bool, float, int, float, float]:
+        best = None if sized.result is None else sized.result.best
+        behind, cost = merit(best, objective)
+        is_enough = best is not None and _is_enough(request, best)
+        return not is_enough, 0 if is_enough else behind, max(least, sized.request.facts.gpus), behind, cost
 
     return min(sizes, key=order, default=None)
 
