@@ -6,12 +6,17 @@ at once; a deployment that lacks it runs all the same, and its users wait.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+from msgspec.structs import replace
 
 from ..tools.calibration.custom import CustomCalibration
+from ..tools.checkpoint import if_time
 from ..tools.frozen import Sparse
 from ..tools.performance.layout import LoadedLayout, layout_from_view
 from ..tools.performance.planned_run import planned_run
+from ..tools.plan.describe import number
 from ..tools.plan.document import Plan
 from ..tools.plan.performance import PerformanceEstimate
 from ..tools.plan.reader import read_document
@@ -46,32 +51,53 @@ def waiting_of(plan: Plan, figures: PerformanceEstimate, calibration: CustomCali
     Raises:
         InputError: a fact that the figures need is not known.
     """
-    load, capacity = plan.workload, figures.memory.kv_cache_capacity_requests
-    if load.request_rate is not None:
+    load, at_once = plan.workload, figures.memory.requests_at_once
+    if load.request_rate is not None or at_once is None or not 0 < at_once < load.concurrency:
         return None
-    read = read_document(plan)
-    try:
-        layout = layout_from_view(read.view)
-        layout = layout.with_setting(layout.setting.with_calibration(calibration))
-        batch = layout.setting.max_sequences * _schedulers(layout)
-        at_once = batch if capacity is None else min(capacity, batch)
-        if not 0 < at_once < load.concurrency:
-            return None
-        alone = load.model_copy(update={"concurrency": at_once})
-        run = planned_run(layout.with_setting(layout.setting.with_workload(alone)))
-    finally:
-        read.view.release()
+    alone = plan.model_copy(update={"workload": load.model_copy(update={"concurrency": at_once})})
+    with _layout_of(alone, calibration) as layout:
+        run = planned_run(layout)
     return Waiting(
         requests=load.concurrency,
         at_once=at_once,
-        for_cache=at_once == capacity,
+        for_cache=at_once == figures.memory.kv_cache_capacity_requests,
         ttft_ms=figures.latency.ttft_ms,
         ttft_ms_without=run.times.ttft.mean * 1e3,
     )
 
 
-def _schedulers(layout: LoadedLayout) -> int:
-    return max(1, len(layout.decode_replicas)) * layout.phase("decode").attention_groups
+def waits_in_words(
+    plan: Plan, figures: PerformanceEstimate | None, calibration: CustomCalibration | None
+) -> str | None:
+    """Who waits in a plan, and what a larger batch would do; `None` if nobody does."""
+    waiting = None if figures is None else if_time("what waiting costs", lambda: waiting_of(plan, figures, calibration))
+    if waiting is None or waiting.for_cache:
+        return None if waiting is None else str(waiting)
+    larger = if_time("a larger batch", lambda: _with_larger_batch(plan, waiting.requests, calibration))
+    return ". ".join(filter(None, (str(waiting), larger)))
+
+
+def _with_larger_batch(plan: Plan, requests: int, calibration: CustomCalibration | None) -> str:
+    """What a batch of `requests`, or as many as a step has tokens, would do."""
+    with _layout_of(plan, calibration) as layout:
+        most = min(requests, layout.setting.token_budget(1))
+        serving = layout.setting.serving.model_copy(update={"max_batch": most})
+        times = planned_run(layout.with_setting(replace(layout.setting, serving=serving))).times
+    return (
+        f"With a batch of {most:,} (--max-batch): TTFT {ms_text(times.ttft.mean * 1e3)}, TPOT "
+        f"{ms_text(times.tpot.mean * 1e3)}, {number(times.output_tokens_per_s)} tokens/s"
+    )
+
+
+@contextmanager
+def _layout_of(plan: Plan, calibration: CustomCalibration | None) -> Iterator[LoadedLayout]:
+    """The layout of a plan, for as long as it is looked at."""
+    read = read_document(plan)
+    try:
+        layout = layout_from_view(read.view)
+        yield layout.with_setting(layout.setting.with_calibration(calibration))
+    finally:
+        read.view.release()
 
 
 def lacks_room_alone(findings: Sequence[Violation], figures: PerformanceEstimate) -> bool:

@@ -22,6 +22,7 @@ from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import LoadRoom, load_room
 from .citations import citations, rule_citations
 from .compared import compare_stated
+from .import_waiting import waits_in_words
 from .intent.intent import Assumption, Intent
 from .judgement import judged
 from .keeping import asked_about
@@ -161,7 +162,9 @@ def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResul
             update={
                 "limits": (*limits_in_words(document.workload, figures_), *room_in_words(room)),
                 "compared": compare_stated(intent, outcome, figures_.calibration if figures_ is not None else None),
-                "on_more": on_more(outcome) or near_full(intent, outcome, figures_, room),
+                "on_more": on_more(outcome)
+                or near_full(intent, outcome, figures_, room)
+                or waits_in_words(document, figures_, intent.calibration),
             }
         ),
         intent=intent,

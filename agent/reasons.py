@@ -11,6 +11,7 @@ from ..tools.language.said import OpenPrecisions
 from ..tools.performance.limits import NO_STEADY_FIGURE, stated_limits
 from ..tools.performance.planned_run import RATE_RESERVE
 from ..tools.plan.describe import describe, in_format, number, precision_name
+from ..tools.search.batch import own_batch
 from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.ranking import merit, worth
 from ..tools.search.strategy_rows import REPEAT_SHARE
@@ -154,14 +155,15 @@ def batch_chosen(request: SearchRequest) -> tuple[Assumption, ...]:
     if not request.batch_follows_load or request.serving is None:
         return ()
     engine = ENGINES[engine_name(request.serving.engine) or request.assumed_engine or DEFAULT_ENGINE]
-    return (
-        Assumption(
-            field="serving.max_batch",
-            value=request.serving.max_batch,
-            reason=f"as many as the load has at once: what {engine.title} sets up for its own number of requests takes "
-            "memory from a KV cache that this load needs",
-        ),
+    most, usual = request.serving.max_batch or 0, own_batch(request)
+    why = (
+        f"what it sets up for its own {usual:,} takes memory from a KV cache that this load needs"
+        if most < usual
+        else f"by itself it runs {usual:,}, and the others would wait"
     )
+    flag = engine.vocabulary.flag("max_sequences")
+    reason = f"{engine.title} is told to run {most:,} requests at once ({flag}), as the load has them: {why}"
+    return (Assumption(field="serving.max_batch", value=most, reason=reason),)
 
 
 def formats_chosen(

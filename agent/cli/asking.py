@@ -53,6 +53,7 @@ _FIELDS = {
     "activation_precision": "activations",
     "usd_per_gpu_hour": "usd_per_gpu_hour",
     "rules": "rules",
+    "max_batch": "max_batch",
     "reserve_replicas": "reserve_replicas",
     "headroom": "headroom",
 }
@@ -110,6 +111,12 @@ _CHOICES = (
         type=TEXT,
         metavar="NAME[==VERSION]|none",
         help=f"What serves it: {', '.join(KNOWN)}; none: a plan on paper, that no engine has to start.",
+    ),
+    click.option(
+        "--max-batch",
+        type=REQUEST_COUNT,
+        help="Requests that each scheduler of the engine runs at once at most; where left out, by itself or as many as "
+        "the load has.",
     ),
     click.option(
         "--rules",

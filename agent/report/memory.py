@@ -49,19 +49,21 @@ def memory_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool 
 def _memory_lines(estimate: PerformanceEstimate) -> list[str]:
     """Lines on usable memory, the KV cache, what the engine sets up for it, and the cache if TP did not split it."""
     memory = estimate.memory
+    at_once = memory.requests_at_once
     lines = [
         f"Usable per GPU: {_usable(memory.per_device)}" + (f" ({memory.usable_from})" if memory.usable_from else ""),
         f"KV cache: {figure(memory.kv_cache_bytes_per_token)} bytes per token, "
-        f"{bytes_text(memory.kv_cache_bytes_total)} in all; "
-        f"{count_text(memory.max_concurrency, 'request')} would fit at once beside the plan's other terms",
+        f"{bytes_text(memory.kv_cache_bytes_total)} in all"
+        + ("" if at_once is None else f"; the engine runs at most {at_once:,} such requests at once"),
     ]
     if memory.kv_cache_capacity_bytes is not None and memory.kv_cache_capacity_tokens is not None:
-        capacity = memory.kv_cache_capacity_requests
+        held = memory.kv_cache_capacity_requests
         lines.append(
             f"The engine keeps memory for its start-up run and libraries besides: it sets up "
             f"{bytes_text(memory.kv_cache_capacity_bytes)} of cache per GPU, logs "
             f"{count_text(memory.kv_cache_capacity_tokens, 'token')}"
-            + ("" if capacity is None else f", and holds {count_text(capacity, 'request')} at once; more wait")
+            + ("" if held is None else f", and holds {count_text(held, 'request')}")
+            + f"; beside the plan's four terms alone there is room for {memory.max_concurrency:,}"
         )
     if memory.kv_cache_bytes_per_device_replicated is not None:
         replicated = bytes_text(memory.kv_cache_bytes_per_device_replicated)

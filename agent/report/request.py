@@ -103,7 +103,7 @@ def not_acted_on_lines(not_acted_on: Sequence[str]) -> Iterator[str]:
         yield f"Not acted on: {'; '.join(value_text(text, 160) for text in not_acted_on)}"
 
 
-_SAID_FIRST = ("gpus_per_node", "hardware.inter_node_bw_gb_s", "disaggregated", "request_rate")
+_SAID_FIRST = ("gpus_per_node", "hardware.inter_node_bw_gb_s", "disaggregated", "request_rate", "serving.max_batch")
 
 
 def read_as_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:

@@ -72,6 +72,7 @@ def estimate(*devices: DeviceMemory) -> PerformanceEstimate:
             kv_cache_bytes_per_token=327_680,
             kv_cache_bytes_total=754_974_720,
             max_concurrency=61,
+            requests_at_once=61,
             usable_from="0.90 of the reported figure",
         ),
         critical_path=CriticalPath(

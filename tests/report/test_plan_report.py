@@ -68,7 +68,7 @@ def test_what_parts_and_costs_are_of_is_said_where_there_are_stages() -> None:
     [
         "TTFT 231 ms", "TPOT 9.81 ms", "17.6 GB", "2 GB", "500 MB", "54.9 GB", "747 tokens/s", "5.35 GPU-seconds",
         "12% slower end to end", "327,680 bytes per token",
-        "61 requests would fit", "900 GB/s NVLink read as both directions", "latency was asked for",
+        "runs at most 61 such requests at once", "900 GB/s NVLink read as both directions", "latency was asked for",
         "ignore the memory rule", "TTFT 231 ms (90% range 150–360 ms)",
         "747 tokens/s (90% range 501–1,104 tokens/s)",
         "vocab_parallel would save 3.7 GB",

@@ -187,8 +187,18 @@ def held_requests(layout: LoadedLayout) -> int | None:
     tokens = cache_tokens(layout)
     if tokens >= _MOST_TOKENS:
         return None
-    groups = max(1, len(layout.decode_replicas)) * layout.phase("decode").attention_groups
-    return tokens // layout.setting.request_tokens * groups
+    return tokens // layout.setting.request_tokens * _schedulers(layout)
+
+
+def requests_at_once(layout: LoadedLayout) -> int:
+    """Requests of mean length that the engine runs at once: those that its caches hold, at most its largest batch."""
+    most, held = layout.setting.max_sequences * _schedulers(layout), held_requests(layout)
+    return most if held is None else min(held, most)
+
+
+def _schedulers(layout: LoadedLayout) -> int:
+    """Attention groups that decode: each schedules requests of its own."""
+    return max(1, len(layout.decode_replicas)) * layout.phase("decode").attention_groups
 
 
 def tokens_of_device(setting: Setting, terms: DeviceTerms) -> Number:

@@ -10,7 +10,7 @@ import math
 
 from ..plan.performance import DeviceMemory, MemoryEstimate
 from .budget import DeviceTerms, cached_requests, device_terms, layout_terms, requests_of_group
-from .capacity import held_requests, least_room_bytes, logged_tokens, unheld_request
+from .capacity import held_requests, least_room_bytes, logged_tokens, requests_at_once, unheld_request
 from .layout import LoadedLayout
 from .request_memory import all_layers, bytes_per_token, request_bytes
 from .setting import Setting
@@ -49,6 +49,7 @@ def device_memory(layout: LoadedLayout) -> MemoryEstimate:
         kv_cache_capacity_bytes=max(0, math.floor(least_room_bytes(layout))),
         kv_cache_capacity_tokens=logged_tokens(layout),
         kv_cache_capacity_requests=held_requests(layout),
+        requests_at_once=requests_at_once(layout),
         unheld_request=unheld_request(layout),
         usable_from=(
             f"{setting.memory_utilization:.0%} of {setting.hardware.memory_bytes:,} bytes, "

@@ -96,9 +96,9 @@ class MemoryEstimate(Frozen):
 
     `kv_cache_capacity_bytes` is what the engine sets up for its cache on the GPU with the least room, beside its own
     needs, `kv_cache_capacity_tokens` what it logs for it, and `kv_cache_capacity_requests` how many requests of the
-    load's mean length that holds over the whole deployment: more wait. `unheld_request` says why it serves no request
-    of the load, where its cache holds none. The other figures are those of rule ME001, which asks for the plan's four
-    terms alone.
+    load's mean length that holds over the whole deployment. `requests_at_once` are those that it runs: at most its
+    largest batch, and more wait. `unheld_request` says why it serves no request of the load, where its cache holds
+    none. The other figures are those of rule ME001, which asks for the plan's four terms alone.
     """
 
     per_device: tuple[DeviceMemory, ...]
@@ -110,6 +110,7 @@ class MemoryEstimate(Frozen):
     kv_cache_capacity_bytes: Count | None = None
     kv_cache_capacity_tokens: Count | None = None
     kv_cache_capacity_requests: Count | None = None
+    requests_at_once: Count | None = None
     unheld_request: str | None = None
     usable_from: str | None = None
 

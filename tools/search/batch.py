@@ -1,7 +1,7 @@
-"""The batch that an engine is told to run where its default takes cache that the load needs.
+"""The batch that an engine is told to run where its default takes cache that the load needs, or lets requests wait.
 
 At start-up an engine runs its largest batch and captures graphs up to it (`engines/engine.py`): the memory of both is
-no cache. The default, as good as unbounded, is kept wherever the cache beside it holds the load.
+no cache. The default is kept wherever it has room for the load, and the cache beside it too.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from msgspec.structs import replace
 
 from ..checkpoint import if_time
 from ..errors import InputError
-from ..performance.capacity import cache_tokens, held_requests
+from ..performance.capacity import cache_tokens, held_requests, requests_at_once
+from ..performance.setting import Setting
 from ..plan.document import ServingBlock, WorkloadBlock
 from .candidate import Candidate, SearchRequest, SearchResult
 from .ranking import merit
@@ -25,12 +26,12 @@ _FEWEST = 8
 def searched(request: SearchRequest, known: SearchResult | None = None) -> tuple[SearchRequest, SearchResult]:
     """The answer to `request` (`known` if already searched), or to it with the batch of its load where that is better.
 
-    The latter is tried where the engine's default batch takes cache that the best lacks, or no strategy holds the
-    limits. Raises InputError: as `search`.
+    The latter is tried where the engine's default batch takes cache that the best lacks, or is too small for what it
+    has in flight, or no strategy holds the limits. Raises InputError: as `search`.
     """
     result = known or search(request)
     best, fitted = result.best, _with_batch_of_load(request)
-    if fitted is None or not (result.candidates if best is None else _lacks_cache(request, best, fitted)):
+    if fitted is None or not (result.candidates if best is None else _is_better_fed(request, best, fitted)):
         return request, result
     other = if_time("a batch of as many requests as the load has", lambda: search(fitted))
     if other is None or other.best is None:
@@ -53,35 +54,42 @@ def sized_with_batch(sized: Sized) -> Sized:
     return replace(sized, request=request, result=result)
 
 
-def batch_of_load(workload: WorkloadBlock) -> int:
-    """The least power of two that holds the requests at once: settings of engines are powers of two."""
-    return max(_FEWEST, 1 << (workload.concurrency - 1).bit_length())
+def _batch_of_load(setting: Setting, workload: WorkloadBlock) -> int:
+    """The least power of two that holds the requests at once: settings of engines are powers of two.
+
+    No engine starts with more requests than tokens in a step.
+    """
+    return min(max(_FEWEST, 1 << (workload.concurrency - 1).bit_length()), setting.token_budget(1))
 
 
 def _with_batch_of_load(request: SearchRequest) -> SearchRequest | None:
-    """The request with as many requests run at once as its load has; `None` where that is open, or no fewer.
+    """The request with as many requests run at once as its load has; `None` where that is open, or the engine's own.
 
     It is open where a number was stated, or no number of users is: what comes at a rate may pile up.
     """
     stated = None if request.serving is None else request.serving.max_batch
     if request.finds_requests or stated is not None:
         return None
-    most = batch_of_load(request.workload)
-    if most >= base_setting(request).max_sequences:
+    setting = base_setting(request)
+    most = _batch_of_load(setting, request.workload)
+    if most == setting.max_sequences:
         return None
     serving = (request.serving or ServingBlock()).model_copy(update={"max_batch": most})
     return replace(request, serving=serving, batch_follows_load=True)
 
 
-def _lacks_cache(request: SearchRequest, candidate: Candidate, fitted: SearchRequest) -> bool:
-    """Whether the cache of `candidate` holds fewer requests than the load has, and holds more as `fitted` says."""
+def _is_better_fed(request: SearchRequest, candidate: Candidate, fitted: SearchRequest) -> bool:
+    """Whether fewer requests of `candidate` run at once than its load has, and more as `fitted` says."""
     try:
         stated, fitted_layout = (
             layout_at(asked, base_setting(asked), candidate.strategy, candidate.concurrency)
             for asked in (request, fitted)
         )
-        held = held_requests(stated)
-        return held is not None and held < candidate.concurrency and cache_tokens(fitted_layout) > cache_tokens(stated)
+        at_once = requests_at_once(stated)
+        if at_once >= candidate.concurrency:
+            return False
+        has_cache = at_once == held_requests(stated) and cache_tokens(fitted_layout) > cache_tokens(stated)
+        return has_cache or requests_at_once(fitted_layout) > at_once
     except InputError:
         return False
 
@@ -90,5 +98,11 @@ def under_load(request: SearchRequest, workload: WorkloadBlock) -> SearchRequest
     """The request under another load; a batch that follows the load goes on following it."""
     serving = request.serving
     if request.batch_follows_load and serving is not None:
-        serving = serving.model_copy(update={"max_batch": batch_of_load(workload)})
+        serving = serving.model_copy(update={"max_batch": _batch_of_load(base_setting(request), workload)})
     return replace(request, workload=workload, serving=serving)
+
+
+def own_batch(request: SearchRequest) -> int:
+    """The most requests that a scheduler of the engine runs at once where nobody states it."""
+    serving = (request.serving or ServingBlock()).model_copy(update={"max_batch": None})
+    return base_setting(replace(request, serving=serving)).max_sequences
