@@ -338,6 +338,11 @@ def test_a_stated_load_takes_the_place_of_the_plan_s_and_what_cannot_be_is_named
     assert estimates[0].latency.tpot_ms < estimates[1].latency.tpot_ms
     whole = plan.workload.model_copy(update={"request_rate": None, "concurrency": 16})
     assert shardwright.estimate(plan, workload=whole).latency == estimates[1].latency
-    for stated, says in (({"concurrency": 0}, r"workload\.concurrency"), ({"users": 3}, r"workload\.users")):
+    for stated, says in (
+        ({"concurrency": 0}, r"workload\.concurrency"),
+        ({"users": 3}, r"workload\.users"),
+        ({"input_tokens": 400_000}, "400,000 input .* more than the model's 131,072 positions"),
+        (plan.workload.model_copy(update={"output_tokens": 131_000}), "131,000 output tokens are more"),
+    ):
         with pytest.raises(InputError, match=says):
             shardwright.estimate(plan, workload=stated)

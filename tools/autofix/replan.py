@@ -15,9 +15,9 @@ from ..errors import InputError
 from ..performance.weights import model_bytes
 from ..plan.describe import describe
 from ..plan.document import Plan
+from ..plan.load import beyond_positions
 from ..plan.placement import StageDegrees
 from ..plan.view import PlanView
-from ..rules.memory.insufficient_memory import beyond_positions
 from ..search.candidate import SearchRequest
 from ..search.search import base_setting, search
 from ..search.sizing import MAX_GPUS, Sized, fewest_gpus

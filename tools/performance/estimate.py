@@ -21,7 +21,7 @@ from ..errors import InputError
 from ..input.arguments import checks_arguments
 from ..input.bounds import USD
 from ..plan.document import Plan, WorkloadBlock
-from ..plan.load import without_rate
+from ..plan.load import beyond_positions, without_rate
 from ..plan.peak import beside_peak
 from ..plan.performance import (
     Benchmark,
@@ -186,7 +186,8 @@ def estimate(
         Latency in milliseconds, tokens per second, bytes on each device, the critical path, and the cost.
 
     Raises:
-        InputError: The plan or the load cannot be read, or a fact that the arithmetic needs is not known.
+        InputError: The plan or the load cannot be read, a stated load is longer than the model's positions, or a fact
+            that the arithmetic needs is not known.
 
     Example:
         >>> import shardwright
@@ -218,7 +219,11 @@ def estimate_view(
             raise InputError(f"usd_per_gpu_hour: not from {USD.least:g} to {USD.most:,.0f}")
         layout = replace(layout, setting=replace(layout.setting, usd_per_gpu_hour=usd_per_gpu_hour))
     if workload is not None:
-        layout = layout.with_setting(layout.setting.with_workload(_overridden(layout.setting.workload, workload)))
+        stated = _overridden(layout.setting.workload, workload)
+        too_long = beyond_positions(stated, layout.setting.architecture.max_position_embeddings)
+        if too_long is not None:
+            raise InputError(f"workload: {too_long[1]}")
+        layout = layout.with_setting(layout.setting.with_workload(stated))
     described: str | None = None
     if trace is not None:
         read = trace if isinstance(trace, Trace) else read_trace(Path(trace))

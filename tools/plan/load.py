@@ -43,6 +43,17 @@ def longest_stated(workload: WorkloadBlock) -> tuple[int, int]:
     return means if spread is None else spread.longest_stated
 
 
+def beyond_positions(workload: WorkloadBlock, positions: int) -> tuple[int, str] | None:
+    """The tokens of the longest request and a message, if they exceed the model's `positions`; else `None`."""
+    longest_in, longest_out = longest_stated(workload)
+    if longest_in + longest_out <= positions:
+        return None
+    return longest_in + longest_out, (
+        f"{longest_in:,} input + {longest_out:,} output tokens are more than the model's {positions:,} positions "
+        "(max_position_embeddings)"
+    )
+
+
 def shortest_request(workload: WorkloadBlock) -> int:
     """Tokens of the shortest request, prompt and answer together."""
     spread = spread_of(workload)

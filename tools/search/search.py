@@ -21,7 +21,7 @@ from ..performance.limits import latency_shares
 from ..performance.setting import Setting
 from ..plan.describe import family
 from ..plan.document import Strategy, WorkloadBlock
-from ..rules.memory.insufficient_memory import beyond_positions
+from ..plan.load import beyond_positions
 from .candidate import Candidate, SearchRequest, SearchResult
 from .known import KnownAnswers
 from .loads import STEP_SHARE

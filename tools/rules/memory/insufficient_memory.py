@@ -15,7 +15,7 @@ from ...errors import InputError, MissingFieldError, UnknownNameError
 from ...performance.layout import layout_from_view, read_block
 from ...performance.memory import device_memory, fits, where_shared_once
 from ...plan.document import WorkloadBlock
-from ...plan.load import longest_stated
+from ...plan.load import beyond_positions
 from ...plan.performance import DeviceMemory
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NODES, Example, Finding, Rule, set_top
@@ -85,17 +85,6 @@ def _unknown(view: PlanView) -> Iterator[Finding]:
             value=view.model.get("name"),
             remedy="give the config fields that it names",
         )
-
-
-def beyond_positions(workload: WorkloadBlock, positions: int) -> tuple[int, str] | None:
-    """The tokens of the longest request and a message, if they exceed the model's `positions`; else `None`."""
-    longest_in, longest_out = longest_stated(workload)
-    if longest_in + longest_out <= positions:
-        return None
-    return longest_in + longest_out, (
-        f"{longest_in:,} input + {longest_out:,} output tokens are more than the model's {positions:,} positions "
-        "(max_position_embeddings)"
-    )
 
 
 def _too_long(view: PlanView, positions: int) -> Iterator[Finding]:
