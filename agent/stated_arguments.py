@@ -5,7 +5,7 @@ Values are checked here; what is left out is completed later, with stated assump
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType
@@ -55,6 +55,7 @@ _APART: tuple[tuple[str, type[BaseModel]], ...] = (
 _LIMITS = {limit.figure: limit.field for limit in LATENCY_LIMITS}
 # Each of them is a search of its own.
 _MOST_PRECISIONS = 20
+_AS_STATED = ("reserve_replicas", "headroom", "memory_utilization", "disaggregated", "rules", "usd_per_gpu_hour")
 _PRECISIONS = ("weights", "kv_cache", "activations")
 
 
@@ -127,19 +128,17 @@ def said_of_arguments(
     """
     fields = {**_model(model), **_hardware(hardware)}
     single = {name: value for name, value in arguments.items() if name in LoadArguments.__annotations__}
-    fields |= _workload({**_stated_of(workload), **single}, single)
+    of_block = _stated_of(workload)
+    fields |= _workload({**of_block, **single}, single)
+    fields["readings"] = tuple(_replaced(of_block, single)) or None
     trace = arguments.get("trace")
     read = None if trace is None else traced(trace)
     if read is not None:
         fields |= said_trace(read)
     if (curve := arguments.get("rate_curve")) is not None:
         fields["rate_curve"] = stated_curve(curve, read)
-    fields |= {name: arguments.get(name) for name in ("reserve_replicas", "headroom")}
     fields |= _precision(arguments.get("precision"))
-    fields["memory_utilization"] = arguments.get("memory_utilization")
-    fields["disaggregated"] = arguments.get("disaggregated")
-    fields["rules"] = arguments.get("rules")
-    fields["usd_per_gpu_hour"] = arguments.get("usd_per_gpu_hour")
+    fields |= {name: arguments.get(name) for name in _AS_STATED}
     fields["constraints"] = stated_constraints(arguments.get("constraints"))
     fields["relaxations"] = _relaxations(arguments.get("relaxations"))
     serving = arguments.get("serving")
@@ -206,6 +205,15 @@ def _stated_of(workload: WorkloadArgument | None) -> dict[str, Any]:
         return {name: getattr(workload, name) for name in workload.model_fields_set}
     expect(workload, (Mapping, NoneType), "workload", "a block or some of its fields are expected")
     return dict(workload or {})
+
+
+def _replaced(block: Mapping[str, Any], single: Mapping[str, Any]) -> Iterator[str]:
+    """That a field of the workload gives way to an argument of its own."""
+    stated = {_LIMITS.get(name, name): (name, value) for name, value in block.items() if value is not None}
+    for name, value in single.items():
+        other, replaced = stated.get(_LIMITS.get(name, name), (name, value))
+        if value is not None and value != replaced:
+            yield f"{name} {value} wins over workload.{other} {replaced}"
 
 
 def _workload(fields: dict[str, Any], single: Collection[str]) -> dict[str, Any]:

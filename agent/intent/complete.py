@@ -23,6 +23,7 @@ from ...tools.language.said import NO_ENGINE, FrozenModel, Said
 from ...tools.performance.host_memory import without_effect
 from ...tools.plan.constraints import BudgetConstraint, Constraint
 from ...tools.plan.document import Relaxation, ServingBlock
+from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ...tools.plan.peak import beside_peak
 from .formats import complete_precision
 from .hardware import assumed_variant, complete_hardware, hardware_choices, named_accelerator
@@ -142,7 +143,10 @@ def _serving(said: Said) -> ServingBlock | None:
 
 
 def _without_effect(said: Said) -> Iterator[str]:
-    """Statements on a server, or beside a load, that change nothing here."""
+    """Statements on a server, on a limit or beside a load, that change nothing here."""
+    for limit in LATENCY_LIMITS:
+        if getattr(said, limit.statistic) not in (None, "mean") and getattr(said, limit.field) is None:
+            yield f"{said.words.get(limit.statistic, limit.statistic)!r}: no limit on {limit.name} is stated"
     for name in ("reserve_replicas", "headroom"):
         if getattr(said, name) is not None and said.rate_curve is None and said.request_rate is None:
             yield f"{said.words.get(name, name)!r}: a reserve is sized for a rate of requests, and none is stated"
