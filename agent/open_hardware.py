@@ -16,7 +16,7 @@ from ..tools.search.search import search
 from ..tools.search.sizing import Sized, least_weights_bytes, resized
 from .examined import SHOWN_GPUS, Examined, Refused, refused
 from .intent.intent import Assumption, Intent
-from .reasons import KINDS_NAMED
+from .reasons import KINDS_NAMED, UNPRICED
 from .results import Infeasible, Needs
 from .search_request import search_request
 
@@ -36,17 +36,16 @@ def on_any_hardware(intent: Intent, architecture: Architecture) -> Examined | Re
         reason = "the least memory in all that holds every limit"
         if by_price:
             priced = ", ".join(_price_text(kind) for kind in kinds if kind.usd_per_gpu_hour is not None)
-            unpriced = sum(kind.usd_per_gpu_hour is None for kind in kinds)
             reason = (
                 f"the cheapest that holds every limit, at the middle of the prices that are known (USD per GPU-hour: "
-                f"{priced}); {unpriced} kinds without a known price were not compared"
+                f"{priced})"
             )
         assumption = Assumption(
             field="hardware",
             value=f"{hardware.nodes}x{hardware.gpus_per_node}:{sized.request.facts.accelerator.id}",
             reason=f"{_unnamed(intent)}: {reason}{_others_lost(intent, sized, kinds)}",
         )
-        assumptions = assumption, *_formats_of(sized.request, intent)
+        assumptions = assumption, *_not_compared(intent, kinds), *_formats_of(sized.request, intent)
         return Examined(sized.request, sized.result, sized.result.best, assumptions)
     return _too_much_for_any(kinds)
 
@@ -66,6 +65,14 @@ def kinds_of(intent: Intent, architecture: Architecture) -> Iterator[Kind]:
             intent, architecture, HardwareBlock(accelerator=accelerator.id, nodes=1, gpus_per_node=node)
         )
         yield Kind(request, node, accelerator.on_demand_usd_per_hour)
+
+
+def _not_compared(intent: Intent, kinds: Sequence[Kind]) -> Iterator[Assumption]:
+    """The kinds without a known price, where the cheapest is looked for."""
+    unpriced = [kind.request.facts.accelerator.id for kind in kinds if kind.usd_per_gpu_hour is None]
+    if unpriced and intent.workload.objective == "cost":
+        reason = f"no price is known of {', '.join(unpriced)}: not compared with the others"
+        yield Assumption(field=UNPRICED, value=None, reason=reason)
 
 
 def _others_lost(intent: Intent, sized: Sized, kinds: Sequence[Kind]) -> str:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from .search_results import SearchAnswer
 
 KINDS_NAMED = "kinds to choose from were named"
+# The field of the assumption that kinds without a known price were not compared.
+UNPRICED = "hardware.price"
 # The qualifier of "the fewest GPUs" if the time was over before all were looked at.
 LOOKED_AT = "of those looked at before the time limit"
 # What others do and a candidate behind them (`Candidate.behind`) does not, and the words for what it lacks.

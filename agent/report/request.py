@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
-from ..reasons import HOLDING, KEEPING_UP, KINDS_NAMED, LOOKED_AT
+from ..reasons import HOLDING, KEEPING_UP, KINDS_NAMED, LOOKED_AT, UNPRICED
 from ..results import AUTHORS
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 
@@ -133,6 +133,9 @@ def open_hardware_lines(assumptions: Sequence[Assumption]) -> Iterator[str]:
         yield lead + whole + (say(", of those looked at before the time limit") if LOOKED_AT in hardware.reason else "")
     elif hardware is not None and hardware.reason.startswith(KINDS_NAMED):
         yield "No number of GPUs was named: of the kinds to choose from, planned for the least that does"
+        for assumption in assumptions:
+            if assumption.field == UNPRICED:
+                yield say("Assumed: {reason}", reason=assumption.reason)
     elif hardware is not None:
         yield "No hardware was named: planned for the least that does; name yours, such as 8 H100"
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.pipeline import plan
+from shardwright.agent.report.plan import render_plan
 from shardwright.agent.results import PlanResult
 from shardwright.tools.language.errors import RequestError
 from shardwright.tools.performance.setting import Setting
@@ -188,6 +189,20 @@ def test_the_cheapest_plan_says_first_that_its_queue_soon_grows() -> None:
         assert result.plan is not None and result.plan.strategy.gpu_count == 1
         assert result.report is not None and result.report.on_more is not None
         assert result.report.on_more.startswith("Near the most that it takes: with 5% more requests its queue grows")
+
+
+def test_of_the_kinds_to_choose_from_those_without_a_price_are_named_first() -> None:
+    asked = "Llama-3.2-1B, 512 in, 64 out, 8 users, choose among L4, L40S and RTX Pro 6000, {}"
+    told = "no price is known of rtx-pro-6000-blackwell-server: not compared"
+    assert told in " ".join(render_plan(plan(asked.format("cheapest")), width=100).split("Layout")[0].split())
+    assert told not in render_plan(plan(asked.format("lowest latency")), width=1000)
+
+
+@pytest.mark.parametrize("kinds", ["L4 and L40S", "L40S and L4"])
+def test_the_cheapest_kind_for_a_rate_needs_no_reserve(kinds: str) -> None:
+    asked = f"Llama-3.2-1B, 25 requests/s, 512 in, 64 out, TTFT under 4 s, cheapest, choose among {kinds}"
+    planned = plan(asked, disaggregated=False).plan
+    assert planned is not None and (planned.hardware.accelerator, planned.strategy.gpu_count) == ("l4", 1)
 
 
 def test_the_least_hardware_names_the_budget_that_rules_out_what_would_do() -> None:

@@ -13,7 +13,7 @@ from functools import cached_property
 from msgspec import Struct
 
 from .candidate import Candidate, SearchRequest
-from .sizing import Sized, fewest_gpus, least_weights_bytes
+from .sizing import Sized, fewest_gpus, is_enough, least_weights_bytes
 
 
 class Kind(Struct, frozen=True, dict=True):
@@ -82,12 +82,12 @@ def cheapest(kinds: Iterable[Kind], at_most: int) -> Sized | None:
 def _least_of(kind: Kind, at_most: int, best: Sized | None) -> tuple[Sized, Candidate] | None:
     """The fewest accelerators of a kind with a plan, up to `at_most`, and that plan.
 
-    `None`: there are none, or they lack a reserve of the stated rate, or cache, and would take the place of `best`.
+    `None`: there are none, or they lack what is enough, a reserve or cache, and would take the place of `best`.
     """
     sized = fewest_gpus(kind.request, kind.usual_node, at_most=at_most)
     if sized is None or sized.result is None or (plan := sized.result.best) is None:
         return None
-    return None if plan.behind and best is not None else (sized, plan)
+    return None if best is not None and not is_enough(kind.request, plan) else (sized, plan)
 
 
 def _usd_per_flops(kind: Kind) -> float:

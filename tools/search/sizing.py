@@ -85,14 +85,14 @@ def fewest_gpus(
         return _over_precisions(request, usual_node, more_than, at_most)
     reach = _Reach(request, base_setting(request), usual_node, more_than, at_most, request.disaggregated)
     sized = _fewest(reach)
-    if sized is None or sized.result is None or sized.result.best is None or _is_enough(request, sized.result.best):
+    if sized is None or sized.result is None or sized.result.best is None or is_enough(request, sized.result.best):
         return sized
     gpus = sized.request.facts.gpus
     roomy = _fewest(replace(reach, more_than=gpus, sound_only=True)) if gpus < at_most else None
     return sized if roomy is None else replace(roomy, less_sound=sized)
 
 
-def _is_enough(request: SearchRequest, best: Candidate) -> bool:
+def is_enough(request: SearchRequest, best: Candidate) -> bool:
     """Whether no larger cluster than that of `best` is looked for."""
     return not best.lacks_cache if request.is_paid_by_hour else best.is_sound
 
@@ -162,8 +162,8 @@ def _over_precisions(request: SearchRequest, usual_node: int, more_than: int, at
     def order(sized: Sized) -> tuple[bool, float, int, float, float]:
         best = None if sized.result is None else sized.result.best
         behind, cost = merit(best, objective)
-        is_enough = best is not None and _is_enough(request, best)
-        return not is_enough, 0 if is_enough else behind, max(least, sized.request.facts.gpus), behind, cost
+        lacks = best is None or not is_enough(request, best)
+        return lacks, behind if lacks else 0, max(least, sized.request.facts.gpus), behind, cost
 
     return min(sizes, key=order, default=None)
 
