@@ -18,7 +18,7 @@ from ..tools.search.floors import tokens_that_come
 from ..tools.search.ranges import with_ranges
 from ..tools.search.search import base_setting, search
 from ..tools.search.simulated import layout_at
-from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, least_weights_bytes
+from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, fewest_on_known_links, least_weights_bytes
 from .engine_ways import with_engine
 from .other_ways import OtherFormats, other_cards, other_formats
 from .reasons import figures, named
@@ -232,7 +232,7 @@ def why_infeasible(request: SearchRequest, result: SearchResult, usual_node: int
     at_most = MAX_GPUS if binding.rule != "PE010" else min(MAX_GPUS, _LIMIT_REACH * have)
     sized = if_time(
         f"some of the clusters of up to {at_most:,} accelerators",
-        lambda: fewest_gpus(request, usual_node, more_than=max(have, too_few), at_most=at_most),
+        lambda: fewest_on_known_links(request, usual_node, more_than=max(have, too_few), at_most=at_most),
     )
     sized = None if sized is None else sized_with_batch(sized)
     # A way that takes as much hardware as without it is no hint.

@@ -19,7 +19,7 @@ from ..tools.search.batch import searched, sized_with_batch
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.ranking import merit
 from ..tools.search.search import search
-from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, resized, with_fewer
+from ..tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, fewest_on_known_links, resized, with_fewer
 from .engine_ways import NO_ENGINE_NAMED, fewer_with_engine, fewer_with_groups, gains, other_with_engine
 from .examined import SHOWN_GPUS, Examined, Refused, refused
 from .intent.hardware import inside_nodes
@@ -67,7 +67,7 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
         return _of_choices(intent)
     request = search_request(intent, architecture, hardware_block(choice, choice.nodes or 1))
     if choice.nodes is None:
-        sized = _fewest(request, choice.gpus_per_node)
+        sized = fewest_on_known_links(request, choice.gpus_per_node)
         if sized is None:
             largest = resized(request, max(1, SHOWN_GPUS // choice.gpus_per_node), choice.gpus_per_node)
             return refused(largest, search(largest), choice.gpus_per_node, too_few=MAX_GPUS)
@@ -80,10 +80,11 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     request, result = searched(replace(request, stays_in_nodes=stays))
     if result.best is None:
         if stays:
+            inside = f"no layout whose replicas stay in a node does{_on_more_nodes(request, choice.gpus_per_node)}"
             raise MissingFieldError(
                 "inter_node_bw_gb_s",
                 f"hardware ({request.facts.accelerator.id})",
-                f"no layout whose replicas stay in a node does, and traffic between nodes needs it; {SAY_NETWORK}",
+                f"{inside}, and traffic between nodes needs it; {SAY_NETWORK}",
             )
         return refused(request, result, accelerator_of(choice).typical_node_accelerators or choice.gpus_per_node)
     looks = with_fewer_too or request.is_paid_by_hour
@@ -92,6 +93,12 @@ def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
     best = result.best or result.candidates[0]
     words = None if outcome is None else on_fewer(request, best, fewer)
     return Examined(request.settled(best), result, best, on_fewer=words)
+
+
+def _on_more_nodes(request: SearchRequest, usual_node: int) -> str:
+    """How many GPUs do with replicas that stay in a node, where `request` has too few; "" if none is known to."""
+    sized = if_time("more nodes", lambda: fewest_gpus(request, usual_node, more_than=request.facts.gpus))
+    return "" if sized is None or sized.result is None else f" ({sized.request.facts.gpus} GPUs would do so)"
 
 
 def _is_enough_known(intent: Intent, request: SearchRequest) -> bool:
@@ -110,14 +117,6 @@ def _on_sized(sized: Sized) -> Examined:
     best = result.best or sized.result.best
     stays = [inside_nodes(request.facts.accelerator.id)] if request.stays_in_nodes else []
     return Examined(request, result, best, (_sized_assumption(fitted), *stays), _less_sound(fitted))
-
-
-def _fewest(request: SearchRequest, usual_node: int) -> Sized | None:
-    """The least hardware that suffices; if the network between nodes is unknown, with replicas that stay in a node."""
-    sized = fewest_gpus(request, usual_node)
-    if sized is None or sized.result is not None or request.disaggregated:
-        return sized
-    return fewest_gpus(replace(request, stays_in_nodes=True), usual_node, more_than=usual_node) or sized
 
 
 def _of_choices(intent: Intent) -> Examined | Refused:

@@ -51,3 +51,14 @@ def test_of_cards_to_choose_from_one_whose_network_is_not_known_leaves_the_other
 def test_what_is_said_to_lie_apart_needs_the_network() -> None:
     with pytest.raises(MissingFieldError, match=r"inter_node_bw_gb_s.*or have prefill and decode share replicas"):
         plan("Llama-3.1-8B on 2 nodes of 4 L40S, prefill and decode disaggregated, 1000 in 200 out")
+
+
+@pytest.mark.thorough
+def test_every_way_to_name_hardware_knows_of_nodes_that_replicas_stay_in() -> None:
+    """Sixteen GPUs hold the first rate: where the number is open, and where one node of eight is named."""
+    asked = "Llama-3.2-1B on {}, {} requests/s, 512 in, 64 out, TTFT under 4 s, without disaggregation"
+    named = plan(asked.format("8 L4", 300)).infeasible
+    opened = plan(asked.format("L4", 300)).plan
+    assert opened is not None and named is not None and named.needs.gpus == opened.strategy.gpu_count == 16
+    with pytest.raises(MissingFieldError, match=r"replicas stay in a node does \(\d+ GPUs would do so\), and traffic"):
+        plan(asked.format("2 nodes of 8 L4", 600))

@@ -92,6 +92,17 @@ def fewest_gpus(
     return sized if roomy is None else replace(roomy, less_sound=sized)
 
 
+def fewest_on_known_links(
+    request: SearchRequest, usual_node: int, *, more_than: int = 0, at_most: int = MAX_GPUS
+) -> Sized | None:
+    """`fewest_gpus`; if the network between nodes is unknown, with replicas that stay in a node."""
+    sized = fewest_gpus(request, usual_node, more_than=more_than, at_most=at_most)
+    if sized is None or sized.result is not None or request.disaggregated:
+        return sized
+    inside = replace(request, stays_in_nodes=True)
+    return fewest_gpus(inside, usual_node, more_than=max(more_than, usual_node), at_most=at_most) or sized
+
+
 def is_enough(request: SearchRequest, best: Candidate) -> bool:
     """Whether no larger cluster than that of `best` is looked for."""
     return not best.lacks_cache if request.is_paid_by_hour else best.is_sound
