@@ -306,7 +306,8 @@ def test_a_limit_on_a_percentile_is_answered_with_the_percentile() -> None:
 def test_an_argument_that_wins_over_the_workload_s_field_is_told() -> None:
     answer = search(model=MODEL, hardware=HARDWARE, workload=LOAD | {"ttft_ms_max": 900.0}, ttft_ms=800, concurrency=3)
     assert "ttft_ms 800 wins over workload.ttft_ms_max 900.0" in answer.readings
-    assert search(model=MODEL, hardware=HARDWARE, workload=LOAD, **LOAD).readings == ()
+    same: dict[str, Any] = {**LOAD}
+    assert search(model=MODEL, hardware=HARDWARE, workload=LOAD, **same).readings == ()
 
 
 @pytest.mark.parametrize("name", ["ttft", "tpot", "end_to_end"])
@@ -314,4 +315,5 @@ def test_a_statistic_without_a_limit_is_not_acted_on(name: str) -> None:
     stated: dict[str, Any] = {f"{name}_statistic": "p99"}
     [told] = search(model=MODEL, hardware=HARDWARE, **stated).not_acted_on
     assert f"{name}_statistic" in told and "no limit on" in told
-    assert not search(model=MODEL, hardware=HARDWARE, **stated, **{f"{name}_ms": 1e6}).not_acted_on
+    limited = stated | {f"{name}_ms": 1e6}
+    assert not search(model=MODEL, hardware=HARDWARE, **limited).not_acted_on
