@@ -110,9 +110,17 @@ def is_enough(request: SearchRequest, best: Candidate) -> bool:
 
 def _fewest(reach: _Reach) -> Sized | None:
     """The smallest cluster of `reach`; where the placement was left open, the smaller of both kinds."""
-    request, at_most = reach.request, reach.at_most
+    request, node = reach.request, reach.usual_node
     if request.disaggregated is not None:
         return reach.smallest()
+    if request.is_paid_by_token or not reach.more_than < node < reach.at_most:
+        return _of_both_kinds(reach)
+    # A search of several nodes takes long, and is for nothing where one node does with phases apart.
+    return _of_both_kinds(replace(reach, at_most=node)) or _of_both_kinds(replace(reach, more_than=node))
+
+
+def _of_both_kinds(reach: _Reach) -> Sized | None:
+    request, at_most = reach.request, reach.at_most
     together = replace(reach, request=replace(request, disaggregated=False)).smallest()
     if together is not None and (together.result is None or request.is_paid_by_token):
         return together
