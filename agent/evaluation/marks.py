@@ -64,13 +64,15 @@ def is_own_plan(plan_from: str) -> bool:
 class Solution(Struct, frozen=True):
     """All that a solver did for a case. `final` is the user's result; `attempts` are the proposals in order.
 
-    `refusal` is the line that a user reads without a result; `said` is the reading, in cases of one.
+    `beaten` is the solver's best valid plan where the built-in one is better and is the result. `refusal` is the line
+    that a user reads without a result; `said` is the reading, in cases of one.
     """
 
     kind: Kind
     final: Subject
     attempts: tuple[Attempt, ...] = ()
     result: PlanResult | None = None
+    beaten: Subject | None = None
     refusal: str | None = None
     said: Said | None = None
     status: str = ""

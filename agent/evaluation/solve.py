@@ -149,6 +149,7 @@ def _run(question: Question, posed: PosedCase, client: ModelClient, options: Age
         final=_of_result(result),
         attempts=attempts,
         result=result,
+        beaten=None if ending.behind is None else _of_plan(ending.behind.plan),
         status=ending.status,
         plan_from=ending.origin,
         spent=ending.spent,

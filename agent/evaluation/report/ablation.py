@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from ...report.text import NONE, Bullets, Column, Section, Table, render, section
 from ..ablations.ablate import AblationReport, VariantReport
 from ..results import FINAL
-from .text import change_line, percent
+from .head import percent
+from .text import change_line
 
 _SHOWN = (("rules", "at_once"), ("rules", "after_fix"), ("rules", FINAL), ("equivalent", FINAL), ("regret", FINAL))
 

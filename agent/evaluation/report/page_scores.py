@@ -8,9 +8,9 @@ from ..comparison import Comparison
 from ..gain import GainScore
 from ..results import STAGE_TITLES, Kept, Rate, stage_order
 from ..rungs.ladder import QUESTIONS, RUNG_NAMES
+from .head import percent, solved_words
 from .markup import Html, element, joined
 from .summary import Rungs, Summary
-from .text import percent
 
 _MOST_LISTED = 200
 
@@ -42,7 +42,7 @@ def _facts(summary: Summary, records: Sequence[Kept]) -> Html:
     header = summary.header
     families = len({record.result.family for record in records})
     rows = [
-        ("solved", f"{summary.solved} of {summary.cases} cases in {families} families ({_share(summary)})"),
+        ("solved", f"{solved_words(summary) if summary.cases else 'none was run'}; {families} families"),
         ("dataset", f"{header.dataset}, {header.dataset_hash}"),
         ("solver", f"{header.solver}{'' if header.is_deterministic else ' (not deterministic)'}"),
         ("shardwright", header.shardwright),
@@ -60,10 +60,6 @@ def _facts(summary: Summary, records: Sequence[Kept]) -> Html:
     ]
     pairs = [part for name, value in rows if value for part in (element("dt", name), element("dd", value))]
     return element("section", element("dl", *pairs, class_="facts"))
-
-
-def _share(summary: Summary) -> str:
-    return percent(summary.solved / summary.cases) if summary.cases else "none was run"
 
 
 def _spent(summary: Summary) -> str:

@@ -11,6 +11,7 @@ from ...spent import Spent, spent_together
 from ..comparison import Comparison
 from ..coverage import Coverage
 from ..gain import GainScore, gain_scores
+from ..marks import is_own_plan
 from ..mutation import MutationScore
 from ..results import FINAL, FIRST_STAGES, CaseResult, Header, Kept, Rate, digest_of, stage_order
 from ..rungs.ladder import ANSWER_RUNGS, PLAN_RUNGS
@@ -57,7 +58,9 @@ class ReadingScore(Frozen):
 
 
 class Summary(Frozen):
-    """Everything that a report says of a run. `solved` counts cases that were solved in every epoch,
+    """Everything that a report says of a run. `solved` counts cases that were solved in every epoch, `put` those that
+    the tools do not decide before a proposer is asked, `put_solved` the solved ones of these, `beaten` names those in
+    which the built-in plan beats a golden and the proposer's own plan that is as good,
     `own` those in which someone was asked and a plan of his own stands in every epoch, `unreachable` those in which he
     could not be asked, `without_golden` those with a plan to find and none to compare it with. `of_requests` and
     `of_repairs` are the rungs of cases without and with a broken proposal given. `by_builder` counts cases whose golden
@@ -67,7 +70,10 @@ class Summary(Frozen):
     header: Header
     cases: int
     solved: int
+    put: int
+    put_solved: int
     own: int
+    beaten: tuple[str, ...] = ()
     unreachable: int
     without_golden: int
     by_builder: int
@@ -109,11 +115,15 @@ def summed_up(
     """The summary of finished cases."""
     results = tuple(record.result for record in records)
     by_others = [result for result in results if not result.by_builder]
+    put = [result for result in results if _is_put(result)]
     cases = {result.id for result in results}
     return Summary(
         header=header,
         cases=len(cases),
-        own=_always(results, lambda result: result.passed("own") is True),
+        own=_always(results, _is_own),
+        put=len({result.id for result in put}),
+        put_solved=_always(put, lambda result: result.is_solved),
+        beaten=tuple(dict.fromkeys(result.id for result in results if _is_beaten(result) and not _lone(result))),
         unreachable=len({record.result.id for record in records if record.model_fault is not None}),
         without_golden=len(
             {result.id for result in results if "rules" in result.stages.get(FINAL, {}) and _lone(result)}
@@ -141,6 +151,21 @@ def summed_up(
 def _always(results: Sequence[CaseResult], holds: Callable[[CaseResult], bool]) -> int:
     """The number of cases for which `holds` in every epoch."""
     return len({result.id for result in results} - {result.id for result in results if not holds(result)})
+
+
+def _is_own(result: CaseResult) -> bool:
+    """Whether the user's plan comes from a proposer who was asked."""
+    return result.passed("own") is True and is_own_plan(result.plan_from)
+
+
+def _is_beaten(result: CaseResult) -> bool:
+    """Whether the proposer's own plan is right, and the user gets the built-in one, which is better."""
+    return result.passed("own") is True and not is_own_plan(result.plan_from)
+
+
+def _is_put(result: CaseResult) -> bool:
+    """Whether a proposer has a part in it: that there is no plan, and what to refuse, the tools find before."""
+    return result.answer not in ("infeasible", "refused")
 
 
 def _lone(result: CaseResult) -> bool:

@@ -8,10 +8,9 @@ from ...report.text import NONE, Bullets, Column, Section, Table, count_text, re
 from ..comparison import Comparison, RungChange
 from ..results import FINAL, STAGE_TITLES, CaseResult, Kept, Rate, stage_order
 from ..rungs.ladder import RUNG_NAMES
+from .head import MOST_LISTED, head, listed, percent
 from .summary import Rungs, Summary
 
-# Most cases listed with their failure; the page and the JSON have all.
-MOST_LISTED = 25
 _LONGEST_WHY = 200
 
 
@@ -19,7 +18,7 @@ def render_summary(summary: Summary, records: Sequence[Kept], *, width: int, bol
     """The report of `eval`."""
     results = [record.result for record in records]
     sections = [
-        section("", *_head(summary, records)),
+        section("", *head(summary, records)),
         section("Reading of requests, set by set", _readings(summary)),
         *_rungs(summary),
         section("Cases", _cases(results)),
@@ -34,41 +33,6 @@ def render_summary(summary: Summary, records: Sequence[Kept], *, width: int, bol
         section("Faults of the run itself", Bullets(tuple(f"{case}: {why}" for case, why in summary.faults.items()))),
     ]
     return render(sections, width=width, bold=bold)
-
-
-def percent(share: float) -> str:
-    """A share in whole percent; less than all is never 100%, and more than nothing never 0%."""
-    shown = round(share * 100)
-    if (shown == 100 and share < 1) or (shown == 0 and share > 0):
-        return f"{share * 100:.1f}%"
-    return f"{shown}%"
-
-
-def _head(summary: Summary, records: Sequence[Kept]) -> Iterator[str]:
-    header = summary.header
-    families = len({record.result.family for record in records})
-    epochs = f" × {header.epochs} epochs" if header.epochs > 1 else ""
-    yield (
-        f"{header.dataset}: {count_text(summary.cases, 'case')}{epochs} in "
-        f"{count_text(families, 'family', 'families')}; solver {header.solver}; shardwright {header.shardwright}"
-    )
-    yield f"Dataset {header.dataset_hash[:16]}, results {summary.digest[:16]}"
-    yield f"Solved: {summary.solved} of {summary.cases} ({percent(summary.solved / summary.cases)})"
-    yield (
-        "Solved is a right answer in every epoch: read as meant, the proposer's own, keeping every hard rule, no worse "
-        "than the golden by the performance model. Another plan than the golden may be as good."
-    )
-    asked = {record.result.id for record in records if record.result.passed("own") is not None}
-    if asked:
-        yield (
-            f"Of {count_text(len(asked), 'case')} in which it was asked, {summary.own} end with a plan of its own; in "
-            "the others a user gets the built-in proposer's, whose marks stand under `at the end`."
-        )
-    if summary.unreachable:
-        yield f"The model could not be reached in {count_text(summary.unreachable, 'case')}."
-    if summary.without_golden:
-        lone = count_text(summary.without_golden, "case")
-        yield f"{lone} without a golden: only reading and legality are marked there."
 
 
 def _table(rungs: Rungs) -> Table:
@@ -113,7 +77,7 @@ def _corrections(rungs: Rungs) -> str:
         f"{percent(rungs['rules'][stage].rate)} after {stage.rpartition('_')[2]}"
         for stage in sorted(stages, key=stage_order)
     ]
-    return f"rules kept by correction: {', '.join(shown)}" if shown else ""
+    return f"rules kept by correction, each mended by auto-fix: {', '.join(shown)}" if shown else ""
 
 
 def _rate(rate: Rate | None) -> str:
@@ -144,8 +108,9 @@ def _rungs(summary: Summary) -> Iterator[Section]:
 def _legend(summary: Summary) -> str:
     note = "" if summary.by_builder else " No golden was written by this package."
     return (
-        "A rung counts the cases that it applies to; intervals are of the last stage, clustered by family. Goldens are "
-        f"strategies by engineers and publications, their DAGs are built.{note}"
+        "A rung counts the cases that it applies to. At once is what was proposed, after auto-fix what the tools made "
+        "of it, at the end what a user gets, whoever it is from. Intervals are of the last stage, clustered by family. "
+        f"Goldens are strategies by engineers and publications, their DAGs are built.{note}"
     )
 
 
@@ -273,12 +238,6 @@ def change_line(change: RungChange) -> str:
     lost = f"; lost {listed(change.lost)}" if change.lost else ""
     gained = f"; gained {listed(change.gained)}" if change.gained else ""
     return f"{moved}{lost}{gained}"
-
-
-def listed(cases: Sequence[str]) -> str:
-    """Cases by name, capped with a count of the rest."""
-    shown = ", ".join(cases[:MOST_LISTED])
-    return shown if len(cases) <= MOST_LISTED else f"{shown} and {len(cases) - MOST_LISTED} more"
 
 
 def _unsolved(results: Sequence[CaseResult]) -> Iterator[Bullets | str]:

@@ -13,6 +13,8 @@ from ...results import PlanResult
 from ..judged import violations_of
 from ..marks import Mark, Solution, is_own_plan
 from ..posed import PosedCase
+from ..results import DECISIVE
+from .of_plans import PLAN_RUNGS
 from .reading import reading_mark
 
 _RULE = re.compile(r"\b[A-Z]{2}\d{3}\b")
@@ -46,11 +48,20 @@ def _outcome(posed: PosedCase, solution: Solution) -> Mark | None:
 
 
 def _own(posed: PosedCase, solution: Solution) -> Mark | None:
-    """Whether the plan comes from the proposer's answer, as proposed or repaired."""
+    """Whether the plan comes from the proposer's answer, as proposed or repaired, or he found one that is as right.
+
+    Where the built-in plan beats a golden, a user gets that plan, and the golden is still a right answer.
+    """
     if posed.case.expect != "plan" or not solution.status:
         return None
-    is_own = is_own_plan(solution.plan_from)
-    return Mark(passed=is_own, why="" if is_own else f"the built-in proposer's plan: {solution.status}")
+    if is_own_plan(solution.plan_from):
+        return Mark(passed=True)
+    beaten = solution.beaten
+    marks = [] if beaten is None else [rung.mark(posed, beaten) for rung in PLAN_RUNGS if rung.name in DECISIVE]
+    lost = [mark.why for mark in marks if mark is not None and not mark.passed]
+    if beaten is not None and not lost:
+        return Mark(passed=True, why="its own plan is right, and the built-in proposer's better")
+    return Mark(passed=False, why="; ".join((f"the built-in proposer's plan: {solution.status}", *lost))[:300])
 
 
 def _intent(posed: PosedCase, solution: Solution) -> Mark | None:
@@ -158,7 +169,7 @@ def _reading(posed: PosedCase, solution: Solution) -> Mark | None:
 
 ANSWER_RUNGS = (
     AnswerRung("outcome", "is it a plan, a proof that there is none, or a refusal, as it should be?", _outcome),
-    AnswerRung("own", "is the plan the proposer's own?", _own),
+    AnswerRung("own", "is the plan, or one that is as right, the proposer's own?", _own),
     AnswerRung("intent", "were model, hardware, load, limits and formats read as they were meant?", _intent),
     AnswerRung("diagnosis", "are exactly the broken rules found?", _diagnosis),
     AnswerRung("explanation", "does it cite the rules that decided?", _explanation),
