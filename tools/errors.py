@@ -1,7 +1,10 @@
 """The errors that the tools raise on purpose. Each message is one line: what, where, and how to mend it."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
+from typing import Any
 
 # A word that is quoted is no longer than this; paths nearly never are.
 MOST_WORD_CHARACTERS = 400
@@ -23,6 +26,16 @@ class ShardwrightError(Exception):
     """Base of every error that a person can mend; the command prints its message and exits with `exit_status`."""
 
     exit_status: int = 2
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """As it is, for another process: made anew of its message alone it would miss what its class is made of."""
+        return _revived, (type(self), self.args, self.__dict__)
+
+
+def _revived(kind: type[ShardwrightError], told: tuple[Any, ...], fields: dict[str, Any]) -> ShardwrightError:
+    error = kind.__new__(kind, *told)
+    error.__dict__.update(fields)
+    return error
 
 
 class InputError(ShardwrightError, ValueError):
