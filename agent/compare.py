@@ -21,7 +21,7 @@ from ..tools.comparison.words import concluded
 from ..tools.errors import InputError
 from ..tools.importing.launch import is_launch, read_launch
 from ..tools.input.arguments import checks_arguments
-from ..tools.input.files import is_there, shown_path
+from ..tools.input.files import shown_path
 from ..tools.language.said import Said
 from ..tools.plan.document import Plan
 from ..tools.plan.reader import is_json_text, read_document, read_file
@@ -31,9 +31,8 @@ from .pipeline import plan_intent
 from .plan_of_words import experts_left_open, plan_of_words
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_load import HARDWARE_FIELDS, OF_LOAD, on_hardware, under_load
+from .words_or_file import is_words
 
-# A name that ends like this is a file's, whether there is one or not.
-_FILES = (".json", ".yaml", ".yml", ".txt", ".md", ".sh", ".bash", ".sbatch", ".slurm", ".conf")
 # Assumptions that are shown elsewhere: relaxations have a row of their own, the load a line.
 _TOLD_ELSEWHERE = ("relaxations", *LOAD_FIELDS)
 
@@ -257,10 +256,3 @@ def _title(source: Document | Words, otherwise: str) -> str:
     if isinstance(source, Path) or (isinstance(source, str) and not is_json_text(source)):
         return shown_path(Path(source))
     return otherwise
-
-
-def is_words(text: str) -> bool:
-    """Whether `text` is a strategy in words or a command line: neither JSON nor the path of a file."""
-    if is_json_text(text) or (text.lower().endswith(_FILES) and " " not in text.strip()):
-        return False
-    return not is_there(text, or_no_file=True)

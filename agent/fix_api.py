@@ -13,7 +13,6 @@ from ..tools.autofix.intent import PlanDefaults
 from ..tools.autofix.result import FixResult
 from ..tools.errors import InputError
 from ..tools.input.arguments import checks_arguments
-from ..tools.input.files import is_there
 from ..tools.language.request import read_words
 from ..tools.language.said import Said
 from ..tools.plan.document import HardwareBlock, Plan
@@ -24,6 +23,7 @@ from .intent.complete import complete
 from .intent.intent import HardwareChoice
 from .search_request import hardware_block
 from .time_limit import TIME_LIMIT_S, within
+from .words_or_file import is_words
 
 # What a request and a document may state differently: the field of `Said`, the document's block and field, and the
 # words for it.
@@ -103,10 +103,11 @@ def _read(document: Any) -> Reading:
 
 
 def _is_text(source: str) -> bool:
-    """Whether `source` is a proposal in words: it has signs or spaces that no file name has, and is no file."""
+    """Whether `source` is a proposal in words: it has signs that no file name has, or is no file and reads as one."""
     if not source.strip() or any(sign in source for sign in SIGNS_OF_TEXT):
         return True
-    return any(letter.isspace() for letter in source) and not is_there(source, or_no_file=True)
+    has_spaces = any(letter.isspace() for letter in source)
+    return is_words(source) and (has_spaces or ("/" not in source and read_words(source).strategy is not None))
 
 
 def plan_defaults(said: Said, document: Mapping[str, Any] | None) -> PlanDefaults:

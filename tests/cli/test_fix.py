@@ -280,6 +280,13 @@ def test_the_function_takes_words_texts_paths_and_a_request_in_words(tmp_path: P
     assert shardwright.autofix("Use TP2 for it", request="Llama-3.1-8B on 2 H100, 1k in / 128 out").valid
     assert shardwright.autofix({"tp": 2}, request="Llama-3.1-8B on 2 H100, 1k in / 128 out").valid
     assert not shardwright.autofix("").valid
+    for alone in ("TP2", "tp=2", "张量并行2"):
+        assert (
+            shardwright.autofix(alone, request="Llama-3.1-8B on 2 H100, 1k in / 128 out").plan.strategy.decode.tp == 2
+        )
+    for gone in ("tp2.json", "plans/tp2", "nowhere"):
+        with pytest.raises(shardwright.InputError, match="cannot be read"):
+            shardwright.autofix(gone)
     for nothing in (None, b"{}", 3):
         with pytest.raises(shardwright.InputError):
             shardwright.autofix(nothing)  # type: ignore[arg-type] - what a careless caller does

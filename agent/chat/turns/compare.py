@@ -7,9 +7,10 @@ from pathlib import Path
 from ....tools.comparison.result import Comparison
 from ....tools.errors import InputError
 from ....tools.language.said import Said
-from ...compare import Words, compared, is_words
+from ...compare import Words, compared
 from ...languages.say import say
 from ...report.compare import render_comparison
+from ...words_or_file import is_words
 from ..outcome import Outcome
 from .work import Work
 
