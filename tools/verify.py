@@ -23,7 +23,7 @@ from .input.arguments import checks_arguments
 from .input.files import read_bounded, shown_path
 from .input.strict_json import parse
 from .input.strict_values import MAX_WRAPPED_DEPTH, JsonError, check_value
-from .plan.reader import MAX_DOCUMENT_BYTES, read_text
+from .plan.reader import MAX_DOCUMENT_BYTES, ReadDocument, read_document, read_text
 from .rules.registry import all_rules
 from .validate import validate
 
@@ -47,7 +47,8 @@ class Check(Frozen):
 class Verification(Frozen):
     """What the replay found. `confirmed`: all that is claimed holds; `valid`: the plan it ends in keeps every rule.
 
-    `not_checked` is what no replay can show.
+    `plan_sha256` is of the plan as JSON with sorted keys and no spaces, whatever the layout of its file; `not_checked`
+    is what was not compared, or no replay can show.
     """
 
     format: Literal["shardwright/verification"] = "shardwright/verification"
@@ -64,8 +65,11 @@ class Verification(Frozen):
         return 0 if self.confirmed and self.valid else 1
 
 
-def verify_file(path: Path) -> Verification:
-    """Check the certificate at `path`. Raises InputError: it cannot be read, or is no certificate."""
+def verify_file(path: Path, plan: Path | None = None) -> Verification:
+    """Check the certificate at `path`, and that it ends in the file `plan`.
+
+    Raises InputError: one of them cannot be read, or the first is no certificate.
+    """
     name = shown_path(path)
     try:
         certificate = parse(read_bounded(path, MAX_CERTIFICATE_BYTES, name), name, most_depth=MAX_WRAPPED_DEPTH)
@@ -73,18 +77,20 @@ def verify_file(path: Path) -> Verification:
         raise InputError(f"{error}: not a certificate that `shardwright fix --certificate` wrote") from None
     if not isinstance(certificate, dict):
         raise InputError(f"{name}: not a certificate: not a JSON object")
-    return verify(cast("dict[str, Any]", certificate))
+    return verify(cast("dict[str, Any]", certificate), plan)
 
 
 @checks_arguments
-def verify(certificate: Mapping[str, object]) -> Verification:
+def verify(certificate: Mapping[str, object], plan: Mapping[str, object] | str | Path | None = None) -> Verification:
     """Replay the certificate of a repair, and check all that it says; it is not changed.
 
     Args:
         certificate: The object that `shardwright fix --certificate` wrote.
+        plan: What is to be the plan that it ends in: an object, a JSON text, or the path of a file. Without it no
+            plan is compared, only what the certificate itself holds.
 
     Raises:
-        InputError: It is no certificate.
+        InputError: It is no certificate, or the plan cannot be read.
 
     Example:
         >>> import shardwright
@@ -97,6 +103,10 @@ def verify(certificate: Mapping[str, object]) -> Verification:
     check_value(certificate, "the certificate", most_depth=MAX_WRAPPED_DEPTH)
     replay = _Replay(certificate)
     checks = tuple(replay.checks())
+    if plan is None:
+        replay.not_checked.append("that a file holds this plan: name the file behind the certificate")
+    else:
+        checks = (*checks, replay.compared(read_document(plan)))
     return Verification(
         confirmed=all(check.holds for check in checks),
         valid=replay.valid,
@@ -207,6 +217,13 @@ class _Replay:
         if step.get("after") != self.sha256:
             return Check(what=claim, holds=False, detail="it ends in another document")
         return Check(what=claim, holds=True)
+
+    def compared(self, plan: ReadDocument) -> Check:
+        """Check that `plan` is the one in which the replay ended: the same JSON, however it is laid out."""
+        is_same = not plan.mended and content_sha256(plan.raw) == self.sha256
+        return Check(
+            what="the plan beside the certificate", holds=is_same, detail="" if is_same else "it is another document"
+        )
 
     def _end(self) -> Iterator[Check]:
         yield Check(what="the hash of the plan", holds=self.claimed.get("plan_sha256") == self.sha256)

@@ -89,17 +89,19 @@ def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> 
 
 @click.command("verify", short_help="Check the certificate of a repair.")
 @click.argument("certificate", metavar="FILE", type=FILE)
+@click.argument("plan", metavar="[PLAN]", type=FILE, required=False)
 @output_format
-def verify_command(certificate: Path, output_format: str) -> int:
+def verify_command(certificate: Path, plan: Path | None, output_format: str) -> int:
     """Replay the certificate FILE that `fix --certificate` wrote; exit 1 where it does not hold.
 
-    It checks every hash, applies every patch to what was read, and validates the plan in which they end.
+    It checks every hash, applies every patch to what was read, and validates the plan in which they end. PLAN is
+    the file that `fix -o` wrote: it has to hold that plan.
     """
-    if str(certificate) == STANDARD:
-        raise InputError("verify reads a file: name one")
+    if STANDARD in (str(certificate), str(plan)):
+        raise InputError("verify reads files: name them")
     from ...tools.verify import verify_file
 
-    replay = verify_file(certificate)
+    replay = verify_file(certificate, plan)
     if output_format == "json":
         write_json(replay)
     else:

@@ -199,9 +199,9 @@ def render_verification(verification: Verification, *, title: str, width: int, b
     lines = tuple(f"{check.what}: {check.detail or 'does not hold'}" for check in failed)
     return render(
         [
-            section("", head, f"{verdict} (sha256 {verification.plan_sha256})"),
+            section("", head, f"{verdict} (sha256 of its content {verification.plan_sha256})"),
             section("What does not hold", Bullets(lines)),
-            section("What a replay cannot show", Bullets(verification.not_checked)),
+            section("What was not checked", Bullets(verification.not_checked)),
         ],
         width=width,
         bold=bold,

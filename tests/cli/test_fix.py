@@ -222,6 +222,26 @@ def test_what_is_no_certificate_is_refused_or_not_confirmed(
     assert capsys.readouterr().err.count("\n") <= 1
 
 
+def test_a_plan_is_tied_to_its_certificate_however_its_file_is_laid_out(
+    draft: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    certificate, mended = tmp_path / "certificate.json", tmp_path / "mended.json"
+    assert run(["fix", str(draft), "-o", str(mended), "--certificate", str(certificate)]) == 0
+    plan = json.loads(mended.read_text(encoding="utf-8"))
+    for text in (mended.read_text(encoding="utf-8"), json.dumps(plan, sort_keys=True)):
+        mended.write_text(text, encoding="utf-8")
+        assert run(["verify", str(certificate), str(mended)]) == 0
+    for other in ("{}", "no JSON", json.dumps({**plan, "more": 1})):
+        mended.write_text(other, encoding="utf-8")
+        capsys.readouterr()
+        assert run(["verify", str(certificate), str(mended)]) == 1
+        assert "the plan beside the certificate: it is another document" in capsys.readouterr().out
+    assert run(["verify", str(certificate), str(tmp_path / "none.json")]) == 2
+    capsys.readouterr()
+    assert run(["verify", str(certificate)]) == 0
+    assert "that a file holds this plan" in capsys.readouterr().out
+
+
 def test_what_a_replay_cannot_show_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     answer, certificate = tmp_path / "answer.txt", tmp_path / "certificate.json"
     answer.write_text(ANSWER, encoding="utf-8")
