@@ -25,8 +25,11 @@ def fidelity_command(table: Path, output: Path | None, output_format: str) -> in
     """Predict every row of CSV, a table of measured serving results, and print the errors beside a plain roofline's.
 
     Columns: id, model, gpu, tp, isl, osl, concurrency_or_batch, metric, value; and where known framework,
-    framework_version, weights_dtype, kv_dtype, gpus, pp, ep, dp, disaggregated, notes. A row that cannot be modelled is
-    left out of the errors and counted with its reason.
+    framework_version, weights_dtype, kv_dtype, gpus, pp, ep, dp, disaggregated, statistic, notes. A row that cannot be
+    modelled is left out of the errors and counted with its reason; the exit status is 0 all the same.
+
+    A metric is ttft_ms, tpot_ms, itl_ms, e2e_latency_ms, output_tok_s_total (vLLM's output_throughput),
+    output_tok_s_per_gpu, total_tok_s or total_tok_s_per_gpu.
     """
     check_places({"-o": output}, [table])
     rows = _read(table)

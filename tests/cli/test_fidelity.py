@@ -5,12 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from shardwright.agent.cli.app import run
+from shardwright.tools.fidelity.situation import METRICS
 
 from ..fidelity.rows import table_text
 
@@ -38,6 +40,15 @@ def test_the_report_has_errors_beside_the_rooflines_and_what_was_left_out(
         and "1 row: " in words
     )
     assert err == ""
+
+
+def test_the_metrics_that_a_table_may_name_stand_in_the_help_and_on_the_page(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run(["fidelity", "--help"]) == 0
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "calibrate.md"
+    for text in (capsys.readouterr().out, page.read_text(encoding="utf-8")):
+        assert set(METRICS) <= set(re.findall(r"\w+", text))
 
 
 def test_json_is_the_report_and_nothing_else(table: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -128,6 +128,7 @@ _FIGURES: dict[str, Figure] = {
     "output_tok_s_total": "output_tok_s", "output_tok_s_per_gpu": "output_tok_s_per_gpu",
     "total_tok_s": "total_tok_s", "total_tok_s_per_gpu": "total_tok_s_per_gpu",
 }  # fmt: skip
+METRICS = tuple(_FIGURES)
 # Which of its distribution a row's figure is, by the first word: "p50 of 100 log samples".
 _STATISTICS: dict[str, Statistic] = {
     **{name: name for name in get_args(Statistic)},
@@ -181,7 +182,7 @@ def situation_of(row: MeasuredRow) -> Situation | Refused:
 def _situation(row: MeasuredRow) -> Situation:
     figure = _FIGURES.get(row.metric)
     if figure is None:
-        raise InputError(f"metric {row.metric[:40]!r} is none of {', '.join(_FIGURES)}")
+        raise InputError(f"metric {row.metric[:40]!r} is none of {', '.join(METRICS)}")
     if row.unread:
         raise InputError(row.unread)
     deployment = _deployment(row)
