@@ -70,7 +70,7 @@ def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]
     Raises:
         InputError: a language model is asked for and no endpoint or no model is named, or a setting cannot be.
     """
-    from ..model.settings import configured, read_settings
+    from ..model.settings import HOW_TO_PRICE, configured, read_settings
 
     flags = endpoint_flags(options)
     asked, reader = options["proposer"], options.pop("reader")
@@ -85,7 +85,7 @@ def agent_of(options: dict[str, Any]) -> tuple[Agent | None, ModelReader | None]
     settings = read_settings(flags)
     usd = options["max_usd"]
     if usd is not None and settings.prices is None:
-        raise InputError("--max-usd needs the prices of the model: set them in the settings file or the environment")
+        raise InputError(f"--max-usd needs the prices of the model: {HOW_TO_PRICE}")
     stated = {
         "corrections": options["corrections"],
         "seconds": options["max_seconds"],

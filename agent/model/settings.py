@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, f
 
 from ...tools.errors import InputError
 from ..loop.budget import Prices
-from .settings_file import read_settings_file
+from .settings_file import FILE_VARIABLE, read_settings_file
 
 # The form of answers: tool calls, a strict schema, or text. `auto` begins with tools.
 Mode = Literal["auto", "tools", "schema", "text"]
@@ -42,6 +42,11 @@ PRICE_VARIABLES = {
     "usd_per_million_output": "SHARDWRIGHT_LLM_USD_PER_MILLION_OUTPUT",
     "usd_per_million_cached_input": "SHARDWRIGHT_LLM_USD_PER_MILLION_CACHED_INPUT",
 }
+HOW_TO_PRICE = (
+    f"set ${PRICE_VARIABLES['usd_per_million_input']} and ${PRICE_VARIABLES['usd_per_million_output']}, or below "
+    f"[endpoint] of the settings file (${FILE_VARIABLE}) "
+    "prices = { usd_per_million_input = 0.5, usd_per_million_output = 1.5 }"
+)
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _PRINTABLE = re.compile(r"[\x20-\x7e]*")
 

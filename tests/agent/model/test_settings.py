@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.model.settings import EndpointFlags, EndpointSettings, configured, read_settings
+from shardwright.agent.cli.app import run
+from shardwright.agent.model.settings import PRICE_VARIABLES, EndpointFlags, EndpointSettings, configured, read_settings
 from shardwright.tools.errors import InputError
 
 URL = "http://localhost:8000/v1"
@@ -197,3 +198,24 @@ def test_a_url_that_the_http_library_alone_refuses_is_refused_in_one_line() -> N
     with pytest.raises(InputError, match="base_url: ") as refused:
         own_client(read({**BASE, "OPENAI_BASE_URL": "http://1271111111111.0.0.1/v1"}))
     assert "\n" not in str(refused.value)
+
+
+def test_the_price_that_a_limit_on_money_needs_is_named_by_its_variable_and_its_key(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in PRICE_VARIABLES.values():
+        monkeypatch.delenv(name, raising=False)
+    call = [
+        "plan",
+        "Llama-3.2-1B on 2 L4",
+        "--proposer",
+        "llm",
+        "--llm-url",
+        "http://127.0.0.1:9/v1",
+        "--llm-model",
+        "m",
+    ]
+    assert run([*call, "--max-usd", "0.5"]) == 2
+    line = capsys.readouterr().err
+    assert line.count("\n") == 1 and "$SHARDWRIGHT_LLM_USD_PER_MILLION_INPUT" in line
+    assert "$SHARDWRIGHT_CONFIG" in line and "prices = { usd_per_million_input" in line
