@@ -104,6 +104,11 @@ AUTHORS = {
     "builtin": "built-in proposer's",
 }
 
+_UNANSWERED = {
+    "tokens_spent": "the tokens allowed left no room for a request",
+    "cost_spent": "the money allowed left no room for a request",
+}
+
 
 class ModelUse(Spent, Asked):
     """What a language model did for a plan, and what it took; `transcript_failure`: why the transcript is not whole."""
@@ -117,7 +122,8 @@ class ModelUse(Spent, Asked):
         """Why a model that was to be asked gave no answer, or none any more, and whose plan it is; `None`: it did."""
         if self.status == "infeasible" or (self.turns and self.status != "endpoint_failed"):
             return None
-        why = self.fault or "the time allowed was over before it was asked"
+        limit = _UNANSWERED.get(self.status, "the time allowed was over")
+        why = self.fault or f"{limit} before it {'answered' if self.requests else 'was asked'}"
         return f"{self.model}: {why}; the plan is the {AUTHORS[self.plan_from]}"
 
 

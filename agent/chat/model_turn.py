@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 from ...tools.checkpoint import until
-from ..loop.context import random_fence
+from ..loop.fence import random_fence
 from ..loop.progress import MOST_SAME_CALLS, Progress
 from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
@@ -101,17 +101,21 @@ class _Talk:
             self.has_answered = self.has_answered or bool(piece.strip())
             self._say(piece)
 
-    def ask(self, messages: Sequence[Message]) -> Reply:
-        """The model's next answer; its words are shown, also where the client does not stream them.
+    def ask(self, messages: Sequence[Message]) -> Reply | str:
+        """The model's next answer, or why it is not asked; its words are shown, also where they are not streamed.
 
         Raises:
             EndpointError: no usable answer came.
         """
-        request = ModelRequest(
-            messages=tuple(messages),
-            tools=self.toolset.specs,
-            max_output_tokens=self.turn_budget.options.max_output_tokens,
+        request = self.turn_budget.budget.fitted(
+            ModelRequest(
+                messages=tuple(messages),
+                tools=self.toolset.specs,
+                max_output_tokens=self.turn_budget.options.max_output_tokens,
+            )
         )
+        if isinstance(request, str):
+            return _WHY_STOPPED[request]
         before = self.words
         reply = self.turn_budget.client.complete(request, self.turn_budget.budget.deadline, self.text)
         if self.words == before:
@@ -171,6 +175,8 @@ def model_turn(
                 messages = messages_for(work.state, record, words, fence, budget)
                 continue
             return talk.ended(str(fault), has_no_tools=fault.kind == "not_supported")
+        if isinstance(reply, str):
+            return talk.ended(reply)
         if reply.finish == "refusal":
             return talk.ended("the model refused to answer")
         if not reply.tool_calls:

@@ -1,5 +1,7 @@
 """What a run may spend, by kind: corrections, tool calls, tokens, money, time. Nothing is ever refunded.
 
+A request that would pass a limit by what it says alone is not sent, and an answer gets the room that is left.
+
 HTTP retries are the client's and have a budget there; here they cost only time. Tokens are charged before an answer is
 read, so that an unreadable one is paid for.
 """
@@ -11,9 +13,13 @@ from pydantic import Field
 
 from ...tools.frozen import Frozen
 from ..model.deadline import MAX_SECONDS, Deadline
-from ..model.messages import Usage
+from ..model.messages import ModelRequest, Usage
 from ..spent import Spent
 from .outcome import Status
+from .request_tokens import request_tokens
+
+# An answer with less room than this holds no proposal.
+LEAST_ANSWER_TOKENS = 64
 
 
 class Prices(Frozen):
@@ -51,6 +57,9 @@ class Budget(Struct):
     prices: Prices | None
     deadline: Deadline
     spent: Spent
+    # Tokens that the last request took, by our count and by the server's less ours: the next one differs as much.
+    counted: int = 0
+    counted_more: int = 0
 
     @classmethod
     def start(cls, limits: Limits, prices: Prices | None = None, deadline: Deadline | None = None) -> Budget:
@@ -58,8 +67,29 @@ class Budget(Struct):
         end = deadline or Deadline.after(limits.seconds)
         return cls(limits, prices, end, Spent(usd=0.0 if prices is not None else None))
 
+    def fitted(self, request: ModelRequest) -> ModelRequest | Status:
+        """`request`, its answer held to what is left; the limit that its prompt, or an answer, would pass."""
+        self.counted = request_tokens(request)
+        asked = Usage(input_tokens=max(0, self.counted + self.counted_more), output_tokens=0)
+        spent, limits, prices = self.spent, self.limits, self.prices
+        room = limits.tokens - spent.input_tokens - spent.output_tokens - asked.input_tokens
+        if room < LEAST_ANSWER_TOKENS:
+            return "tokens_spent"
+        if limits.usd is not None and prices is not None:
+            usd = limits.usd - (spent.usd or 0.0) - prices.cost_usd(asked)
+            if usd < LEAST_ANSWER_TOKENS * prices.usd_per_million_output / 1e6:
+                return "cost_spent"
+            if prices.usd_per_million_output:
+                room = min(room, int(usd / prices.usd_per_million_output * 1e6))
+        return request.model_copy(update={"max_output_tokens": min(request.max_output_tokens, room)})
+
     def charge_answer(self, usage: Usage, requests: int) -> None:
         """Charge one answer of the model."""
+        if requests == 1 and self.counted:
+            self.counted_more = usage.input_tokens - self.counted
+        self._charge(usage, requests)
+
+    def _charge(self, usage: Usage, requests: int) -> None:
         spent, prices = self.spent, self.prices
         self.spent = spent.model_copy(
             update={
@@ -76,7 +106,7 @@ class Budget(Struct):
     def charge_requests(self, requests: int, usage: Usage | None = None) -> None:
         """Charge HTTP requests without an answer; `usage` is of answers that could not be used."""
         turns = self.spent.turns
-        self.charge_answer(usage or _NO_USAGE, requests)
+        self._charge(usage or _NO_USAGE, requests)
         self.spent = self.spent.model_copy(update={"turns": turns})
 
     def charge_tool_calls(self, calls: int) -> None:

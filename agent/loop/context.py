@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import secrets
 from collections.abc import Callable
 from typing import Any
 
@@ -49,14 +47,6 @@ class Opening(Struct, frozen=True):
 
 
 _MOST_RUNNERS_UP = 3
-
-# Matches a boundary: two equal runs differ in these letters alone.
-FENCE = re.compile(r"\bdata-[0-9a-f]{16}\b")
-
-
-def random_fence() -> str:
-    """A boundary that no author of the data can have known."""
-    return f"data-{secrets.token_hex(8)}"
 
 
 def opening(

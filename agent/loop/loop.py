@@ -26,9 +26,10 @@ from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
 from .budget import Budget, Limits, Prices
 from .clock import Clock, Log, Stop
-from .context import Passages, opening, random_fence
+from .context import Passages, opening
 from .desk import Desk, Maker, Standing
 from .feedback import Level, feedback
+from .fence import random_fence
 from .judge import Judgement, judge_text
 from .outcome import Origin, Status
 from .progress import MOST_SAME_CALLS, MOST_SAME_PROPOSALS, SAME_CALLS_WARNED, Progress
@@ -179,8 +180,24 @@ class _Run:
         self.begin(mode, request_text)
 
     def exhausted(self) -> Status | None:
-        """The limit that was reached between two requests, or `None`."""
-        return "time_spent" if self.clock.is_over(self.asked) else self.budget.overspent()
+        """The limit that was reached between two requests, or that the next would pass; `None` where it is ready."""
+        status = "time_spent" if self.clock.is_over(self.asked) else self.budget.overspent()
+        return status or self._prepared()
+
+    def _prepared(self) -> Status | None:
+        """Make the next request, or say which limit it would pass."""
+        fitted = self.budget.fitted(
+            ModelRequest(
+                messages=tuple(self.messages),
+                tools=self.toolset.specs,
+                answer=self.answer,
+                max_output_tokens=self.options.max_output_tokens,
+            )
+        )
+        if isinstance(fitted, str):
+            return fitted
+        self.request = fitted
+        return None
 
     def say(self, messages: Sequence[Message]) -> None:
         """Add messages to the conversation; each is logged once."""
@@ -194,12 +211,7 @@ class _Run:
             EndpointError: no usable answer came.
             InputError: the client returned something else than a `Reply`.
         """
-        request = ModelRequest(
-            messages=tuple(self.messages),
-            tools=self.toolset.specs,
-            answer=self.answer,
-            max_output_tokens=self.options.max_output_tokens,
-        )
+        request = self.request
         self.asked += 1
         doing(f"asking {self.client.name}, request {self.asked}")
         self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
@@ -223,7 +235,7 @@ class _Run:
             return self._take_calls(reply)
         if reply.finish == "length":
             self.say([shortened(reply, ())])
-            return self._correct(render("cut_off", tokens=str(self.options.max_output_tokens)))
+            return self._correct(render("cut_off", tokens=str(self.request.max_output_tokens)))
         judgement = None
         with self._working("the judgement of the answer", 0):
             judgement = judge_text(self.desk, reply.text, repairs=self.options.repairs)

@@ -19,7 +19,8 @@ from ..time_limit import within
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
 from .agent_options import MODES, AgentOptions
-from .context import Passages, random_fence
+from .context import Passages
+from .fence import random_fence
 from .loop import Ending, Mode, Options, run
 from .passages import passages_for
 from .question import Question, ask

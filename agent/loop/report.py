@@ -18,8 +18,8 @@ from .question import Question
 _WHY_ENDED = {
     "corrections_spent": "no proposal was accepted within the corrections allowed",
     "tool_calls_spent": "the tool calls allowed were spent",
-    "tokens_spent": "the tokens allowed were spent",
-    "cost_spent": "the money allowed was spent",
+    "tokens_spent": "the tokens allowed left no room for another request",
+    "cost_spent": "the money allowed left no room for another request",
     "time_spent": "the time allowed was spent",
     "no_progress": "the model repeated itself",
     "refused_by_model": "the model refused to answer",

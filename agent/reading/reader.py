@@ -17,7 +17,8 @@ from ...tools.checkpoint import doing
 from ...tools.language.errors import RequestError
 from ...tools.language.said import Said
 from ..loop.budget import Budget, Limits, Prices
-from ..loop.context import random_fence
+from ..loop.fence import random_fence
+from ..loop.outcome import Status
 from ..loop.request_digest import request_digest
 from ..loop.transcript import RecordedReading, Step
 from ..model.client import EndpointError, ModelClient, asked
@@ -105,18 +106,22 @@ class ModelReader(Struct, dict=True):
         if len(source.text) > MOST_CHARACTERS:
             return f"it is longer than {MOST_CHARACTERS:,} characters"
         stopped = self.budget.exhausted()
-        return None if stopped is None else f"the budget of the model: {stopped.replace('_', ' ')}"
+        return None if stopped is None else _without(stopped)
 
     def _answer(self, text: str, fence: str, steps: list[Step]) -> ReadingAnswer | str:
         """The model's reading, or why there is none."""
         content = render("read_request", fields=render("read_fields"), fence=fence, text=text)
         within = self.deadline.sooner(self.deadline.left_s() / 2)
         for with_schema in (True, False) if self.with_schema else (False,):
-            request = ModelRequest(
-                messages=(Message(role="user", content=content),),
-                answer=READING_ANSWER if with_schema else None,
-                max_output_tokens=self.max_output_tokens,
+            request = self.budget.fitted(
+                ModelRequest(
+                    messages=(Message(role="user", content=content),),
+                    answer=READING_ANSWER if with_schema else None,
+                    max_output_tokens=self.max_output_tokens,
+                )
             )
+            if isinstance(request, str):
+                return _without(request)
             doing(f"asking {self.client.name} to read the request")
             _log(steps, "request", {"messages": 1, "digest": request_digest(request)})
             try:
@@ -164,6 +169,10 @@ def _read_on(source: Source, rules: Said | RequestError, reading: Verified) -> S
         return None
     words = {field: text for field, text in again.words.items() if field != "model"}
     return again.model_copy(update={"model": None, "words": words})
+
+
+def _without(limit: Status) -> str:
+    return f"the budget of the model: {limit.replace('_', ' ')}"
 
 
 def _log(steps: list[Step], kind: str, data: Mapping[str, Any]) -> None:

@@ -20,8 +20,8 @@ from ....tools.input.strict_json import parse
 from ....tools.input.strict_values import MAX_WRAPPED_DEPTH, JsonError
 from ...loop.agent_options import AgentOptions
 from ...loop.budget import Limits, Prices
-from ...loop.context import FENCE
 from ...loop.feedback import Level
+from ...loop.fence import FENCE
 from ...model.redaction import REDACTED
 from ...model.settings import Mode
 from ..posed import PosedCase

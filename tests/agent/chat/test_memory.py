@@ -50,10 +50,10 @@ def test_the_oldest_answers_of_tools_are_shortened_first_and_words_and_decisions
 
 @pytest.mark.thorough
 def test_then_the_oldest_turns_are_left_out_and_decisions_stay() -> None:
-    prompt = asked_last(30, 4_000)
+    prompt = asked_last(60, 8_000)
     assert "earlier turns are not given" in prompt
     assert "My own words of the first turn" not in prompt
-    assert "turn 31, person: explain it, number 29" in prompt
+    assert "turn 61, person: explain it, number 59" in prompt
     assert f'turn 1: "{REQUEST}": a request ->' in prompt
     assert estimate_tokens(prompt) < MEMORY_TOKENS
 

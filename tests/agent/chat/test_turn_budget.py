@@ -16,7 +16,7 @@ from shardwright.agent.model.messages import ModelRequest, Reply, Usage
 from shardwright.agent.model.scripted import ScriptedModel, calls, says
 
 REQUEST = "Llama-3.1-8B on 2 H100, 2k in / 256 out"
-ANSWER = Usage(input_tokens=1000, output_tokens=100)
+ANSWER = Usage(input_tokens=1000, output_tokens=20_000)
 
 
 def paid(reply: Reply) -> Reply:
@@ -42,7 +42,7 @@ def test_a_run_that_a_tool_begins_is_paid_for_by_the_turn() -> None:
 
 
 def test_the_tokens_of_such_a_run_end_the_turn() -> None:
-    chat, model = talk(REPLAN, PROPOSAL, paid(says("never asked for")), limits=Limits(tokens=2000))
+    chat, model = talk(REPLAN, PROPOSAL, paid(says("never asked for")), limits=Limits(tokens=40_000))
     answer = chat.say(REQUEST)
     assert len(model.requests) == 2
     assert "The model went no further: the tokens allowed for a turn were spent" in answer.text
@@ -50,7 +50,7 @@ def test_the_tokens_of_such_a_run_end_the_turn() -> None:
 
 
 def test_a_run_has_what_the_talk_has_left() -> None:
-    chat, model = talk(REPLAN, WRONG, PROPOSAL, limits=Limits(tokens=2200))
+    chat, model = talk(REPLAN, WRONG, PROPOSAL, limits=Limits(tokens=42_000))
     chat.say(REQUEST)
     # The second answer used up the budget: no further proposal is asked for, the built-in plan is shown.
     assert len(model.requests) == 2
@@ -62,7 +62,7 @@ def test_a_run_has_what_the_talk_has_left() -> None:
 
 def test_of_many_calls_in_one_answer_those_beyond_the_limit_are_not_made() -> None:
     both = paid(calls(*[("replan", {"words": REQUEST, "is_new_request": True})] * 2))
-    chat, model = talk(both, PROPOSAL, PROPOSAL, limits=Limits(tokens=2000))
+    chat, model = talk(both, PROPOSAL, PROPOSAL, limits=Limits(tokens=40_000))
     assert chat.say(REQUEST).text.count("Valid plan") == 1
     assert len(model.requests) == 2
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shardwright.agent.agent import Agent
 from shardwright.agent.loop.agent_options import AgentOptions
-from shardwright.agent.loop.budget import Limits
+from shardwright.agent.loop.budget import Limits, Prices
 from shardwright.agent.loop.clock import Stop
 from shardwright.agent.loop.loop import Options
 from shardwright.agent.loop.replay import replay
@@ -54,12 +54,38 @@ def run_with(steps: list[Step], path: Path | None = None, **options: Any) -> tup
 
 def test_what_was_spent_counts_in_the_next_mode() -> None:
     first = calls(("look_up", {"kind": "rule", "name": "ME001"})).model_copy(
-        update={"usage": Usage(input_tokens=900, output_tokens=50)}
+        update={"usage": Usage(input_tokens=900, output_tokens=20_000)}
     )
-    second = says("no").model_copy(update={"usage": Usage(input_tokens=60, output_tokens=0)})
-    _, use, model = run_with([first, refused(), second, RIGHT_IN_WORDS], limits=Limits(tokens=1000))
+    second = says("no").model_copy(update={"usage": Usage(input_tokens=60, output_tokens=5_000)})
+    _, use, model = run_with([first, refused(), second, RIGHT_IN_WORDS], limits=Limits(tokens=25_000))
     assert (use.status, use.input_tokens, use.tool_calls, use.turns) == ("tokens_spent", 960, 1, 2)
     assert [bool(request.tools) for request in model.requests] == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("limits", "status"), [({"tokens": 500}, "tokens_spent"), ({"usd": 1e-6}, "cost_spent")], ids=["tokens", "money"]
+)
+def test_a_request_that_would_pass_a_limit_is_not_sent(limits: dict[str, float], status: str) -> None:
+    prices = Prices(usd_per_million_input=1, usd_per_million_output=2)
+    result, use, model = run_with([RIGHT_IN_WORDS], limits=Limits.model_validate(limits), prices=prices)
+    assert (use.status, use.turns, model.requests) == (status, 0, [])
+    assert result.valid and "left no room for a request before it was asked" in (use.silence or "")
+
+
+def test_an_answer_gets_the_room_that_is_left_and_the_server_s_count_goes_before_ours() -> None:
+    first = says("no").model_copy(update={"usage": Usage(input_tokens=6_000, output_tokens=50)})
+    _, use, model = run_with([first, RIGHT_IN_WORDS], mode="text", limits=Limits(tokens=9_000))
+    assert (use.status, len(model.requests), use.input_tokens) == ("tokens_spent", 1, 6_000)
+    assert model.requests[0].max_output_tokens == 4096
+    _, _, model = run_with([first, RIGHT_IN_WORDS], mode="text", limits=Limits(tokens=14_000))
+    assert len(model.requests) == 2 and model.requests[1].max_output_tokens < 14_000 - 2 * 6_000
+
+
+def test_a_model_that_was_asked_and_had_no_time_to_answer_is_not_called_unasked() -> None:
+    use = ModelUse(model="m", status="time_spent", plan_from="builtin", proposals=0, requests=1)
+    assert "the time allowed was over before it answered" in (use.silence or "")
+    unasked = use.model_copy(update={"requests": 0})
+    assert "the time allowed was over before it was asked" in (unasked.silence or "")
 
 
 def test_a_plan_that_stood_before_a_change_of_mode_is_returned(tmp_path: Path) -> None:

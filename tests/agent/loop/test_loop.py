@@ -161,7 +161,7 @@ ENDS: dict[str, tuple[list[Step], dict[str, Any], Status]] = {
                 "refused_by_model"),
     "no answer": ([EndpointError("server_error", "503", 4)], {}, "endpoint_failed"),
     "no more answers": ([], {}, "endpoint_failed"),
-    "tokens": ([Reply(finish="length", usage=Usage(input_tokens=90, output_tokens=20))], {"tokens": 100},
+    "tokens": ([Reply(finish="length", usage=Usage(input_tokens=90, output_tokens=20_000))], {"tokens": 20_050},
                "tokens_spent"),
 }  # fmt: skip
 
@@ -176,12 +176,12 @@ def test_each_end_has_its_status_and_a_plan(name: str) -> None:
 
 def test_money_ends_a_run() -> None:
     options = Options(
-        limits=Limits(usd=0.01), prices=Prices(usd_per_million_input=100, usd_per_million_output=100), tools=ALL_TOOLS
+        limits=Limits(usd=1.01), prices=Prices(usd_per_million_input=100, usd_per_million_output=100), tools=ALL_TOOLS
     )
-    costly = WRONG.model_copy(update={"usage": Usage(input_tokens=100, output_tokens=1)})
+    costly = WRONG.model_copy(update={"usage": Usage(input_tokens=100, output_tokens=10_001)})
     ending, _ = played([costly], options)
     assert ending.status == "cost_spent"
-    assert ending.spent.usd == pytest.approx(0.0101)
+    assert ending.spent.usd == pytest.approx(1.0101)
 
 
 def test_what_a_refused_answer_took_is_charged() -> None:

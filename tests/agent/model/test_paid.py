@@ -89,11 +89,12 @@ def test_a_chat_charges_what_was_lost() -> None:
 
 
 def test_lost_answers_end_a_run_as_any_others_do() -> None:
-    unusable, words = sends(UNUSABLE["no finish reason"]), text("no plan")
+    much = {"usage": {"prompt_tokens": 900, "completion_tokens": 20_000}}
+    unusable, words = sends({**UNUSABLE["no finish reason"], **much}), text("no plan")
     with FaultServer(unusable, words) as server:
         settings = EndpointSettings(base_url=server.url, model="m")
         client = EndpointClient(settings, sleep=lambda seconds: None)
-        options = AgentOptions(reader="rules", knowledge_tokens=0, mode="text", limits=Limits(tokens=1000))
+        options = AgentOptions(reader="rules", knowledge_tokens=0, mode="text", limits=Limits(tokens=20_000))
         result = Agent(client, options=options).run(REQUEST)
     assert result.report is not None
     assert result.report.model_use is not None
