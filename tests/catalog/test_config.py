@@ -101,6 +101,13 @@ def test_an_unknown_model_type_is_refused_with_the_nearest() -> None:
     assert "llama" in caught.value.nearest
 
 
+@pytest.mark.parametrize("name", ["jamba", "bamba", "mamba", "bert"])
+def test_a_model_type_that_is_like_none_is_not_guessed(name: str) -> None:
+    with pytest.raises(UnknownNameError) as caught:
+        read_architecture(llama(model_type=name))
+    assert caught.value.nearest == ()
+
+
 def test_dimensions_without_a_model_type_are_a_plain_decoder() -> None:
     architecture = read_architecture(llama(model_type="absent", num_key_value_heads=2))
     assert architecture.layers == read_architecture(llama(num_key_value_heads=2)).layers

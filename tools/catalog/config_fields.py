@@ -65,6 +65,8 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
 _KNOWN = frozenset((*_SPELLINGS, *(name for names in _SPELLINGS.values() for name in names)))
 # A field that is written with a letter or two more, fewer or others is misspelt.
 _MISSPELT, _ALIKE = 2, 0.92
+# From so alike on a `model_type` may be meant: other kinds of models differ by two letters ("jamba", "llama").
+_GUESSED = 0.7
 
 # Several lengths of one config may differ (trained, served); the position table's is the model's limit.
 _FIRST_COUNTS = frozenset(["max_position_embeddings"])
@@ -256,7 +258,7 @@ def find_profile(model_type: str) -> Profile:
     types = _types()
     name = model_type if model_type in types else model_type.strip().lower().replace("-", "_")
     if name not in types:
-        nearest = tuple(get_close_matches(name[:100], list(types), n=3, cutoff=0.5))
+        nearest = tuple(get_close_matches(name[:100], list(types), n=3, cutoff=_GUESSED))
         raise UnknownNameError("model_type", model_type[:100], nearest)
     return profile_of(name, types)
 

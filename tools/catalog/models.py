@@ -50,6 +50,8 @@ from .names import (
 # What an entry's name may have beyond the written one (rule 3).
 _OMISSIBLE: tuple[TokenKind, ...] = ("size", "active", "experts", "context", "version")
 _MAX_NAME = 200
+# From so alike on a name of another family may be meant.
+_ALIKE = 0.7
 # How far a written total may be from the counted one: "1T" for 1.026e12, 685B (with a prediction layer) for 671B.
 _SAME_SIZE = 0.03
 _BEGINNING = 4  # letters
@@ -277,13 +279,16 @@ def nearest_models(name: str, count: int = 3) -> tuple[str, ...]:
     scored: dict[str, tuple[int, float]] = {}
     for known in _known_names():
         shared = len(written.core & known.name.core)
-        if not known.is_alias and written.of_kind("family", "word") & known.name.core:
-            likeness = SequenceMatcher(None, name.lower()[:_MAX_NAME], known.entry.short_name.lower()).ratio()
+        if known.is_alias or not written.of_kind("family", "word") & known.name.core:
+            continue
+        likeness = SequenceMatcher(None, name.lower()[:_MAX_NAME], known.entry.short_name.lower()).ratio()
+        # Of another family, a word that names share ("mini", "base") makes them no more alike.
+        if written.of_kind("family") & known.name.core or likeness >= _ALIKE:
             scored[known.entry.short_name] = (shared, likeness)
     if scored:
         return tuple(sorted(scored, key=lambda short: scored[short], reverse=True)[:count])
     spellings = {entry.short_name.lower(): entry.short_name for entry in all_models()}
-    close = get_close_matches(name.lower()[:_MAX_NAME], list(spellings), n=count, cutoff=0.5)
+    close = get_close_matches(name.lower()[:_MAX_NAME], list(spellings), n=count, cutoff=0.6)
     return tuple(spellings[match] for match in close)
 
 
