@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...tools.plan.describe import describe
 from ..loop.shorten import short_text
 from .plan import model_section
-from .text import Bullets, Column, Section, Table, count_text, render, section
+from .text import NONE, Bullets, Column, Section, Table, count_text, render, section
 
 if TYPE_CHECKING:
     from ..chat.replay import ChatReplay
@@ -50,19 +50,27 @@ def render_chat_replay(replayed: ChatReplay, *, title: str, width: int, bold: bo
 
 
 def _course(recorded: Transcript) -> Iterator[tuple[str, str, str]]:
-    """Turn by turn: what the model did, and the verdict of the tools."""
-    did, verdicts, turn = "", list[str](), 0
+    """Turn by turn: what the model did, and the verdict of the tools. As in a budget, a fault is no turn."""
+    count = 0
+    for step in (step for reading in recorded.setup.readings for step in reading.steps):
+        if step.kind == "reply":
+            count += 1
+            yield str(count), "reads the request", ""
+        elif step.kind == "fault":
+            yield NONE, _did(step.kind, step.data), ""
+    turn, did, verdicts = "", "", list[str]()
     for step in recorded.steps:
         if step.kind in ("reply", "fault"):
             if turn:
-                yield str(turn), did, "; ".join(verdicts)
-            did, verdicts, turn = _did(step.kind, step.data), [], turn + 1
+                yield turn, did, "; ".join(verdicts)
+            count += step.kind == "reply"
+            turn, did, verdicts = str(count) if step.kind == "reply" else NONE, _did(step.kind, step.data), []
         elif step.kind == "judgement":
             verdicts.append(_judged(step.data))
         elif step.kind in _SAID:
             verdicts.append(_SAID[step.kind])
     if turn:
-        yield str(turn), did, "; ".join(verdicts)
+        yield turn, did, "; ".join(verdicts)
 
 
 def _did(kind: str, data: dict[str, Any]) -> str:

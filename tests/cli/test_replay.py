@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
+from shardwright.agent.agent import Agent
 from shardwright.agent.cli.app import run
+from shardwright.agent.loop.agent_options import AgentOptions
+from shardwright.agent.model.client import EndpointError
+from shardwright.agent.model.scripted import ScriptedModel, says
 
 DEMO = Path(__file__).parents[2] / "docs" / "demos" / "dense-careless.json"
 
@@ -41,6 +46,23 @@ def test_where_the_time_was_over_is_told(tmp_path: Path, capsys: pytest.CaptureF
     stopped = {"kind": "stopped", "data": {"requests": 99, "calls": None}}
     assert run(["replay", str(changed(tmp_path, steps=[*steps, stopped]))]) == 0
     assert "the time was over" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_turns_of_the_course_are_those_that_were_paid_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "run.json"
+    split = {"tp": 2}
+    proposal = says(json.dumps({"strategy": {"dp": 1, "prefill": split, "decode": split}}))
+    model = ScriptedModel([says("no reading"), EndpointError("not_supported", "400: no tools", 1), proposal])
+    Agent(model, options=AgentOptions(knowledge_tokens=0, transcript=path)).run(
+        "Llama-3.1-8B on 2 H100, 2k in / 256 out"
+    )
+    assert run(["replay", str(path)]) == 0
+    text = capsys.readouterr().out
+    course = text.partition("Course")[2].partition("Language model")[0]
+    assert re.findall(r"^ +([0-9–]) {2}", course, re.MULTILINE) == ["1", "–", "2"]
+    assert "reads the request" in course and "2 turns" in text
 
 
 def test_json_is_the_replay_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
