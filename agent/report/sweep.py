@@ -59,17 +59,19 @@ def _best_section(result: SweepResult) -> Section:
         other = best.get((row.model, row.workload))
         if row.feasible and (other is None or _rate(row) > _rate(other)):
             best[row.model, row.workload] = row
+    many = len({_formats(row) for row in result.rows if row.feasible}) > 1
     columns = (
         Column("model", wraps=True),
         Column("workload", wraps=True),
         Column("best on", wraps=True),
+        *([Column("formats", wraps=True)] if many else []),
         Column("strategy", wraps=True),
         Column("GPUs", figures=True),
         Column("TTFT", figures=True),
         Column("TPOT", figures=True),
         Column("tokens/s/GPU", figures=True),
     )
-    rows = tuple(_best_row(row) for row in list(best.values())[:PAIRS_SHOWN])
+    rows = tuple(_best_row(row, with_formats=many) for row in list(best.values())[:PAIRS_SHOWN])
     more = len(best) - len(rows)
     further = f"and {more:,} more; the table has all" if more > 0 else ""
     return section("Most output tokens/s per GPU, for each model and workload", Table(columns, rows), further)
@@ -79,11 +81,18 @@ def _rate(row: Row) -> float:
     return row.output_tokens_per_s_per_gpu or 0.0
 
 
-def _best_row(row: Row) -> tuple[str, ...]:
+def _formats(row: Row) -> str:
+    """The number formats of a row: that of the weights, and of the KV cache where it differs."""
+    cache = f", {row.kv_cache} cache" if row.kv_cache not in (None, row.weights) else ""
+    return f"{row.weights or NONE}{cache}"
+
+
+def _best_row(row: Row, *, with_formats: bool) -> tuple[str, ...]:
     return (
         row.model.rsplit("/", 1)[-1],
         row.workload,
         row.hardware,
+        *([_formats(row)] if with_formats else []),
         row.strategy or NONE,
         str(row.gpus),
         ms_of(row.ttft_ms),

@@ -6,6 +6,7 @@ missing. A fault of the program in one case is a row too: it must not take the o
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
 from msgspec import Struct
@@ -16,9 +17,12 @@ from ...tools.catalog.config import read_architecture
 from ...tools.errors import InputError
 from ...tools.frozen import Frozen
 from ...tools.language.errors import RequestError
+from ...tools.performance.energy import price_of
+from ...tools.performance.estimate import cost_of
 from ...tools.plan.describe import describe
-from ...tools.search.candidate import Candidate, SearchResult
-from ...tools.search.search import search
+from ...tools.plan.performance import CostUnit
+from ...tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ...tools.search.search import base_setting, search
 from ..intent.complete import complete
 from ..search_request import hardware_block, search_request
 from ..time_limit import TIME_LIMIT_S, within
@@ -32,7 +36,9 @@ class Row(Frozen):
     """One row of the table. `feasible` is absent where `error` says why the case could not be evaluated.
 
     Number formats that were left open are those of the answer, absent where there is none. `strategy` is the best for
-    the workload's objective; `strategy_json` is the same as the block of a plan. `evaluated` counts the strategies that
+    the workload's objective; `strategy_json` is the same as the block of a plan. `limited_ms` is a JSON object of the
+    latencies that a limit is on, but for the means of TTFT and TPOT ("TTFT p95"). The cost is of whole nodes, in USD at
+    the catalogue's price, or in GPU-seconds where it has none. `evaluated` counts the strategies that
     were; `left_out` is what the time limit left no time for.
     """
 
@@ -55,6 +61,9 @@ class Row(Frozen):
     end_to_end_ms: Figure | None = None
     output_tokens_per_s: Figure | None = None
     output_tokens_per_s_per_gpu: Figure | None = None
+    limited_ms: str | None = None
+    cost_per_million_output_tokens: Figure | None = None
+    cost_unit: CostUnit | None = None
     memory_per_gpu_bytes: int | None = None
     warnings: str | None = None
     evaluated: int | None = None
@@ -94,7 +103,7 @@ def evaluate_case(
         request = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
         with within(time_limit_s):
             result = search(request)
-        return Outcome(Row(**labels, **_answer(result)))
+        return Outcome(Row(**labels, **_answer(result, request)))
     except RequestError as error:
         # The row's columns already state the request.
         return Outcome(Row(**labels, error=error.reason))
@@ -105,12 +114,15 @@ def evaluate_case(
         return unanswered(case, f"failed with {type(error).__name__}: {reason}")
 
 
-def _answer(found: SearchResult) -> dict[str, Any]:
+def _answer(found: SearchResult, request: SearchRequest) -> dict[str, Any]:
     best = found.best
     counts = {"evaluated": found.evaluated, "left_out": "; ".join(found.left_out) or None}
     if best is None:
         rule, reason = _why_not(found)
         return {"feasible": False, "rule": rule, "reason": reason, **counts}
+    served = best.served_tokens_per_s or best.output_tokens_per_s or 0.0
+    price = price_of(base_setting(request).hardware.accelerator, None)
+    cost = cost_of(best.billed_gpus or best.gpus, served, price)
     chosen = {} if best.precision is None else best.precision.model_dump()
     return {
         **chosen,
@@ -124,6 +136,9 @@ def _answer(found: SearchResult) -> dict[str, Any]:
         "end_to_end_ms": best.end_to_end_ms,
         "output_tokens_per_s": best.output_tokens_per_s,
         "output_tokens_per_s_per_gpu": best.output_tokens_per_s_per_gpu,
+        "limited_ms": json.dumps(best.limited_ms) if best.limited_ms else None,
+        "cost_per_million_output_tokens": None if cost is None else cost.per_million_output_tokens,
+        "cost_unit": None if cost is None else cost.unit,
         "memory_per_gpu_bytes": best.memory_per_gpu_bytes,
         "warnings": " ".join(best.warnings) or None,
         **counts,

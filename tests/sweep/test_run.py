@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+import shardwright
 from shardwright.agent.intent.complete import complete
 from shardwright.agent.pipeline import plan_intent
+from shardwright.agent.report.sweep import render_sweep
 from shardwright.agent.sweep.case import evaluate_case
 from shardwright.agent.sweep.run import Running, SweepResult, run_sweep, sweep_journal
 from shardwright.tools.plan.document import Strategy
@@ -113,6 +115,28 @@ def test_a_precision_that_is_left_open_is_chosen_and_told() -> None:
     chosen, stated = rows
     assert chosen.feasible and chosen.weights is not None and stated.weights == "bf16"
     assert (chosen.ttft_ms or 0) + (chosen.tpot_ms or 0) <= (stated.ttft_ms or 0) + (stated.tpot_ms or 0)
+
+
+def test_a_row_has_the_cost_and_the_percentile_that_the_workload_asks_for() -> None:
+    load = {"input_tokens": 512, "output_tokens": 64, "concurrency": 4}
+    asked = {**TINY, "models": ["llama-3.2-1b"], "hardware": ["1x1:l4"]}
+    asked["workloads"] = [
+        {**load, "name": "cheap", "objective": "cost"},
+        {**load, "name": "tail", "ttft_ms_max": 5000, "ttft_statistic": "p95"},
+    ]
+    cheap, tail = (evaluate_case(case).row for case in sweep_of(asked).cases)
+    planned = shardwright.plan("llama-3.2-1b on one L4, 512 in / 64 out, 4 users, lowest cost").estimate
+    assert planned is not None and planned.cost is not None
+    assert (cheap.cost_unit, cheap.gpus) == (planned.cost.unit, 1)
+    assert cheap.cost_per_million_output_tokens == pytest.approx(planned.cost.per_million_output_tokens, rel=0.02)
+    assert cheap.limited_ms is None and json.loads(tail.limited_ms or "")["TTFT p95"] > (tail.ttft_ms or 0)
+
+
+def test_the_formats_of_the_best_are_told_where_several_were_swept() -> None:
+    several = run_sweep(sweep_of({**TINY, "hardware": ["1x2:h100-sxm"], "precision": ["bf16", "fp8"]}), Running(jobs=1))
+    assert "formats" in render_sweep(several, saved_as=None, width=120)
+    single = run_sweep(sweep_of({**TINY, "hardware": ["1x2:h100-sxm"]}), Running(jobs=1))
+    assert "formats" not in render_sweep(single, saved_as=None, width=120)
 
 
 def test_the_precision_that_is_assumed_is_told(small: SweepResult) -> None:

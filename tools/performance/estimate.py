@@ -40,7 +40,7 @@ from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
 from ..traffic.trace import Trace, read_trace, under_trace
 from .confidence import calibration_of, ranges_of
-from .energy import energy_notes, energy_of, price_of
+from .energy import Price, energy_notes, energy_of, price_of
 from .explain import expert_imbalance, explain, overlap_notes
 from .layout import LoadedLayout, layout_from_view
 from .limits import served_tokens_per_s
@@ -259,13 +259,16 @@ def _view(document: Plan | Mapping[str, object] | str | Path) -> PlanView:
 
 
 def _cost(layout: LoadedLayout, times: ServingTimes) -> CostEstimate | None:
-    """Cost of a million output tokens by the stated price, the catalogue's range, or in GPU-seconds; whole nodes."""
     served = served_tokens_per_s(layout.setting.workload, times.output_tokens_per_s, saturated=times.saturated)
-    if served <= 0.0:
+    setting = layout.setting
+    return cost_of(layout.billed_gpus, served, price_of(setting.hardware.accelerator, setting.usd_per_gpu_hour))
+
+
+def cost_of(billed: int, served_tokens_per_s: float, price: Price | None) -> CostEstimate | None:
+    """Cost of a million output tokens on `billed` GPUs at `price`, else in GPU-seconds; `None` if none is served."""
+    if served_tokens_per_s <= 0.0:
         return None
-    billed = layout.billed_gpus
-    gpu_seconds = billed * 1e6 / served
-    price = price_of(layout.setting.hardware.accelerator, layout.setting.usd_per_gpu_hour)
+    gpu_seconds = billed * 1e6 / served_tokens_per_s
     if price is None:
         return CostEstimate(per_million_output_tokens=gpu_seconds, unit="gpu_seconds", billed_gpus=billed)
     gpu_hours, low, high = gpu_seconds / 3600, price.low, price.high
