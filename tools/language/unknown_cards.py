@@ -34,6 +34,10 @@ _NAMED = Gated(
     rf"{_NUMBER}(?:\s?[x*]\s?|\s)(?:(?i:nvidia)\s)?(?P<name>(?!\d){_NO_VENDOR}{_WORD}(?:\s{_WORD}){{0,2}}?)\s{_NOUN}",
     flags=0,
 )
+# "8 cards named Zeta-1", "GPUs called Orion 2".
+_SAID_TO_BE_NAMED = Gated(
+    rf"{_NOUN}\s(?:named|called)\s[\"“']?(?P<name>[A-Z][\w\-]{{1,30}}(?:\s[A-Z0-9][\w\-]{{0,20}}){{0,2}})", flags=0
+)
 # "Blackwell cards", "8 AMD GPUs".
 _OF_GROUP = Gated(rf"(?<![\w\-]){_NO_VENDOR}(?P<name>[A-Za-z][\w\-]{{1,30}})\s{_NOUN}", flags=0)
 # "on 8 Nebula X1", "8x Nebula": without a noun only words written as a name.
@@ -64,7 +68,7 @@ _INSTANCE = Gated(
 
 def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
     """Counted cards whose name no catalogue has: the start of the name, the end of the noun, and the name."""
-    for match in (*_NAMED.finditer(text), *_WRITTEN_AS_NAME.finditer(text)):
+    for match in (*_NAMED.finditer(text), *_WRITTEN_AS_NAME.finditer(text), *_SAID_TO_BE_NAMED.finditer(text)):
         if _IS_NAME.search(match["name"]):
             yield match.start("name"), match.end(), match["name"]
 
