@@ -235,5 +235,12 @@ def _implied_ffn(fields: ConfigFields, profile: Profile, index: int, count: int)
     )
     if step is not None and (index + 1) % step:
         return "dense"
+    if _is_note(fields.values.get("moe_layer_freq")) and fields.stated("first_k_dense_replace") is not None:
+        return "moe"
     frequency = fields.optional_size("moe_layer_freq", MAX_LAYERS) or 1
     return "moe" if index % frequency == 0 else "dense"
+
+
+def _is_note(frequency: Any) -> bool:
+    """Whether `moe_layer_freq` is a catalogue's note that the checkpoint lists bits, which other fields state."""
+    return isinstance(frequency, str) and frequency.startswith("list:")
