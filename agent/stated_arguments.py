@@ -13,7 +13,7 @@ from typing import Any, Literal, TypedDict, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from ..tools.catalog.config_fields import read_config_file
+from ..tools.catalog.config_file import read_config_file
 from ..tools.engines.names import KNOWN, known_engine
 from ..tools.errors import InputError, expect
 from ..tools.input.strict_values import check_text, check_value

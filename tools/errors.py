@@ -84,12 +84,19 @@ class UnknownArgumentError(InputError, TypeError):
         super().__init__(f"no argument {name[:_KEPT_CHARACTERS]!r}; {hint}")
 
 
-class MissingFieldError(InputError):
+class UnreadableFieldError(InputError):
+    """One `field` of a config cannot be read; the message says why."""
+
+    def __init__(self, field: str, message: str) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+class MissingFieldError(UnreadableFieldError):
     """A field that the arithmetic needs and the config does not have."""
 
     def __init__(self, field: str, where: str, why: str = "") -> None:
-        super().__init__(f"{where}: field {field!r} is missing{': ' + why if why else ''}")
-        self.field = field
+        super().__init__(field, f"{where}: field {field!r} is missing{': ' + why if why else ''}")
 
 
 class ServiceError(ShardwrightError):

@@ -142,7 +142,7 @@ def inline_config(text: str, what: str) -> dict[str, Any] | None:
     """
     if not text.lstrip().startswith("{"):
         return None
-    from ...tools.catalog.config_fields import parse_config
+    from ...tools.catalog.config_file import parse_config
 
     return dict(parse_config(text, what))
 

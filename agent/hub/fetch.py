@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ...tools.catalog.config_fields import parse_config
+from ...tools.catalog.config_file import parse_config
 from ...tools.catalog.hub_cache import (
     CONFIG,
     MAX_HUB_CONFIG_BYTES,

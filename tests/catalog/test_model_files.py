@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shardwright.tools.catalog.config_fields import MAX_CONFIG_BYTES, parse_config
+from shardwright.tools.catalog.config_file import MAX_CONFIG_BYTES, parse_config
 from shardwright.tools.catalog.models import find_model, load_model
 from shardwright.tools.errors import InputError, UnknownNameError
 

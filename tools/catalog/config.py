@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from ..caches import SharedCache
-from ..errors import InputError
+from ..errors import InputError, UnreadableFieldError
 from .architecture import Architecture, LayerSpec
 from .attention.kinds import read_attention
 from .attention.spec import AttentionContext
@@ -58,6 +58,27 @@ def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Ar
     return _ARCHITECTURES.get(content) or _ARCHITECTURES.keep(content, _read(config, where))
 
 
+# Fields that say which operators a model has, and what degrees divide: no structure is known without them.
+_STRUCTURE = frozenset({"num_hidden_layers", "num_attention_heads", "num_key_value_heads", "num_experts"})
+
+
+def read_structure(config: Mapping[str, Any]) -> Architecture | None:
+    """The layers of a model some of whose sizes cannot be read; `None` if more is unknown than sizes.
+
+    An unknown size is 0: what degrees divide can be judged, memory and time cannot.
+    """
+    unknown: set[str] = set()
+    while True:
+        try:
+            return _read(config, "config", frozenset(unknown))
+        except UnreadableFieldError as error:
+            if error.field in unknown | _STRUCTURE:
+                return None
+            unknown.add(error.field)
+        except InputError:
+            return None
+
+
 # Without references the bytes of equal values are equal, whatever objects share parts of them.
 _WITHOUT_REFERENCES = 2
 # Bytes of one kind of layer with its tensors.
@@ -72,8 +93,9 @@ def _size_bytes(content: bytes, architecture: Architecture) -> int:
 _ARCHITECTURES = SharedCache[bytes, Architecture](16_000_000, _size_bytes)
 
 
-def _read(config: Mapping[str, Any], where: str) -> Architecture:
+def _read(config: Mapping[str, Any], where: str, unknown: frozenset[str] = frozenset()) -> Architecture:
     fields, profile = _open(config, where)
+    fields.unknown = unknown
     width = fields.size("hidden_size", "every tensor has this width")
     vocabulary = fields.size("vocab_size", "the embedding and the LM head have this many rows")
     layers = _layers(fields, profile, width)

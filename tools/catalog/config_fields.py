@@ -1,4 +1,4 @@
-"""The fields of one model config: read from hostile text or a file, typed and bounded, with spellings, refusals and
+"""The fields of one model config: read from hostile values, typed and bounded, with spellings, refusals and
 each type's documented defaults.
 
 It knows how fields are spelled and what absent ones default to, not what they mean. Values are hostile: a wrong
@@ -14,14 +14,12 @@ import difflib
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from functools import cache, lru_cache
-from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
 
-from ..errors import InputError, MissingFieldError, UnknownNameError
-from ..input.files import check_open, read_bounded, shipped, shown_path
-from ..input.strict_json import parse
+from ..errors import InputError, MissingFieldError, UnknownNameError, UnreadableFieldError
+from ..input.files import shipped
 
 MAX_LAYERS = 10_000
 MAX_EXPERTS = 100_000
@@ -73,7 +71,12 @@ _FIRST_COUNTS = frozenset(["max_position_embeddings"])
 
 
 class ConfigFields:
-    """The fields of one config. Every documented default that is taken is noted in `assumptions`."""
+    """The fields of one config. Every documented default that is taken is noted in `assumptions`.
+
+    A size that is `unknown` reads as 0, which every degree divides: nothing is judged by it.
+    """
+
+    unknown: frozenset[str] = frozenset()
 
     def __init__(
         self, values: Mapping[str, Any], defaults: Mapping[str, Any], model_type: str | None, where: str
@@ -87,12 +90,15 @@ class ConfigFields:
     def with_values(self, values: Mapping[str, Any]) -> ConfigFields:
         """These fields with `values` in place of some; what is assumed of them is noted here."""
         changed = ConfigFields({**self.values, **values}, self.defaults, self.model_type, self.where)
-        changed.assumptions = self.assumptions
+        changed.assumptions, changed.unknown = self.assumptions, self.unknown
         return changed
 
     def refuse(self, message: str) -> InputError:
         """An `InputError` that begins with this config's place."""
         return InputError(f"{self.where}: {message}")
+
+    def _unreadable(self, field: str, why: str) -> UnreadableFieldError:
+        return UnreadableFieldError(field, f"{self.where}: field {field!r} {why}")
 
     def missing(self, field: str, why: str) -> MissingFieldError:
         """A `MissingFieldError` for a field that the arithmetic needs."""
@@ -153,6 +159,8 @@ class ConfigFields:
 
     def optional_size(self, field: str, most: int = MAX_SIZE) -> int | None:
         """A positive integer, or `None` where it is absent, null or zero."""
+        if field in self.unknown:
+            return 0
         size = self.count(field, most)
         return size if size else None
 
@@ -164,9 +172,9 @@ class ConfigFields:
         if isinstance(number, float) and number.is_integer() and abs(number) <= most:
             number = int(number)
         if not isinstance(number, int) or isinstance(number, bool):
-            raise self.refuse(f"field {field!r} must be a whole number, not {_show(number)}")
+            raise self._unreadable(field, f"must be a whole number, not {_show(number)}")
         if not 0 <= number <= most:
-            raise self.refuse(f"field {field!r} must be between 0 and {most}, not {_show(number)}")
+            raise self._unreadable(field, f"must be between 0 and {most}, not {_show(number)}")
         return number
 
     def flag(self, field: str, default: bool = False) -> bool:
@@ -269,29 +277,3 @@ def profile_of(name: str, types: Mapping[str, Mapping[str, Any]]) -> Profile:
     base = types[entry.get("same_as", name)]
     tables = ({**base.get(table, {}), **entry.get(table, {})} for table in ("defaults", "sizes", "traits"))
     return Profile(name, *tables)
-
-
-MAX_CONFIG_BYTES = 2_000_000
-
-
-def read_config_file(path: Path) -> Mapping[str, Any]:
-    """The object in the file at `path`, or in its `config.json` where `path` is a folder.
-
-    Raises InputError: it cannot be read, is larger than 2 MB, or is no JSON object.
-    """
-    name = f"model config {shown_path(path)}"
-    check_open(name)
-    try:
-        if path.is_dir():
-            path, name = path / "config.json", f"{name}/config.json"
-    except ValueError:
-        raise InputError("cannot read model config: the path holds characters that no path may hold") from None
-    return parse_config(read_bounded(path, MAX_CONFIG_BYTES, name), name)
-
-
-def parse_config(data: bytes | str, where: str) -> Mapping[str, Any]:
-    """A JSON object from text. Raises InputError: it is not one; the message names `where` and the place."""
-    value = parse(data, where)
-    if not isinstance(value, dict):
-        raise InputError(f"{where}: a model config must be a JSON object")
-    return cast("dict[str, Any]", value)

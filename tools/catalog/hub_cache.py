@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from ..errors import InputError, UnknownNameError
 from ..input.files import read_bounded
-from .config_fields import parse_config
+from .config_file import parse_config
 
 MAX_HUB_CONFIG_BYTES = 1_000_000
 CONFIG = "config.json"

@@ -34,7 +34,7 @@ from ..errors import InputError, UnknownNameError
 from ..input.files import is_there, shipped
 from .as_written import as_written
 from .config import read_architecture
-from .config_fields import read_config_file
+from .config_file import read_config_file
 from .entry import OWN, ModelEntry, Variant, made_of
 from .hub_cache import UnknownRepositoryError, cached_config, hub_config, is_repository
 from .names import (

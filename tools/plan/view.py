@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, TypeVar, cast
 
 from ..catalog.architecture import Architecture, LayerSpec
-from ..catalog.config import read_architecture
+from ..catalog.config import read_architecture, read_structure
 from ..engines.defaults import engine_relaxations
 from ..errors import InputError, ShardwrightError
 from .branches import PhaseView, Siblings, StageView, distinct_phase
@@ -36,23 +36,9 @@ from .elements import (
 from .likeness import Likenesses, find_likenesses
 
 __all__ = [
-    "COLLECTIVE_TYPES",
-    "OPERATOR_TYPES",
-    "PHASES",
-    "EdgeView",
-    "Link",
-    "NodeView",
-    "PhaseView",
-    "PlanView",
-    "StageView",
-    "as_int",
-    "as_list",
-    "as_mapping",
-    "as_str",
-    "devices_of",
-    "parse_device",
-    "places_of",
-]
+    "COLLECTIVE_TYPES", "OPERATOR_TYPES", "PHASES", "EdgeView", "Link", "NodeView", "PhaseView", "PlanView",
+    "StageView", "as_int", "as_list", "as_mapping", "as_str", "devices_of", "parse_device", "places_of",
+]  # fmt: skip
 
 _Value = TypeVar("_Value")
 
@@ -145,14 +131,14 @@ class PlanView:
     @cached_property
     def num_layers(self) -> int | None:
         """Layers of the model; `None` if it cannot be read."""
-        return None if self.architecture is None else self.architecture.num_layers
+        return None if self.structure is None else self.structure.num_layers
 
     @cached_property
     def _likenesses(self) -> Likenesses:
         # A duplicate id or an absent device could belong to any part.
         if not self._compares or self.duplicates or self.absent_devices:
             return Likenesses()
-        return find_likenesses(self.phases, self.architecture)
+        return find_likenesses(self.phases, self.structure)
 
     def likeness_of(self, phase: PhaseView) -> Hashable:
         """A key that phase branches share if they are copies except for names; `None` if unknown."""
@@ -239,7 +225,7 @@ class PlanView:
     def brought_relaxations(self) -> Mapping[Relaxation, str]:
         """The relaxations that `serving.engine` implies, each with the reason (rules.md R15)."""
         engine = as_str(self.serving.get("engine"))
-        return {} if self.architecture is None else engine_relaxations(engine, self.architecture)
+        return {} if self.structure is None else engine_relaxations(engine, self.structure)
 
     @cached_property
     def devices(self) -> frozenset[str]:
@@ -263,6 +249,14 @@ class PlanView:
         return self._architecture[0]
 
     @cached_property
+    def structure(self) -> Architecture | None:
+        """`architecture`, or its layers where only sizes of it cannot be read: what rules on the graph go by."""
+        config = self.model.get("config")
+        if self.architecture is not None or not isinstance(config, dict):
+            return self.architecture
+        return read_structure(cast("dict[str, Any]", config))
+
+    @cached_property
     def architecture_error(self) -> str | None:
         """Why `model.config` cannot be read, in one line; `None` if it can."""
         return self._architecture[1]
@@ -279,9 +273,9 @@ class PlanView:
 
     def layer_spec(self, layer: int) -> LayerSpec | None:
         """The spec of `layer`; `None` if it is not known."""
-        if self.architecture is None or not 0 <= layer < self.architecture.num_layers:
+        if self.structure is None or not 0 <= layer < self.structure.num_layers:
             return None
-        return self.architecture.layers[layer]
+        return self.structure.layers[layer]
 
 
 def _stage(node: NodeView, siblings: Siblings) -> StageView:

@@ -21,9 +21,9 @@ def placed_blocks(view: PlanView, phase: PhaseView) -> tuple[tuple[NodeView, ran
 
 
 def _placed_blocks(view: PlanView, phase: PhaseView) -> Iterator[tuple[NodeView, range]]:
-    if view.architecture is None:
+    if view.structure is None:
         return
-    seen = bytearray(view.architecture.num_layers)
+    seen = bytearray(view.structure.num_layers)
     for stage in phase.stages:
         for block in stage.distinct_blocks:
             if block.layers is None or (block.layers[1] - block.layers[0] + 1) % block.period:

@@ -28,11 +28,11 @@ from .sharding import SEQUENCE_ROLES, misranked_dimension, tensor_degree
 
 def conditions_of(view: PlanView) -> Conditions | None:
     """The conditions for judging the degrees of a plan; `None` if its model cannot be read."""
-    if view.architecture is None:
+    if view.structure is None:
         return None
     weights = view.precision.get("weights")
     return Conditions(
-        view.architecture,
+        view.structure,
         named_engine(view),
         release_of(as_str(view.serving.get("engine_version"))),
         view.relaxations,

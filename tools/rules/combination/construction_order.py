@@ -51,7 +51,7 @@ def _excused(view: PlanView) -> frozenset[str]:
         if (declared_degree(view, phase, name) or 1) > 1
     }
     # MoE operators of the model that the graph lacks are EP001's.
-    if view.architecture is not None and view.architecture.is_moe:
+    if view.structure is not None and view.structure.is_moe:
         excused.add("expert_subgraphs")
     if (as_int(view.strategy.get("dp")) or 1) > 1:
         excused.add("dp_fan_out")

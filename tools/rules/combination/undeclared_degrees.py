@@ -138,8 +138,8 @@ def _applies(view: PlanView, degree: str, branches: list[PhaseDegrees]) -> bool:
     kinds = {"tp_ffn": "FFNNode", "ep": "MoENode", "tp_expert": "MoENode"}
     if degree not in kinds:
         return True
-    if view.architecture is not None:
-        return splits(view.architecture, degree)
+    if view.structure is not None:
+        return splits(view.structure, degree)
     return any(
         node.type == kinds[degree] for branch in branches for stage in branch.phase.stages
         for operator in stage.operators for node in (operator, *operator.children)

@@ -153,7 +153,7 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
 
 def _structure(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
     # Each layer is compared once: a block over layers that another block holds already is PP004's.
-    seen = bytearray(view.architecture.num_layers if view.architecture is not None else MAX_LAYERS)
+    seen = bytearray(MAX_LAYERS if view.num_layers is None else view.num_layers)
     for stage in phase.stages:
         # If blocks do not tile the stage, one of them states wrong layers (PP004).
         for block in stage.distinct_blocks if tiles_layers(stage) else ():

@@ -59,7 +59,7 @@ def _is_at_the_end(view: PlanView, home: StageView, end: str) -> bool:
         return True
     if end == "first":
         return home.layers[0] <= 0
-    return view.architecture is None or home.layers[1] >= view.architecture.num_layers - 1
+    return view.num_layers is None or home.layers[1] >= view.num_layers - 1
 
 
 def decide(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
