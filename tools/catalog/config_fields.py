@@ -121,7 +121,7 @@ class ConfigFields:
         first: Any = None
         source = field
         for spelling, written in self._written(field):
-            value = _collapse(written)
+            value = self._collapsed(written)
             if value is None:
                 continue
             if first is None:
@@ -129,6 +129,14 @@ class ConfigFields:
             elif field not in _FIRST_COUNTS and (type(first) is not type(value) or first != value):
                 raise self.refuse(f"{source!r} is {_show(first)} but {spelling!r} is {_show(value)}; state it once")
         return first
+
+    def _collapsed(self, value: Any) -> Any:
+        """A list of one number for each layer, all alike, as that number (Hunyuan writes some values so)."""
+        items = cast("list[Any]", value) if isinstance(value, list) else []
+        layers = next((count for _, count in self._written("num_hidden_layers")), None)
+        if items and len(items) == layers and all(isinstance(item, int) and item == items[0] for item in items):
+            return items[0]
+        return cast("Any", value)
 
     def value(self, field: str) -> Any:
         """The stated value, else the documented default of the model type (noted), else `None`.
@@ -163,6 +171,13 @@ class ConfigFields:
             return 0
         size = self.count(field, most)
         return size if size else None
+
+    def positive(self, field: str) -> int | None:
+        """A positive integer, or `None` where it is absent or null: 0 and false are no other way to say that."""
+        stated = self.stated(field)
+        if stated is False or stated == 0:
+            raise self._unreadable(field, f"must be at least 1, not {_show(stated)}")
+        return self.optional_size(field)
 
     def count(self, field: str, most: int = MAX_SIZE) -> int | None:
         """An integer of 0 or more, or `None` where it is absent or null."""
@@ -215,14 +230,6 @@ class ConfigFields:
         if len(listed) > most:
             raise self.refuse(f"field {field!r} has {len(listed)} items, more than {most}")
         return list(listed)
-
-
-def _collapse(value: Any) -> Any:
-    """A list of one repeated number (some configs write a value once per layer) as that number."""
-    items = cast("list[Any]", value) if isinstance(value, list) else []
-    if 0 < len(items) <= MAX_LAYERS and all(isinstance(item, int) and item == items[0] for item in items):
-        return items[0]
-    return cast("Any", value)
 
 
 def _show(value: Any) -> str:

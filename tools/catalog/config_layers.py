@@ -44,8 +44,6 @@ def layer_kinds(fields: ConfigFields, profile: Profile) -> tuple[LayerKind, ...]
     """
     names = _named_kinds(fields)
     stated = fields.count("num_hidden_layers", MAX_LAYERS)
-    if isinstance(fields.values.get("num_hidden_layers"), list):
-        raise fields.refuse("field 'num_hidden_layers' must be a whole number, not a list")
     if names is None:
         count = fields.size("num_hidden_layers", "a model has this many layers", MAX_LAYERS)
         mixers: list[str | None] = _implied_mixers(fields, profile, count)

@@ -79,7 +79,7 @@ class GroupedQueryAttention(AttentionSpec, frozen=True, kw_only=True):
     def _checked_heads(cls, context: AttentionContext) -> Heads:
         fields, query = context.fields, context.query_heads
         qk_dim = context.head_dim
-        kv = fields.optional_size("num_key_value_heads")
+        kv = fields.positive("num_key_value_heads")
         if kv is None:
             fields.assume(f"num_key_value_heads = num_attention_heads = {query}: not stated")
             kv = query
