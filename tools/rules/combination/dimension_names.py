@@ -73,6 +73,17 @@ def read_dimension(name: str) -> Dimension | None:
     return _dimension(name) if len(name) <= _MAX_NAME_CHARS else None
 
 
+# How shards are ranked along a degree, where the name differs.
+_RANKS = {"tp_ffn": "tp", "tp_expert": "tp", "attention_dp": "dp"}
+
+
+def rank_of(name: str) -> str | None:
+    """The name of a rank along the dimension that `name` means; `None` if it means none."""
+    dimension = read_dimension(name)
+    degree = None if dimension is None else dimension.degree
+    return None if degree is None else _RANKS.get(degree, degree)
+
+
 @lru_cache(maxsize=4096)
 def _dimension(name: str) -> Dimension | None:
     word = _core(name)

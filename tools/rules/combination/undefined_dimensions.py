@@ -25,7 +25,7 @@ from ...plan.schema import pointer, shown
 from ...plan.view import PHASES, NodeView, PlanView, as_list, as_mapping, as_str
 from ..base import MAX_NODES, Example, Finding, Rule, Violation, set_top
 from ..findings import Change, steps_of, value_at
-from .dimension_names import Dimension, read_dimension
+from .dimension_names import Dimension, rank_of, read_dimension
 
 _STRATEGY_FIELDS = Strategy.model_fields.keys() | PhaseStrategy.model_fields.keys()
 _RANK_FIELDS = Rank.model_fields.keys()
@@ -93,9 +93,11 @@ def _named_by(node: NodeView) -> Iterator[_Named]:
     if dimension is not None and not dimension.defined:
         yield _Named(node.type, dimension, f"{node.path}/type", f"the type of {shown(node.id)}")
     for key in as_mapping(node.raw.get("rank")):
-        # A rank is a place along each dimension, so any other key of it names a dimension.
-        if key not in _RANK_FIELDS:
-            dimension = read_dimension(key) or Dimension(None, defined=False)
+        # A rank is a place along each dimension, so any other key of it names one; PP and EP rank no shard (CO004).
+        rank = rank_of(key)
+        if key not in _RANK_FIELDS and rank not in ("pp", "ep"):
+            named = read_dimension(key)
+            dimension = Dimension(rank, defined=named is not None and named.defined)
             yield _Named(key, dimension, f"{node.path}/rank{pointer([key])}", f"the rank of {shown(node.id)}")
     for key in node.raw:
         dimension = None if key in _NODE_FIELDS else read_dimension(key)

@@ -1,15 +1,17 @@
 """CO004: each strategy lives on its own layer of the graph: DP request, PP structure, TP/SP/EP operator.
 
-Reports stages on the request and the operator layer, and experts on the request and the structural one.
+Reports stages on the request and the operator layer, experts on the request and the structural one, and shards that are
+ranked along either.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ...plan.view import NodeView, PlanView
+from ...plan.view import NodeView, PlanView, as_mapping
 from ..base import Edit, Example, Finding, Rule
 from ..reading import label
+from .dimension_names import rank_of
 
 _LAYER_OF = {
     "RequestNode": "request", "ReplicaNode": "request", "PhaseNode": "request", "PipelineStageNode": "structural",
@@ -22,12 +24,37 @@ _MISPLACED = {
     "RouterNode": frozenset({"RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode"}),
     "MoENode": frozenset({"RequestNode", "ReplicaNode", "PhaseNode"}),
 }
+_HOLDERS = ("AttentionNode", "FFNNode", "EmbeddingNode", "LMHeadNode", "ExpertNode")
+_HOMES = {"pp": "the stages of a phase", "ep": "the ExpertNodes of a MoE operator"}
+
+
+def _ranked(holder: NodeView) -> Iterator[Finding]:
+    """Yield shards that are ranked along PP or EP, which do not split one operator's compute."""
+    for strategy, home in _HOMES.items():
+        shards = [
+            shard
+            for shard in holder.children_of_type("ShardNode")
+            if any(rank_of(key) == strategy for key in as_mapping(shard.raw.get("rank")))
+        ]
+        if shards:
+            yield Finding(
+                "ranked-shards",
+                f"{strategy.upper()} in the ranks of {label(shards[0])}, a shard of {label(holder)} ({holder.type}); "
+                f"{strategy.upper()} lives in {home}",
+                where=shards,
+                nodes=(holder,),
+                value=strategy,
+                expected=home,
+                remedy="rank shards along tp and sp",
+            )
 
 
 def decide(_: PlanView, node: NodeView) -> Iterator[Finding]:
     """Yield a stage, or a part of a MoE operator, on a layer that is not its own."""
+    if node.type in _HOLDERS:
+        yield from _ranked(node)
     parent = node.parent
-    if parent is None or parent.type not in _MISPLACED[node.type]:
+    if parent is None or parent.type not in _MISPLACED.get(node.type, ()):
         return
     if node.type == "PipelineStageNode" and any(shard.rank for shard in parent.children_of_type("ShardNode")):
         return
@@ -56,7 +83,7 @@ RULE = Rule(
     source="002 §2",
     fix="re-plan",
     remedy="stages hang below a phase, experts inside a MoE operator",
-    visits=tuple(_MISPLACED),
+    visits=(*_MISPLACED, *(kind for kind in _HOLDERS if kind not in _MISPLACED)),
     decide=decide,
     bad=Example("dense-pp2-tp2", (Edit("add_node", value=_STRAY),)),
 )
