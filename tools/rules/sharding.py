@@ -6,10 +6,13 @@ Shared by rules of TP, EP and SP; nothing here judges a plan.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from math import prod
+from types import MappingProxyType
 
-from ..plan.view import NodeView, PlanView, devices_of
+from ..plan.degrees import ATTENTION_DEGREES, declared_degree, missing_rank
+from ..plan.view import NodeView, PlanView, as_str, devices_of
 from .findings import MAX_NAMES, Finding
 from .reading import label, relaxed_holders, strange_devices
 
@@ -77,10 +80,19 @@ def runs_in_groups(view: PlanView) -> bool:
     )
 
 
-def misranked_dimension(operator: NodeView) -> str | None:
+def dimension_at_fault(view: PlanView, operator: NodeView) -> str | None:
+    """The dimension of ranks that do not fit together, or along which the only shard is missing; `None` if all fit."""
+    phase = operator.ancestor("PhaseNode")
+    name = "" if phase is None else as_str(phase.raw.get("phase")) or ""
+    declared = {rank: declared_degree(view, name, degree) or 0 for rank, degree in ATTENTION_DEGREES.items()}
+    return misranked_dimension(operator, declared) or next(iter(missing_rank(view, operator) or ()), None)
+
+
+def misranked_dimension(operator: NodeView, declared: Mapping[str, int] = MappingProxyType({})) -> str | None:
     """The dimension whose ranks do not fit together; `None` if the ranks fill a whole grid.
 
-    A wrong rank shows in its own dimension: some ranks then occur more often than others, or leave a gap.
+    A wrong rank shows in its own dimension: some ranks then occur more often than others, or leave a gap. If whole
+    ranks repeat, it is the first with fewer ranks than `declared`.
     """
     ranks = [shard.rank for shard in operator.children_of_type("ShardNode")]
     if not ranks:
@@ -99,7 +111,8 @@ def misranked_dimension(operator: NodeView) -> str | None:
     places = {tuple([rank.get(name) for name in DIMENSIONS]) for rank in ranks}
     if len(places) == len(ranks) == prod(sizes.values()):
         return None
-    return next(iter(sizes), "tp")
+    short = (name for name, size in sizes.items() if size < declared.get(name, 0))
+    return next(chain(short, sizes), "tp")
 
 
 def undefined_ranks(operator: NodeView) -> bool:

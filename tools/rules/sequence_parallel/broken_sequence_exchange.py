@@ -14,7 +14,16 @@ from ...plan.degrees import missing_rank
 from ...plan.view import NodeView, PlanView
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import label
-from ..sharding import leading_to, leaving_out, left_out, misranked_dimension, names, sequence_degree, tensor_degree
+from ..sharding import (
+    dimension_at_fault,
+    leading_to,
+    leaving_out,
+    left_out,
+    names,
+    rank_groups,
+    sequence_degree,
+    tensor_degree,
+)
 
 _WORDS = {"AllGatherNode": "AllGather", "AllToAllNode": "AllToAll"}
 
@@ -47,12 +56,13 @@ def _is_shard_of(operator: NodeView, node: NodeView | None) -> bool:
 
 
 def _ranks(view: PlanView, operator: NodeView) -> Finding | None:
-    missing = missing_rank(view, operator) or {}
-    if (misranked_dimension(operator) or next(iter(missing), None)) != "sp":
+    if dimension_at_fault(view, operator) != "sp":
         return None
+    missing = missing_rank(view, operator) or {}
     shards = operator.children_of_type("ShardNode")
     ranks = [shard.rank.get("sp") for shard in shards]
     known = {rank for rank in (*ranks, missing.get("sp")) if rank is not None}
+    size = len(known) if missing else max(len(group) for group in rank_groups(operator, "sp"))
     lacking = f"no shard has the rank {missing}, and " if missing else ""
     return Finding(
         "wrong-ranks",
@@ -61,7 +71,7 @@ def _ranks(view: PlanView, operator: NodeView) -> Finding | None:
         where=operator,
         nodes=shards,
         value=ranks,
-        expected=list(range(len(known))),
+        expected=list(range(size)),
         remedy="number the sequence shards from 0, each once in every TP group",
         lacks=("ShardNode",),
     )

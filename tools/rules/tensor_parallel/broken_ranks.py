@@ -13,7 +13,7 @@ from ...plan.view import NodeView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..legality import RELAXATION_OF
 from ..reading import label
-from ..sharding import lent_shards, misranked_dimension, names, tensor_groups, undefined_ranks
+from ..sharding import dimension_at_fault, lent_shards, names, tensor_groups, undefined_ranks
 
 _MAX_SHOWN = 64
 
@@ -23,7 +23,7 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
         # One shard is below another operator, which TP004 reports.
         return None
     missing = missing_rank(view, operator) or {}
-    name = misranked_dimension(operator) or next(iter(missing), None)
+    name = dimension_at_fault(view, operator)
     if name == "kv_sp" and operator.type != "AttentionNode":
         # No such split belongs there (SP001).
         return None
