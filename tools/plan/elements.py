@@ -203,14 +203,17 @@ class NodeView(Struct, eq=False):
             node = node.parent
         return None
 
-    def descendants(self) -> list[NodeView]:
-        """All nodes below this one, each once and before its own children; at most `MAX_LEVELS` levels of them."""
+    def descendants(self, without: str = "") -> list[NodeView]:
+        """All nodes below this one, each once and before its own children; at most `MAX_LEVELS` levels of them.
+
+        Nodes of the type `without`, and what is below them, are left out.
+        """
         below: list[NodeView] = []
         levels = [iter(self.children)]
         while levels:
             for node in levels[-1]:
                 # A node has one parent, so a node can only occur again in a cycle through this one.
-                if node is self:
+                if node is self or node.type == without:
                     continue
                 below.append(node)
                 if node.children and len(levels) < MAX_LEVELS:

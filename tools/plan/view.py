@@ -282,7 +282,9 @@ def _stage(node: NodeView, siblings: Siblings) -> StageView:
     blocks = sorted(
         node.children_of_type("LayerBlockNode"), key=lambda block: (block.layers or (1 << 60, 0), block.position)
     )
-    return StageView(siblings, node, node.index, node.layers, tuple(node.descendants()), tuple(blocks), tuple(blocks))
+    # A stage below this one (CO003, CO004) has devices of its own.
+    nodes = tuple(node.descendants(without="PipelineStageNode"))
+    return StageView(siblings, node, node.index, node.layers, nodes, tuple(blocks), tuple(blocks))
 
 
 def _order(node: NodeView) -> tuple[int, int, int]:

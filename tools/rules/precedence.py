@@ -27,7 +27,7 @@ def _explained(rule: str, *by: str, scope: Literal["place", "plan"] = "place") -
 
 PRECEDENCE: tuple[Explained, ...] = (
     _explained("ST003", "CO003", "CO004", "CO005", "TP001", "TP006", "SP001", "EP007", "DP001"),
-    _explained("ST005", "PP001", "TP003", "EP002", "SP002", "SP003", "DE003"),
+    _explained("ST005", "PP001", "TP003", "EP002", "EP009", "SP002", "SP003", "DE003"),
     _explained("ST006", "PP003", "DP002", "PH002", "TP004"),
     _explained("PP001", "PP002", "PP003", "ST004"),
     _explained("DE002", "DE005"),
@@ -43,6 +43,11 @@ PRECEDENCE: tuple[Explained, ...] = (
     _explained("TP001", "CO005"),
     _explained("SP001", "CO005"),
     _explained("EP001", "EP007"),
+    # A node that is moved takes its edges along, and lacks those of its new place.
+    _explained("PP003", "PP007"),
+    _explained("PP005", "EP009"),
+    # Shards that lead into the collective of another operator do not lead into their own.
+    _explained("TP003", "TP004"),
     # An edge that no type would mend.
     _explained("ST007", "EP002", "EP006", "EP009", "ST004"),
     # An expert on several devices because it is split.

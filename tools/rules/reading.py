@@ -154,11 +154,13 @@ def clipped(layers: tuple[int, int], total: int | None) -> range:
 
 
 def layers_of(view: PlanView, operator: NodeView | None) -> range:
-    """Layers that an operator of a layer block stands for; empty if they cannot be read."""
+    """Layers that an operator of a layer block stands for; empty if they cannot be read or part a period (PP005)."""
     block = None if operator is None else operator.parent
     if operator is None or block is None or block.type != "LayerBlockNode" or block.layers is None:
         return range(0)
     first, last = block.layers
+    if (last - first + 1) % block.period:
+        return range(0)
     return clipped((first + operator.offset, last), view.num_layers)[:: block.period]
 
 

@@ -34,7 +34,7 @@ def _replica_counts(view: PlanView) -> Iterator[Finding]:
     # A replica below the root's fan-out is DP001's, and may be meant to count.
     dp = stated_dp if stated_dp == len(view.replicas) else len(replicas)
     served = {phase.phase for phase in view.phases}
-    serving_any = {id(phase.replica) for phase in view.phases}
+    serving_any = {id(phase.replica) for phase in view.phases if phase.phase in PHASES}
     # A phase that nobody serves, and a replica that serves none, are PH001's.
     whole = served.issuperset(PHASES) and counted <= serving_any
     if not whole and stated_dp is not None and (dp or 0) < stated_dp:

@@ -8,15 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...plan.degrees import root_replicas
-from ...plan.view import NodeView, PlanView, as_str
+from ...plan.view import PHASES, NodeView, PlanView, as_str
 from ..base import MAX_NAMES, Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, is_on_too_many, label
 from ..tree import is_between_placed
 
 
 def _only_phase(replica: NodeView) -> str | None:
-    """The only phase that the replica serves; `None` if it serves none or both."""
-    served = {as_str(phase.raw.get("phase")) for phase in replica.children_of_type("PhaseNode")}
+    """The only phase that the replica serves, "" if it has no name; `None` if it serves none or both."""
+    served = {as_str(phase.raw.get("phase")) or "" for phase in replica.children_of_type("PhaseNode")}
     return served.pop() if len(served) == 1 else None
 
 
@@ -35,8 +35,9 @@ def _edges(view: PlanView) -> Iterator[Finding]:
         split = {alone[source.position], alone[target.position]} == {"prefill", "decode"}
         if split and start is not source and end is not target:
             continue
-        # If all replicas serve the same single phase, some of them misname it (PH001).
-        if is_cache_edge(edge) and len(served) == 1 and None not in served:
+        # If all replicas serve the same single phase, some of them misname it (PH001), as one does with another name.
+        named = len(served) > 1 and {alone[source.position], alone[target.position]} <= {*PHASES, None}
+        if is_cache_edge(edge) and not named and None not in served:
             continue
         if not is_between_placed(view, edge):
             continue

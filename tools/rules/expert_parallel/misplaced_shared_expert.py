@@ -40,7 +40,14 @@ def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
     shared = operator.children_of_type("FFNNode")
     if len(shared) == int(wanted):
         return None
-    if wanted and not shared:
+    block = operator.parent
+    siblings = [] if shared or block is None else block.children_of_type("FFNNode")
+    beside = [node for node in siblings if node.offset == operator.offset]
+    if wanted and beside:
+        message = (
+            f"{label(beside[0])} stands beside {label(operator)}, whose shared expert it would be in layer {layer}"
+        )
+    elif wanted and not shared:
         message = f"{label(operator)} has no shared expert, the model has one in layer {layer}"
     elif wanted:
         message = f"{label(operator)} has {len(shared)} FFNNodes ({names(shared)}); its shared expert is one"
@@ -49,7 +56,7 @@ def _miscounted(operator: NodeView, wanted: bool, layer: int) -> Finding | None:
     return Finding(
         "strange-shared-expert" if not wanted else "several-shared-experts" if shared else "no-shared-expert",
         message,
-        where=shared[-1] if shared else operator,
+        where=(shared or beside or [operator])[-1],
         nodes=(operator, *shared),
         value=len(shared),
         expected=int(wanted),

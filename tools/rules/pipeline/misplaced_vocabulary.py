@@ -31,7 +31,6 @@ def _faults(chain: StageChain, node_type: str, home: StageView, end: str) -> Ite
             "wrong-stage",
             f"{name} {label(node)} sits in stage {label(stage)}; its place is the {end} stage, {label(home.node)}",
             where=node,
-            nodes=(stage,),
             value=stage.id,
             expected=home.node.id,
         )

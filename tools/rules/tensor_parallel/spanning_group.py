@@ -6,10 +6,10 @@ the collective of another operator of the stage.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from ...plan.view import PhaseView, PlanView, devices_of
-from ..base import Edit, Example, Finding, Rule
+from ...plan.view import Link, PhaseView, PlanView, devices_of
+from ..base import MAX_NODES, Edit, Example, Finding, Rule
 from ..reading import label, strange_devices
 from ..sharding import HOLDERS, REDUCTIONS, names, tensor_degree
 
@@ -43,25 +43,38 @@ def _foreign_devices(view: PlanView, phase: PhaseView) -> Iterator[Finding]:
 
 def _foreign_collectives(view: PlanView) -> Iterator[Finding]:
     """Shards of an attention or FFN operator that lead into a collective of another operator of the stage."""
-    for edge, shard, target in view.links:
+    strayed: dict[tuple[int, int], list[Link]] = {}
+    for link in view.links:
+        _, shard, target = link
         home, other = shard.parent, target.parent
         if shard.type != "ShardNode" or target.type not in REDUCTIONS or home is other:
             continue
         if home is None or other is None or not {home.type, other.type} <= HOLDERS:
             continue
         stage = shard.ancestor("PipelineStageNode")
-        if stage is None or stage is not target.ancestor("PipelineStageNode"):
-            continue
-        yield Finding(
-            "spans-operators",
-            f"{label(shard)}, a shard of {label(home)}, leads into {label(target)} of {label(other)}: a TP group "
-            "lies inside one operator",
-            where=edge,
-            nodes=(shard, target, home, other),
-            value=other.id,
-            expected=home.id,
-            remedy="lead the shard into a collective of its own operator",
-        )
+        if stage is not None and stage is target.ancestor("PipelineStageNode"):
+            strayed.setdefault((home.position, target.position), []).append(link)
+    for links in strayed.values():
+        yield _strayed(links)
+
+
+def _strayed(links: Sequence[Link]) -> Finding:
+    """The finding about the edges from the shards of one operator into a collective of another."""
+    shards, (_, first, target) = [shard for _, shard, _ in links[:MAX_NODES]], links[0]
+    home, other = first.parent, target.parent
+    assert home is not None and other is not None
+    what = "a shard" if len(links) == 1 else f"{len(links)} shards"
+    return Finding(
+        "spans-operators",
+        f"{names(shards)}, {what} of {label(home)}, lead{'s' if len(links) == 1 else ''} into {label(target)} of "
+        f"{label(other)}: a TP group lies inside one operator",
+        where=links[0][0],
+        nodes=(*shards, target, home, other),
+        edges=[edge for edge, _, _ in links[:MAX_NODES]],
+        value=other.id,
+        expected=home.id,
+        remedy="lead the shard into a collective of its own operator",
+    )
 
 
 def check(view: PlanView) -> Iterator[Finding]:
