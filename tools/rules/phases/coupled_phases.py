@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from ...plan.schema import shown
 from ...plan.view import PHASES, Link, NodeView, PlanView
 from ..base import Edit, Example, Finding, Rule
 from ..reading import is_cache_edge, label
@@ -31,13 +32,17 @@ def decide(view: PlanView, link: Link) -> Iterator[Finding]:
     if source.parent is target.parent and source.type != "PhaseNode" and target.type != "PhaseNode":
         return
     start, end = source.within("PhaseNode"), target.within("PhaseNode")
-    if start is None or end is None or start is end:
+    if start is None or end is None or start is end or not is_between_placed(view, edge):
         return
     if _may_share(view, start, end):
-        is_cache = is_cache_edge(edge) and edge.carries in (None, "kv_cache")
-        if not is_cache and is_between_placed(view, edge):
+        if is_cache_edge(edge):
+            if edge.carries not in (None, "kv_cache"):
+                yield _finding(
+                    "carries-other", link, f"carries {shown(edge.carries)}; a KV-cache edge carries kv_cache"
+                )
+        else:
             yield _finding("no-cache-edge", link, "is no KV-cache edge (KVCacheUpdate → Attention)")
-    elif _may_share(view, end, start) and is_between_placed(view, edge):
+    elif _may_share(view, end, start):
         yield _finding("leads-back", link, "leads from decode back to prefill")
 
 
@@ -50,6 +55,7 @@ def _finding(message_id: str, link: Link, why: str) -> Finding:
         nodes=(source, target),
         value={"source": source.type, "target": target.type, "carries": edge.carries},
         expected={"source": "KVCacheUpdateNode", "target": "AttentionNode", "carries": "kv_cache"},
+        remedy="let it carry kv_cache" if message_id == "carries-other" else "",
     )
 
 
