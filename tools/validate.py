@@ -17,12 +17,13 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 from .catalog.unlike_name import unlike_name
 from .checkpoint import checked, checkpoint, doing
 from .displayed import Displayed, frame
+from .engines.names import unjudged_engine
 from .errors import MissingFieldError, UnknownNameError
 from .frozen import Frozen
 from .input.arguments import checks_arguments
 from .plan.document import Plan, Relaxation
 from .plan.reader import ReadDocument, collector_paused, read_document
-from .plan.view import PlanView, as_mapping
+from .plan.view import PlanView, as_mapping, as_str
 from .rules.base import Finding, Rule, Violation
 from .rules.document.schema_mismatch import finding_of
 from .rules.evaluation import check_timed
@@ -216,6 +217,10 @@ def _place(violation: Violation) -> tuple[Any, ...]:
     return rule_order(violation.rule), numbered
 
 
+def _remarks(view: PlanView) -> tuple[str, ...]:
+    return (*unlike_name(view.model, view.architecture), *unjudged_engine(as_str(view.serving.get("engine"))))
+
+
 def _report(violations: list[Violation], view: PlanView | None = None) -> ValidationReport:
     errors = sum(violation.severity == "error" for violation in violations)
     return ValidationReport(
@@ -225,5 +230,5 @@ def _report(violations: list[Violation], view: PlanView | None = None) -> Valida
         violations=tuple(violations),
         relaxations=tuple(name for name in get_args(Relaxation) if view is not None and name in view.relaxations),
         brought={} if view is None else {str(name): reason for name, reason in view.brought_relaxations.items()},
-        remarks=() if view is None else unlike_name(view.model, view.architecture),
+        remarks=() if view is None else _remarks(view),
     )

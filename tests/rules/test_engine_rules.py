@@ -123,3 +123,11 @@ def test_the_query_heads_of_each_kv_head_divide_by_the_parts_of_the_sequence_in_
     )
     (violation,) = findings("EN007", "relaxed-kv-sp2", serving("vllm"), *config)
     assert "3 query heads" in violation.message
+
+
+@pytest.mark.parametrize("engine", ["llama.cpp", "lmdeploy", "vllm or sglang", "vLLM 0.9", "dynamo", ""])
+def test_a_report_says_where_no_rule_on_engines_judges_the_named_one(engine: str) -> None:
+    remarks = validate(apply(Example("dense-tp2", (serving(engine),)))).remarks
+    assert [repr(engine) in remark for remark in remarks] == (
+        [True] if engine in ("llama.cpp", "lmdeploy", "vllm or sglang") else []
+    )

@@ -23,7 +23,7 @@ FRONT: Final = "dynamo"
 FRONTS = frozenset((FRONT, nim.ENGINE.name))
 # What may be named, those with rules first.
 KNOWN = (*JUDGED, *(name for name in ENGINES if name not in JUDGED), FRONT)
-_MAX_READ = 200
+_MAX_READ, _MAX_SHOWN = 200, 60
 
 
 def _letters(text: str | None) -> str:
@@ -60,6 +60,14 @@ def rank_order(text: str | None) -> RankOrder:
     """How the engine that `text` names numbers the ranks of a replica; stage by stage where it names none."""
     name = engine_of(text)
     return "stages" if name is None else JUDGED[name].rank_order
+
+
+def unjudged_engine(text: str | None) -> tuple[str, ...]:
+    """The remark that rules on engines (EN) pass by a plan that names `text`; none where they judge it."""
+    if not text or names_known(text):
+        return ()
+    titles = ", ".join(engine.title for engine in JUDGED.values())
+    return (f"no rule on engines judges this plan: {text[:_MAX_SHOWN]!r} is not one of {titles}",)
 
 
 def names_known(text: str | None) -> bool:
