@@ -25,6 +25,10 @@ _HEAD_SHARING = frozenset(
 )
 
 
+# Of these one says how many KV heads there are.
+_ONE_KV_HEAD = frozenset({"mqa", "multi_query"})
+
+
 def kind_fits(written: str | None, actual: str) -> bool:
     """Whether `written` names the kind of attention `actual`; `None` fits all."""
     if written is None:
@@ -101,12 +105,14 @@ def _attention_fault(written: Sequence[NodeView], layer: LayerSpec) -> _Fault | 
         return _Fault(
             "no-attention", f"has no attention operator, the model has {actual} attention there", None, "AttentionNode"
         )
-    kind = written[0].kind
+    kind, kv_heads, heads = written[0].kind, layer.attention.kv_heads, ""
     if kind_fits(kind, actual):
-        return None
+        if kv_heads == 1 or kind is None or word_of(kind) not in _ONE_KV_HEAD:
+            return None
+        heads = f" with {kv_heads} KV heads"
     return _Fault(
         "other-attention-kind",
-        f"has attention of kind {kind!r:.80}, the model has {actual!r} there",
+        f"has attention of kind {kind!r:.80}, the model has {actual!r}{heads} there",
         kind,
         actual,
         written[0],
