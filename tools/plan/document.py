@@ -109,6 +109,15 @@ class WorkloadBlock(Sparse):
         written = {name: value for name, value in handler(self).items() if value is not None}
         return {name: value for name, value in written.items() if UNWRITTEN_DEFAULTS.get(name, ...) != value}
 
+    @field_validator("input_tokens_range", "output_tokens_range")
+    @classmethod
+    def _holds_mean(cls, ends: tuple[int, int] | None, info: ValidationInfo) -> tuple[int, int] | None:
+        """Refuse a range that runs backwards, or beside the mean that it is stated with."""
+        mean = info.data.get((info.field_name or "").removesuffix("_range"))
+        if ends is not None and mean is not None and not ends[0] <= mean <= ends[1]:
+            raise ValueError(f"{ends[0]} to {ends[1]} is no range with the mean {mean}: state [least, most] around it")
+        return ends
+
     @field_validator("lengths")
     @classmethod
     def _agrees_with_means(cls, lengths: RequestLengths | None, info: ValidationInfo) -> RequestLengths | None:
