@@ -163,19 +163,19 @@ def estimate_command(
 ) -> int:
     """Estimate latency, throughput and the memory of each GPU for the plan document FILE.
 
-    Where the plan breaks rules the figures are of it as it stands, and a line on standard error names them.
+    Where the plan breaks rules the figures are of it as it stands, a line on standard error names them, and the status
+    is 1.
     """
     refuse_beside_trace(options)
     read = read_plan(document)
     from ..stated_load import under_load
 
-    plan = under_load(_typed(read, document), said_of_options({**options, "trace": None}))
+    plan = under_load(typed(read, document), said_of_options({**options, "trace": None}))
     from ...tools.performance.estimate import estimate
 
     trace = None if options["trace"] is None else trace_of(options["trace"], options)
     figures = estimate(plan, usd_per_gpu_hour, calibration, trace)
-    if broken := _broken_rules(read):
-        click.echo(f"{title_of(document)} breaks {', '.join(broken)}; see shardwright validate", err=True)
+    status = status_of(read, document)
     if output_format == "json":
         write_json(figures)
     else:
@@ -183,15 +183,18 @@ def estimate_command(
 
         title = f"Estimate of {title_of(document)}"
         write_stdout(render_estimate(figures, title=title, width=text_width(), bold=may_style()))
-    return 0
+    return status
 
 
-def _broken_rules(read: ReadDocument) -> list[str]:
-    """The rules that a document breaks, each once; warnings do not count."""
+def status_of(read: ReadDocument, path: Path) -> int:
+    """The exit status of what is told of a document as it stands: 1 where it breaks rules, named on standard error."""
     from ...tools.validate import validate_read
 
     violations = validate_read(read).violations
-    return list(dict.fromkeys(finding.rule for finding in violations if finding.severity == "error"))
+    broken = list(dict.fromkeys(finding.rule for finding in violations if finding.severity == "error"))
+    if broken:
+        click.echo(f"{title_of(path)} breaks {', '.join(broken)}; see shardwright validate", err=True)
+    return 1 if broken else 0
 
 
 def typed_plan(path: Path) -> Plan:
@@ -200,7 +203,7 @@ def typed_plan(path: Path) -> Plan:
     Raises:
         InputError: it is not; the first fault is named.
     """
-    return _typed(read_plan(path), path)
+    return typed(read_plan(path), path)
 
 
 def typed_text(text: str, path: Path) -> Plan:
@@ -209,10 +212,15 @@ def typed_text(text: str, path: Path) -> Plan:
     Raises:
         InputError: it is not; the first fault is named.
     """
-    return _typed(_document(text, path), path)
+    return typed(_document(text, path), path)
 
 
-def _typed(document: ReadDocument, path: Path) -> Plan:
+def typed(document: ReadDocument, path: Path) -> Plan:
+    """The `document`, read from `path`, which must be of the format.
+
+    Raises:
+        InputError: it is not; the first fault is named.
+    """
     if document.plan is None:
         first = document.faults[0]
         more = f" and {len(document.faults) - 1} more" if len(document.faults) > 1 else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ...tools.errors import InputError
-from .documents import DOCUMENT, title_of, typed_plan
+from .documents import DOCUMENT, read_plan, status_of, title_of, typed
 from .flags import FILE, output_format
 from .streams import STANDARD, check_places, is_standard, may_style, text_width, write_files, write_stdout
 
@@ -32,11 +32,15 @@ _ENDINGS = {".json": "json", ".dot": "dot", ".gv": "dot", ".svg": "svg", ".txt":
 def expand_command(
     document: Path, phase: Phase | None, fold: bool, form: str | None, output: Path | None, output_format: str
 ) -> int:
-    """Unroll the plan document FILE to every operator on every GPU: one prefill pass, one decode step."""
+    """Unroll the plan document FILE to every operator on every GPU: one prefill pass, one decode step.
+
+    Where the plan breaks rules it is unrolled as it stands, a line on standard error names them, and the status is 1.
+    """
     check_places({"-o": output}, [document])
     if form is None:
         form = "json" if output_format == "json" else _form_of(output)
-    plan = typed_plan(document)
+    read = read_plan(document)
+    plan = typed(read, document)
     from ...tools.performance.execution import expand_plan
     from ...tools.plan.document import PHASES
 
@@ -50,7 +54,7 @@ def expand_command(
     else:
         text = _expanded(dags, form, plan, f"Execution DAG of {title_of(document)}")
         write_files({output or Path(STANDARD): f"{text.rstrip()}\n"}, lambda _: None)
-    return 0
+    return status_of(read, document)
 
 
 def _form_of(output: Path | None) -> str | None:

@@ -12,6 +12,7 @@ import pytest
 
 from shardwright.agent.cli.app import run
 from shardwright.tools.plan.document import PhaseStrategy
+from shardwright.tools.rules.base import Edit, Example
 from shardwright.tools.rules.examples import apply, base_plan
 from shardwright.tools.rules.registry import find_rule
 
@@ -152,6 +153,18 @@ def test_the_estimate_has_the_keys_of_the_contract(plan_file: Path, capsys: pyte
     assert set(figures["latency"]["prefill"]) == parts
     assert set(figures["latency"]["decode_step"]) == parts
     assert {device["device"] for device in figures["memory"]["per_device"]} == {f"n0.g{g}" for g in range(4)}
+
+
+@pytest.mark.parametrize("command", [["estimate"], ["expand", "--fold"]], ids=" ".join)
+def test_what_is_told_of_a_plan_that_breaks_rules_has_status_1_and_names_them(
+    command: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "cyclic.json"
+    back = {"source": "r0.decode.s0.b0", "target": "r0.decode.s0.emb", "type": "data"}
+    path.write_text(json.dumps(apply(Example("dense-1", (Edit("add_edge", value=back),)))))
+    assert run([*command, str(path)]) == 1
+    out, err = capsys.readouterr()
+    assert out and err == f"{path} breaks ST004; see shardwright validate\n"
 
 
 def test_an_estimate_that_is_refused_says_so_in_one_line(plan_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
