@@ -10,14 +10,14 @@ from hypothesis import given
 from shardwright.tools.engines.names import ENGINES as KNOWN
 from shardwright.tools.engines.names import JUDGED
 from shardwright.tools.plan.view import PlanView
-from shardwright.tools.rules.base import Edit, Example, Violation
+from shardwright.tools.rules.base import Edit, Example, Rule, Violation
 from shardwright.tools.rules.examples import apply, base_names, base_plan
 from shardwright.tools.rules.reading import named_engine
-from shardwright.tools.rules.registry import find_rule
+from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import validate
 
 from ..examples import examples
-from .corruptions import damaged_plans, fired
+from .corruptions import corruptions, damaged_plans, fired
 
 ENGINES = tuple(JUDGED)
 
@@ -131,3 +131,15 @@ def test_a_report_says_where_no_rule_on_engines_judges_the_named_one(engine: str
     assert [repr(engine) in remark for remark in remarks] == (
         [True] if engine in ("llama.cpp", "lmdeploy", "vllm or sglang") else []
     )
+
+
+@pytest.mark.parametrize("rule", [rule for rule in all_rules() if rule.id.startswith("EN")], ids=lambda rule: rule.id)
+def test_a_warning_that_a_named_engine_makes_an_error_says_so(rule: Rule) -> None:
+    found = {
+        violation.severity
+        for row in corruptions(rule.id)
+        for engine in ENGINES
+        for violation in rule.run(PlanView({**apply(row.example), "serving": {"engine": engine}}))
+    }
+    is_raised = rule.severity == "warning" and "error" in found
+    assert is_raised == ("An error in a plan that names" in rule.requirement)

@@ -32,7 +32,10 @@ RULE = Rule(
     id="EN011",
     name="indivisible vocabulary",
     severity="warning",
-    requirement="The attention tp divides the vocabulary, padded to a multiple of 64.",
+    requirement=(
+        "The attention tp divides the vocabulary, padded to a multiple of 64. An error in a plan that names vLLM or "
+        "SGLang."
+    ),
     rationale=(
         "vLLM and SGLang shard embedding and LM head by the tensor degree: the vocabulary is padded to ⌈V / 64⌉ × 64 "
         "rows and must then divide exactly. Powers of two up to 64 always do; degrees such as 3, 6 or 12 need luck."

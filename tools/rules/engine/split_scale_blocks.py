@@ -68,7 +68,8 @@ RULE = Rule(
     severity="warning",
     requirement=(
         "Where the weights run in block-quantised FP8 or in INT4 or INT8 groups, each device's slice of a dense FFN, a "
-        "shared expert or a split expert is a whole number of the checkpoint's blocks."
+        "shared expert or a split expert is a whole number of the checkpoint's blocks. An error in a plan that names "
+        "vLLM or SGLang."
     ),
     rationale=(
         "One scale belongs to one block (128 × 128 of FP8, 128 in a row of AWQ and GPTQ as a rule). A slice that ends "

@@ -98,7 +98,8 @@ RULE = Rule(
     severity="warning",
     requirement=(
         "The expert groups of a MoE operator host equally many experts: ep divides the routed (and redundant) experts. "
-        "vLLM takes a remainder of one where nothing is redundant; in TensorRT-LLM nothing is."
+        "vLLM takes a remainder of one where nothing is redundant; in TensorRT-LLM nothing is. An error in a plan that "
+        "names an engine."
     ),
     rationale=(
         "Engines compute which rank owns which expert as experts / ep. SGLang asserts that it divides, TensorRT-LLM "
