@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
+import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from shardwright.tools.errors import InputError
 from shardwright.tools.plan.document import PhaseStrategy
 from shardwright.tools.plan.reader import read_document
 from shardwright.tools.plan.schema import MAX_FAULTS, plan_schema
+from shardwright.tools.rules.examples import base_plan
 
 from .test_canonical import JSON
 from .tiny import DENSE, tiny_plan
@@ -122,3 +125,26 @@ def test_the_schema_closes_every_block_but_the_config() -> None:
     for name, definition in schema["$defs"].items():
         if definition.get("type") == "object" and "properties" in definition:
             assert definition["additionalProperties"] is False, name
+
+
+@pytest.mark.parametrize(
+    ("place", "other"),
+    [
+        (("workload", "concurrency"), 4.5), (("strategy", "decode", "tp"), 1.5), (("hardware", "nodes"), 1.5),
+        (("nodes", 3, "index"), 0.5), (("nodes", 3, "layers", 1), 7.5),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_a_whole_number_is_an_integer_however_it_is_written_and_another_is_none(
+    place: tuple[str | int, ...], other: float
+) -> None:
+    document = json.loads(json.dumps(base_plan("dense-1")))
+    *way, last = place
+    holder = reduce(lambda value, step: value[step], way, document)
+    known = read_document(json.dumps(document))
+    holder[last] = float(holder[last])
+    assert jsonschema.Draft202012Validator(plan_schema()).is_valid(document)
+    read = read_document(document)
+    assert not read.faults and read.plan == known.plan and read.raw == known.raw
+    holder[last] = other
+    assert [fault.path for fault in read_document(document).faults] == ["".join(f"/{step}" for step in place)]

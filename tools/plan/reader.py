@@ -19,7 +19,7 @@ from typing import Any, cast
 
 from msgspec import Struct, field
 from pydantic import ValidationError
-from pydantic_core import PydanticSerializationError
+from pydantic_core import ErrorDetails, PydanticSerializationError
 
 from ..errors import InputError, expect
 from ..input.files import read_bounded, shown_path, utf8_text
@@ -170,20 +170,48 @@ def _read_object(document: Mapping[str, Any], mended: tuple[SchemaFault, ...], *
     if not is_sound(document if is_checked else _header(document)):
         return _read_cleaned(document, mended)
     raw, unexpanded = expand(document)
-    faults, refusals = (*mended, *unexpanded), 0
     view = PlanView(raw)
-    if not _is_plan(raw, view):
-        if not is_checked and not is_sound(raw):
-            return _read_cleaned(raw, mended)
-        try:
-            Plan.model_validate(raw)
-        except ValidationError as refusal:
-            # The replacement of a mended value is no additional fault.
-            known = {fault.path for fault in mended if fault.path}
-            listed = explain_refusal(raw, refusal)
-            faults += tuple(fault for fault in listed if fault.path not in known)
-            refusals = refusal.error_count() if len(listed) >= MAX_FAULTS else 0
+    if _is_plan(raw, view):
+        return ReadDocument(raw, view, (*mended, *unexpanded), mended, unexpanded)
+    if not is_checked and not is_sound(raw):
+        return _read_cleaned(raw, mended)
+    refusal = _refusal(raw)
+    if refusal is not None and any(map(_is_of_whole_float, refusal.errors(include_url=False, include_context=False))):
+        raw = _with_integers(raw)
+        view, refusal = PlanView(raw), _refusal(raw)
+    listed = () if refusal is None else explain_refusal(raw, refusal)
+    # The replacement of a mended value is no additional fault.
+    known = {fault.path for fault in mended if fault.path}
+    faults = (*mended, *unexpanded, *(fault for fault in listed if fault.path not in known))
+    refusals = refusal.error_count() if refusal is not None and len(listed) >= MAX_FAULTS else 0
     return ReadDocument(raw, view, faults, mended, unexpanded, refusals)
+
+
+def _refusal(raw: Mapping[str, Any]) -> ValidationError | None:
+    try:
+        Plan.model_validate(raw)
+    except ValidationError as refusal:
+        return refusal
+    return None
+
+
+def _is_of_whole_float(error: ErrorDetails) -> bool:
+    """Whether a number such as 4.0, which JSON Schema takes for an integer, is refused for its type."""
+    value = error["input"]
+    return error["type"] == "int_type" and isinstance(value, float) and value.is_integer()
+
+
+def _with_integers(document: Mapping[str, Any]) -> dict[str, Any]:
+    """`document` with its whole numbers as integers, but for `model`, which stands as it was written."""
+    return {key: value if key == "model" else _integers(value) for key, value in document.items()}
+
+
+def _integers(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _integers(member) for key, member in cast("dict[str, Any]", value).items()}
+    return [_integers(item) for item in cast("list[Any]", value)] if isinstance(value, list) else value
 
 
 def _read_cleaned(document: Mapping[str, Any], mended: tuple[SchemaFault, ...]) -> ReadDocument:
