@@ -58,8 +58,11 @@ def read_architecture(config: Mapping[str, Any], *, where: str = "config") -> Ar
     return _ARCHITECTURES.get(content) or _ARCHITECTURES.keep(content, _read(config, where))
 
 
-# Fields that say which operators a model has, and what degrees divide: no structure is known without them.
-_STRUCTURE = frozenset({"num_hidden_layers", "num_attention_heads", "num_key_value_heads", "num_experts"})
+# Sizes of what a model has. Other fields say which operators and heads it has: no structure is known without those.
+SIZES = frozenset({
+    "vocab_size", "hidden_size", "head_dim", "v_head_dim", "intermediate_size", "moe_intermediate_size",
+    "num_experts_per_tok", "qk_nope_head_dim", "qk_rope_head_dim",
+})  # fmt: skip
 
 
 def read_structure(config: Mapping[str, Any]) -> Architecture | None:
@@ -72,7 +75,7 @@ def read_structure(config: Mapping[str, Any]) -> Architecture | None:
         try:
             return _read(config, "config", frozenset(unknown))
         except UnreadableFieldError as error:
-            if error.field in unknown | _STRUCTURE:
+            if error.field not in SIZES - unknown:
                 return None
             unknown.add(error.field)
         except InputError:

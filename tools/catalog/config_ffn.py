@@ -151,7 +151,7 @@ def _shared(context: FFNContext, expert_width: int) -> FFNSpec | None:
         # A stated width without a count is one expert (Qwen2-MoE); types that always have some have a default.
         copies = traits.get("n_shared_experts", 1 if stated_width else 0)
     inner = copies * (expert_width if stated_width is None else stated_width)
-    if inner == 0:
+    if copies == 0 or stated_width == 0:
         return None
     tensors = context.matrices(width, inner)
     if context.flag("shared_expert_gate"):
