@@ -7,11 +7,19 @@ from typing import Any
 from pydantic import Field
 
 from ...tools.calibration.custom import CustomCalibration
-from ...tools.catalog.accelerators import Accelerator
+from ...tools.catalog.accelerators import Accelerator, AcceleratorName, Bandwidth
 from ...tools.engines.names import EngineName
 from ...tools.language.said import FrozenModel, OpenPrecisions, StatedStrategy
 from ...tools.plan.constraints import Constraint
-from ...tools.plan.document import ModelBlock, PolicyBlock, PrecisionBlock, Relaxation, ServingBlock, WorkloadBlock
+from ...tools.plan.document import (
+    Degree,
+    ModelBlock,
+    PolicyBlock,
+    PrecisionBlock,
+    Relaxation,
+    ServingBlock,
+    WorkloadBlock,
+)
 from ...tools.plan.rate_curve import DayAsked
 
 
@@ -42,11 +50,11 @@ class HardwareChoice(FrozenModel):
     `is_most`: no more than these may be used, and what is not used need not be paid for.
     """
 
-    accelerator: str | Accelerator
-    nodes: int | None
-    gpus_per_node: int
-    intra_node_bw_gb_s: float | None = None
-    inter_node_bw_gb_s: float | None = None
+    accelerator: AcceleratorName | Accelerator
+    nodes: Degree | None
+    gpus_per_node: Degree
+    intra_node_bw_gb_s: Bandwidth | None = None
+    inter_node_bw_gb_s: Bandwidth | None = None
     # Neither shown nor stated again: an edited number of GPUs is that number.
     is_most: bool = Field(default=False, exclude=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import stat
@@ -64,3 +65,13 @@ def test_a_file_that_fails_later_is_said_beside_the_plan(tmp_path: Path) -> None
     assert result.report.model_use.status == "accepted"
     assert "does not exist" in (result.report.model_use.transcript_failure or "")
     assert "The transcript is not whole" in render_plan(result, width=100)
+
+
+@pytest.mark.parametrize(("field", "value"), [("inter_node_bw_gb_s", 2**31), ("gpus_per_node", 0), ("nodes", -1)])
+def test_hardware_that_no_plan_may_state_is_refused_in_a_transcript_too(tmp_path: Path, field: str, value: int) -> None:
+    run(path := tmp_path / "run.json")
+    record = json.loads(path.read_text(encoding="utf-8"))
+    record["setup"]["intent"]["hardware"][field] = value
+    path.write_text(json.dumps(record), encoding="utf-8")
+    with pytest.raises(InputError, match=field):
+        read_transcript(path)
