@@ -40,6 +40,10 @@ CARRIED: list[tuple[str, dict[str, Any]]] = [
 DENSE = ("dense-1", "dense-tp2", "dense-pp2-tp2", "dense-dp2-tp2")
 
 
+# Base plan, FFN degree of a sound graph that is built for it, and the one that is declared instead.
+FFN_RESTATED = [("dense-tp4", 1, 4), ("dense-tp4", 1, 2), ("dense-tp4", 2, 4), ("dense-sp2-tp2", 1, 4)]
+
+
 def _restated(name: str, field: str, value: Any) -> dict[str, Any]:
     return edited(base_plan(name), [Edit("set_top", field=f"/strategy/{field}", value=value)])
 
@@ -54,6 +58,26 @@ def test_a_declaration_that_gives_way_to_the_graph_is_headlined(name: str, field
     is_counted = field == "gpu_count"
     assert (HEADLINE in text) == is_counted
     assert (UNDONE + line in text.split("\n\n")[0] and "--keep-strategy" in text) != is_counted
+
+
+@pytest.mark.parametrize(("name", "graph_degree", "declared"), FFN_RESTATED)
+def test_a_sound_graph_bears_out_no_other_degree(name: str, graph_degree: int, declared: int) -> None:
+    document = autofix(_restated(name, "prefill/tp_ffn", graph_degree), keep_strategy=True).document
+    assert document is not None
+    block = {**document["strategy"], "prefill": {**document["strategy"]["prefill"], "tp_ffn": declared}}
+    result = autofix({**document, "strategy": block})
+    assert result.strategy_changes == (f"prefill tp_ffn {declared} -> {graph_degree}",)
+    assert result.valid and result.document == document
+
+
+@pytest.mark.parametrize("name", ["disaggregated-tp2", "dense-tp4", "dense-sp2-tp2"])
+def test_a_sound_graph_wins_where_phases_are_declared_for_one_another(name: str) -> None:
+    document = autofix(_restated(name, "decode/tp_ffn", 1), keep_strategy=True).document
+    assert document is not None
+    strategy = document["strategy"]
+    swapped = {**document, "strategy": {**strategy, "prefill": strategy["decode"], "decode": strategy["prefill"]}}
+    result = autofix(swapped)
+    assert result.valid and result.document == document
 
 
 @pytest.mark.parametrize(("name", "edits"), CARRIED)

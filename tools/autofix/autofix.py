@@ -169,9 +169,11 @@ class _Session(Struct):
         return replace(target, header={**target.header, "hardware": view.hardware})
 
     def _read(self) -> tuple[PlanView, PlanIntent]:
-        """The current document, and what its author decided."""
-        view = self.repair.state.view
-        return view, read_intent(view, self.request, keep_strategy=self.repair.chosen.keep_strategy)
+        """The current document, and what its author decided: what a sound graph shows, whatever is declared."""
+        state, keep = self.repair.state, self.repair.chosen.keep_strategy
+        shows_all = state.has_sound_graph and not keep
+        decisive = PlanView({**state.view.raw, "strategy": {}}) if shows_all else state.view
+        return state.view, read_intent(decisive, self.request, keep_strategy=keep)
 
     def _lacking(self, what: str) -> str:
         """A line that says why `what` is unknown: it is absent, or was not understood."""

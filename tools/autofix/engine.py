@@ -30,6 +30,8 @@ from .target import Target
 # Tiers of rules: each can only be judged once those before it hold. Then all others, then those on estimates.
 _TIERS = {"ST": 0, "CO": 1, "DP": 1, "PP": 1}
 _OTHERS, _ESTIMATED = 2, 3
+# Where a document speaks of its graph: an error there that is local, or that no node shares, is none of the graph.
+_ABOUT_GRAPH = ("/strategy/", "/construction", "/reasoning", "/performance")
 # Documents that are validated to find the fewest fixes that are needed, and the nodes and edges of all of them.
 MOST_TRIALS = 80
 MOST_READ = 400_000
@@ -61,6 +63,13 @@ class State(Struct, frozen=True):
         """The errors of the report, sorted so that the document's order does not matter."""
         errors = [violation for violation in self.report.violations if violation.severity == "error"]
         return sorted(errors, key=lambda error: (rule_order(error.rule), error.nodes, error.edges, error.message))
+
+    @property
+    def has_sound_graph(self) -> bool:
+        """Whether nothing is wrong but what the document says of its graph."""
+        return all(
+            error.path.startswith(_ABOUT_GRAPH) and (error.fix == "local" or not error.nodes) for error in self.errors
+        )
 
 
 class Chosen(Struct, frozen=True):
