@@ -40,7 +40,7 @@ def reference_for(author: PlanView, request: BuildRequest, architecture: Archite
     cuts = _cuts_of(author, reference, architecture)
     if cuts:
         reference = _built(author, replace(request, blocks=cuts))
-    scattered = list(_scattered(author, reference))
+    scattered = dict(_scattered(author, reference))
     if not scattered:
         return reference
     return align(author, PlanView(_with_scatter(reference.view.raw, scattered), compares=False))
@@ -138,8 +138,11 @@ def _is_whole(block: Block, architecture: Architecture) -> bool:
     return all(len(set(layers[offset :: block.period])) == 1 for offset in range(block.period))
 
 
-def _scattered(author: PlanView, reference: Alignment) -> Iterator[NodeView]:
-    """AllReduces of the reference in whose place the author has a ReduceScatter followed by an AllGather."""
+def _scattered(author: PlanView, reference: Alignment) -> Iterator[tuple[str, list[str]]]:
+    """AllReduces of the reference in whose place the author has a ReduceScatter followed by an AllGather, by id.
+
+    With the ReduceScatter's devices: the operator's, if the author's has fewer than the AllReduce.
+    """
     for node in author.of_type("ReduceScatterNode"):
         following = [edge.target for edge in node.edges_out if edge.target is not None]
         is_gathered = any(other.type == "AllGatherNode" and other.parent is node.parent for other in following)
@@ -148,18 +151,20 @@ def _scattered(author: PlanView, reference: Alignment) -> Iterator[NodeView]:
         operator = reference.view.by_id.get(reference.reference_of.get(node.parent.id, ""))
         if operator is None or len(node.parent.children_of_type("AllReduceNode")):
             continue
-        yield from operator.children_of_type("AllReduceNode")[:1]
+        for reduction in operator.children_of_type("AllReduceNode")[:1]:
+            is_wide = len({*node.devices}) >= len(reduction.devices)
+            parts = (reduction,) if is_wide else operator.children_of_type("ShardNode")
+            yield reduction.id, list(dict.fromkeys(device for part in parts for device in part.devices))
 
 
-def _with_scatter(document: Fields, reductions: Sequence[NodeView]) -> dict[str, Any]:
-    """`document` with a ReduceScatter and an AllGather in place of each of `reductions`."""
-    chosen = {node.id for node in reductions}
+def _with_scatter(document: Fields, chosen: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """`document` with a ReduceScatter on the devices `chosen` for it, and an AllGather, in place of each such node."""
     nodes: list[dict[str, Any]] = []
     for node in document["nodes"]:
         if node["id"] not in chosen:
             nodes.append(node)
             continue
-        nodes.append({**node, "type": "ReduceScatterNode"})
+        nodes.append({**node, "type": "ReduceScatterNode", "devices": chosen[node["id"]]})
         nodes.append({**node, "id": f"{node['id']}/gather", "type": "AllGatherNode"})
     edges: list[dict[str, Any]] = [
         {**edge, "source": f"{edge['source']}/gather"} if edge["source"] in chosen else edge

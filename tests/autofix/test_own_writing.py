@@ -1,0 +1,32 @@
+"""What an author writes in another legal way than the builder stays so, whatever is mended beside it."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.rules.base import Edit
+from shardwright.tools.rules.examples import base_plan, edited
+from shardwright.tools.validate import validate
+
+from ..rules.corruptions import scattered
+
+
+def _scattered_on_its_own_devices() -> dict[str, Any]:
+    """An FFN on two of four GPUs: they reduce, and all of them gather."""
+    wanted = edited(base_plan("dense-tp4"), [Edit("set_top", field="/strategy/prefill/tp_ffn", value=2)])
+    document = scattered(autofix(wanted, keep_strategy=True).document or {}, random.Random(0))
+    return edited(document, [Edit("set", "r0.prefill.s0.b0.ffn.ar", "devices", ["n0.g0", "n0.g1"])])
+
+
+@pytest.mark.parametrize("written", [_scattered_on_its_own_devices])
+def test_what_is_written_in_another_legal_way_stays(written: Callable[[], dict[str, Any]]) -> None:
+    document = written()
+    assert validate(document).valid
+    miscounted = {**document, "strategy": {**document["strategy"], "gpu_count": 5}}
+    result = autofix(miscounted)
+    assert result.valid and result.document == document
