@@ -239,6 +239,11 @@ def _decided_inside(author: PlanView, reference: Alignment) -> dict[str, dict[st
 
     changed: dict[str, dict[str, Any]] = {}
     many = "redundant_experts" in author.relaxations
+    for operator in reference.view.of_type("FFNNode"):
+        shared, moe = author.by_id.get(author_of.get(operator.id, "")), operator.parent
+        # A shared expert is of its MoE operator's layer, and may say so.
+        if shared is not None and moe is not None and moe.type == "MoENode" and shared.offset == moe.offset > 0:
+            changed[operator.id] = {"offset": moe.offset}
     for operator in reference.view.of_type(*OPERATOR_TYPES):
         devices_of = shard_devices(pairs(operator, "ShardNode"))
         changed.update({name: {"devices": devices} for name, devices in devices_of.items()})
