@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..plan.document import Plan
 from ..plan.reader import ReadDocument, collector_paused, path_named, read_document, read_file, read_sound, read_text
 from ..plan.schema import SchemaFault
-from ..plan.view import PlanView
+from ..plan.view import PHASES, PlanView, as_mapping
 from ..rules.registry import find_rule
 from .engine import ALL_FIXES, Chosen, Repair, State
 from .foreign.own_format import own_document
@@ -169,10 +169,9 @@ class _Session(Struct):
         return replace(target, header={**target.header, "hardware": view.hardware})
 
     def _read(self) -> tuple[PlanView, PlanIntent]:
-        """The current document, and what its author decided: what a sound graph shows, whatever is declared."""
+        """The current document, and what its author decided: the degrees that a sound graph shows, not the declared."""
         state, keep = self.repair.state, self.repair.chosen.keep_strategy
-        shows_all = state.has_sound_graph and not keep
-        decisive = PlanView({**state.view.raw, "strategy": {}}) if shows_all else state.view
+        decisive = _without_degrees(state.view) if state.has_sound_graph and not keep else state.view
         return state.view, read_intent(decisive, self.request, keep_strategy=keep)
 
     def _lacking(self, what: str) -> str:
@@ -196,6 +195,12 @@ class _Session(Struct):
             return None
         self.replanned, self.infeasible = outcome.replanning if outcome.replanning.moves else None, None
         return outcome.built.target
+
+
+def _without_degrees(view: PlanView) -> PlanView:
+    """The same document, with nothing declared but replicas and GPUs: a whole replica may be lost without a trace."""
+    blocks = {phase: {"replicas": as_mapping(view.strategy.get(phase)).get("replicas")} for phase in PHASES}
+    return PlanView({**view.raw, "strategy": {**view.strategy, **blocks}})
 
 
 # Characters that occur in proposals and never in a file's path.
