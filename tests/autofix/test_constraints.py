@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.tools.autofix.autofix import autofix
+from shardwright.tools.catalog.models import find_model
 from shardwright.tools.rules.examples import base_plan
 from shardwright.tools.validate import validate
 
@@ -64,3 +65,14 @@ def test_constraints_beside_the_policy_are_those_of_the_policy() -> None:
         result = autofix({**plan, "policy": policy, "constraints": ["TP at most 2"]})
         assert result.valid and (result.document or {})["policy"]["constraints"] == [_AT_MOST_2]
     assert not autofix({**plan, "constraints": ["as few as can be"]}).valid
+
+
+def test_a_plan_that_was_found_before_the_walk_reached_its_bound_is_not_called_impossible() -> None:
+    entry = find_model("meta-llama/Llama-3.1-70B")
+    document = _demanding([{"kind": "across_nodes", "value": "pp", "words": "PP across nodes"}], "disaggregated-tp2")
+    document |= {"model": {"name": entry.name, "config": entry.config}, "nodes": [], "edges": []}
+    document["hardware"] = {"accelerator": "h200-sxm", "nodes": 2, "gpus_per_node": 8}
+    prefill, decode = {"pp": 1, "tp": 2, "tp_ffn": 4, "replicas": 1}, {"pp": 3, "tp": 2, "tp_ffn": 1, "replicas": 2}
+    document["strategy"] = {"dp": 3, "gpu_count": 16, "prefill": prefill, "decode": decode}
+    result = autofix(document)
+    assert result.valid and result.replanned is not None

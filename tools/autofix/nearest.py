@@ -1,7 +1,7 @@
 """Legal strategies that fit into memory, nearest to an author's first: a best-first walk over pairs of phase options.
 
-The walk is exact: the next strategy is the nearest of all remaining ones, by `distance.preference`. It ends after
-`MOST_LAYOUTS` layouts or `MOST_PAIRS` pairs; `is_complete` is then false.
+The walk is exact: the next strategy is the nearest of all remaining ones, by `distance.preference`. After
+`MOST_LAYOUTS` layouts or `MOST_PAIRS` pairs no more are looked at: what was found is left, and `is_complete` is false.
 
 Options are those of the search's space and the author's own, if legal: stage widths that are neither part of a node nor
 whole nodes, sequence shards of a short prompt, attention groups of a dense model, cuts of the stages. No relaxation is
@@ -160,6 +160,8 @@ class Nearest:
             _, _, entry, remaining = heapq.heappop(heap)
             if isinstance(entry, Strategy):
                 yield entry
+            elif not self.is_complete:
+                continue
             else:
                 pairs += 1
                 for frontier in self._beyond(entry):
@@ -169,8 +171,8 @@ class Nearest:
             if following is not None:
                 push(following[0], following[1], remaining)
             if self.looked_at > MOST_LAYOUTS or pairs > MOST_PAIRS:
+                # No more pairs are opened; what was found is still legal.
                 self.is_complete = False
-                return
 
     def _partners(self, prefill: int, *, is_apart: bool) -> Sequence[int]:
         """Numbers of decode options for a prefill option, nearest first; with an engine those of the same layout."""

@@ -153,7 +153,7 @@ class Attempt:
         Raises InputError: a fact that every time depends on is missing.
         """
         for strategy in checked(self.walk.strategies(), 1):
-            replanned = self._tried(strategy)
+            replanned = self._tried(strategy, is_nearest=self.walk.is_complete)
             if replanned is not None:
                 return replanned
             if self._is_spent:
