@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from ..errors import InputError, short_words
+from ..input.shapes import is_object
+from ..plan.constraints import Constraint
 from .said import Understood
 
 
 def _shown(entry: Understood) -> str:
     """A figure or a name as it is; what has parts in the words that stated it."""
-    parts: tuple[object, ...] = entry.value if isinstance(entry.value, tuple) else (entry.value,)
-    stated = [words for part in parts if isinstance(words := getattr(part, "words", None), str)]
-    if stated:
-        return " and ".join(map(repr, stated))
-    return repr(entry.words) if isinstance(entry.value, dict) and entry.words else str(entry.value)
+    constraints: tuple[Constraint, ...] = entry.value if entry.field == "constraints" else ()
+    if constraints:
+        return " and ".join(repr(constraint.words) for constraint in constraints)
+    return repr(entry.words) if is_object(entry.value) and entry.words else str(entry.value)
 
 
 class RequestError(InputError):

@@ -72,7 +72,7 @@ def settle_missing_nvlink(page: Page, claims: Claims) -> None:
         if not claims.has("accelerator"):
             return
         card, words = find_accelerator(claims.values["accelerator"]), claims.words["accelerator"]
-        if card.scale_up_domain_accelerators > 1:
+        if (card.scale_up_domain_accelerators or 1) > 1:
             try:
                 over_pcie = find_accelerator(card.id.replace("-sxm", "-pcie"))
             except UnknownNameError:
