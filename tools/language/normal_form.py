@@ -122,6 +122,7 @@ def normalise(text: str) -> str:
     text = visible(text)
     text = re.sub(r"[⁰¹²³⁴-⁹]{1,4}", lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
     text = re.sub(r"[①-⑳]", " ", text)  # marks of a list
+    text = re.sub(r"(?<=\d)[\u2007\u2009\u202f](?=\d{3}(?!\d))", "", text)  # thin spaces between thousands
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
     text = simplified(unicodedata.normalize("NFKC", text))
     text = re.sub(r"[‐‑‒−﹣]", "-", text)

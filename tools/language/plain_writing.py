@@ -79,12 +79,17 @@ _HALF_THOUSAND = Gated(
 _SCALES = {"thousand": 1000, "million": 10**6}
 # "输出512,100并发": two figures, which a comma parts; no thousands are counted so.
 _NO_THOUSANDS = Gated(r"((?:输入|输出|进|出)\s?\d{1,3}),(?=\d{3}\s?(?:个|路|的)?\s?(?:并发|用户|请求|QPS|RPS|路))")
-# "20 000 prompts", "7 200 tokens": groups of digits as many countries write them.
-_SPACED_GROUPS = Gated(
-    r"(?<![\w.,/:-])(?<!\d\s)(\d{1,3}) (000|\d{3}"
-    r"(?=\s(?:of\s)?(?:prompts?|tokens?|requests?|employees|users|people|documents|calls|queries|characters|words)(?![a-z])))"
-    r"(?![\w.,]*\d)(?!\s\d)",
+# "20 000 prompts", "10 500 in", "OSL 1 200": groups of digits as many countries write them.
+_SPACED_GROUPS = Gated(r"(?<![\w.,/-])(?<!\d\s)(?P<first>\d{1,3})(?P<rest>(?:\s\d{3}){1,3})(?![\w.,/]*\d)(?!\s\d)")
+_COUNTED_IN_GROUPS = Gated(
+    r"\s(?:of\s)?(?:prompts?|tokens?|requests?|employees|users|people|documents|calls|queries|characters|words)(?![a-z])"
 )
+_SIDE_BEHIND = Gated(r"\s(?:in|out)(?:put)?(?![a-z\-])(?!\s?/)|\s?(?:进|出)")
+_SIDE_BEFORE = Gated(
+    r"(?:(?<![a-z])(?:inputs?|outputs?|prompts?|answers?|in|out|isl|osl)|输入|输出)\s?(?:[:=]|of|is|are|about|~|约)?\s?$"
+)
+_COUNT_BEFORE = Gated(r"(?:concurren\w*|batch(?:\ssize)?|bs|users|[tpde]p|gpus?|nodes?|并发数?)\s?:\s?$")  # "users: 16 512 in"
+_FIGURE_ENDS = re.compile(r"\s?(?:[,;)\n。]|$)|\.(?!\d)")
 _INDIAN_SCALE = Gated(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])")
 _INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
 # "七八千" is 7,000 to 8,000, "三五百" 300 to 500; "十来个" some ten, "一千多" some thousand.
@@ -121,6 +126,18 @@ def _in_digits(match: re.Match[str]) -> str:
     return f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"
 
 
+def _in_one_group(match: re.Match[str]) -> str:
+    """A number in groups of digits as one; "8 512" may be two figures where neither its size nor a word tells."""
+    text, groups = match.string, match["rest"].split()
+    is_one = len(groups) > 1 or groups[0] == "000" or _COUNTED_IN_GROUPS.match(text, match.end())
+    if not is_one and len(match["first"]) < 3:  # "512 256 in out"
+        before = text[max(0, match.start() - 16) : match.start()]
+        begins = not before.strip() or (before.rstrip()[-1] in ",;:(~" and not _COUNT_BEFORE.search(before))
+        is_one = begins and _SIDE_BEHIND.match(text, match.end())
+        is_one = is_one or (_SIDE_BEFORE.search(before) and _FIGURE_ENDS.match(text, match.end()))
+    return match["first"] + "".join(groups) if is_one else match.group()
+
+
 def _as_range(match: re.Match[str]) -> str:
     low, high = (chinese_value(match[end] + match["scale"]) or 0 for end in "ab")
     return f"{low}到{high}" if low < high else match.group()
@@ -151,7 +168,7 @@ _FIGURES: Rewriting = (
     (_HALF_A_K, "500"),
     (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
     (_NO_THOUSANDS, r"\1, "),
-    (_SPACED_GROUPS, r"\1\2"),
+    (_SPACED_GROUPS, _in_one_group),
     (_INDIAN_SCALE, _in_digits),
     (_ABOUT_CHINESE, _as_range),
     (_TWO_OR_THREE, _as_range),
