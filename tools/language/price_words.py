@@ -36,7 +36,7 @@ _HOURS_OF = {"h": 1, "小": 1, "时": 1, "钟": 1, "d": 24, "天": 24, "w": 168,
 _PRICE_KEY = Gated(r"(?:usd|dollars?|\$|price|cost)[\s/]{1,2}(?:per\s|of\sa\s|a\s)?gpu[\s\-]?hour\s?[:=]\s?$")
 # A budget per hour for all, and a price per card.
 _BUDGET = cues(
-    r"budget|cap(?:ped)?|ceiling|at\smost|max(?:imum|imal)?|(?:go|run|come|be)\s(?:over|above|beyond)|no\smore\sthan|not\s(?:a\scent\s)?(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:ed)?|"
+    r"budget|cap(?:s|ped)?|ceiling|at\smost|max(?:imum|imal)?|(?:go|run|come|be)\s(?:over|above|beyond)|no\smore\sthan|not\s(?:(?:a\scent|to|go|be|come)\s){0,2}(?:above|over|more|exceed)|exceed|under|below|up\sto|limit(?:s|ed)?|"
     r"to\s(?:burn|spend|use|invest|play\swith)|on\s(?:gpus|cards|hardware|compute|servers)|altogether|in\s(?:all|total)|total|all[\s\-]in|for\s(?:the\slot|everything|all)|overall|spend|stay\s(?:at|within)|whole\sthing|entire",
     "预算|最多|不(?:能|可|得|要)?超过|以内|上限|一共|总共|合计|整[套个]|全部|控制在",
 )
@@ -45,12 +45,12 @@ _EACH_CARD = cues(
 )
 # Money that somebody has or was given: a budget where no card is named beside it.
 _GIVEN = cues(
-    r"ha(?:s|ve|d)|got|gets?|gives?|given|gave|grant(?:s|ed)?|approved?|allow(?:s|ed)?|available|offers?|set\sus|afford",
+    r"ha(?:s|ve|d)|got|gets?|gives?|given|gave|grant(?:s|ed)?|approve[sd]?|sign(?:s|ed)(?:\soff)?|allow(?:s|ed)?|available|offers?|set\sus|afford",
     "只有|只给|给了?|批了?|有|能花|可以花|可花",
 )
 # A clause of nothing but the price: it is of the card that was named before.
 _BARE_PRICE = Gated(
-    r"(?:[\s,:;=@()|*#-]|[\ue000-\ue006]|(?:at|for|is|are|they|these|those|the|a|an|our|its?|price|priced|rate|hourly|rent(?:ed|al)?|cost|list|spot|on[\s\-]demand|reserved|about|around|ca|currently|now|roughly|approx\w*|usd|租价|租金|单价|价格|约|大约|现价|每小?时)(?![a-z]))*",
+    r"(?:[\s,:;=@()|*#-]|[\ue000-\ue006]|(?:at|for|is|are|which|that|they|these|those|the|a|an|our|its?|price|priced|rate|hourly|rent(?:ed|al)?|cost|list|spot|on[\s\-]demand|reserved|about|around|ca|currently|now|roughly|approx\w*|usd|租价|租金|单价|价格|约|大约|现价|每小?时)(?![a-z]))*",
 )
 # What a list says is not what is paid.
 _LISTED = cues(
@@ -189,9 +189,10 @@ def _is_of_node(page: Page, price: Quantity, end: int) -> bool:
     if _PER_NODE_AFTER.match(page.text[price.end : end + 30]):
         return True
     named = list(_PRICED_THING.finditer(page.text, max(0, price.start - _MOST_TO_PRICED), price.start))
-    return (
-        bool(named) and named[-1]["card"] is None and not SENTENCE_END.search(page.text, named[-1].end(), price.start)
-    )
+    if not named or named[-1]["card"] is not None or SENTENCE_END.search(page.text, named[-1].end(), price.start):
+        return False
+    _, comma, behind = page.text[named[-1].end() : price.start].rpartition(",")
+    return not comma or _BARE_PRICE.fullmatch(behind) is not None  # "in 3 nodes, finance signs $40/h"
 
 
 def _words_around(page: Page, price: Quantity, prices: Sequence[Quantity]) -> str:

@@ -86,7 +86,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     *((rf"(?:{name}){_END}", "bytes", size) for name, size in _SIZES.items()),
     (r"g(?![A-Za-z0-9])", "bytes", 1e9),
     (r"%|(?:percent|per\scent|pct)(?![a-z])", "share", 0.01),
-    (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|美元|美金|刀", "usd", 1.0),
+    (r"(?:us\s?dollars?|usd|dollars?|bucks?)(?![a-z])|\$(?!\s?\d)|美元|美金|刀", "usd", 1.0),
     (rf"{_REQUEST}?(?:{_PER_USER}(?:{_PER_TIME})|(?:{_PER_TIME}){_PER_USER})", "requests/s/user", 1.0),
     (rf"{_REQUEST}{_PER_SECOND}|[qr]ps{_END}|\s?[qr]/s{_END}|{_BARE_PER}(?:s|sec|second)(?![a-z])", "requests/s", 1.0),
     (rf"{_REQUEST}{_PER_MINUTE}|[qr]pm{_END}|{_BARE_PER}(?:min|minute)(?![a-z])", "requests/s", 1 / 60),
