@@ -90,6 +90,15 @@ _NEAR_FAILURE = 60  # characters
 _FAILS = Gated(
     r"(?<![a-z])(?:bugs?|crash(?:es|ed)?|hangs?|broken|deadlocks?|fails?|segfaults?|ooms?|won't\s(?:fly|work|do|fit|run))(?![a-z])|崩|挂死|报错|有问题"
 )
+# The same right behind a degree and those beside it, or right before it: "TP 3 doesn't divide the heads".
+_NOT = r"(?:(?:does|do|will|would|can|is|are)(?:n't|\snot)|won't|can't|cannot|never)"
+_CANNOT = Gated(
+    rf"(?:[\s,x*/&+]*[tpdes]p\s?=?\s?\d{{1,4}})*\s?,?\s?(?:{_NOT}\s(?:be\s)?(?:even(?:ly)?\s)?(?:divid|split|fit|go(?:es)?\s(?:in|with)|work|possible|feasible|an\soption|legal|valid|happening|start|load)|"
+    r"(?:is|are)\s(?:impossible|infeasible|out\sof|no\s(?:option|good|go)|illegal|invalid)|leaves\sa\sremainder|(?:也|就|是)?(?:不(?:能)?(?:整除|可行|成立|合法)|除不尽|分不了|切不了|行不通|没法用))"
+)
+_CANNOT_BEFORE = Gated(
+    rf"(?:{_NOT}\s(?:be\s)?(?:even(?:ly)?\s)?(?:divid|split)[a-z]*|not\sdivisible)\s(?:(?:evenly|by|into|over|for|with|at)\s)+$|(?:不能被|除不尽|不能整除)\s?$"
+)
 _DROPPED = Gated(
     r"\s?(?:(?:was|is|were|are)\s)?(?:dropped|discarded|abandoned|excluded|rejected|void|skipped|ruled\sout)(?![a-z])|\s?(?:弃用|放弃|淘汰|作废|已?否决?)"
 )
@@ -148,7 +157,7 @@ def find_degrees(page: Page, claims: Claims) -> list[Degree]:
         cell, _, following = _STOP.split(behind)[0].partition("|")
         verdict = "" if _DEGREE.search(following.partition("|")[0]) else following.partition("|")[0]
         around = " ".join((_STOP.split(before)[-1].rpartition("|")[2], cell, verdict))
-        is_failing = _FAILS.search(around) is not None or _DROPPED.match(verdict) is not None
+        is_failing = any((_FAILS.search(around), _DROPPED.match(verdict), _CANNOT.match(behind), _CANNOT_BEFORE.search(before)))
         if is_failing or _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
             why = "fails as it is said" if is_failing else "was tried before"
             claims.leave_unread(f"{words!r} {why}, so it is no demand")

@@ -37,6 +37,9 @@ _REST_AGREED = Gated(
     r"(?:(?<![a-z])(?:otherwise|(?:the\s)?rest|all\selse|everything\selse)\s(?:(?:is|are|all|stays?)\s)*(?:agreed|fine|ok(?:ay)?|good|yes|same|right|approved|unchanged)|其[他它余]的?都?(?:没问题|同意|可以|不变|照旧|没意见))(?![a-z])"
 )
 _NO = Gated(r"(?:no|nope|nah|not\s(?:really|at\sall)|wrong|不是?|不行|不对|没有)\s?[.!。]?\s*")
+# A line that turns down what the line before it proposes: "across IB? no", "nah, that crosses the switch".
+_REFUSES = Gated(r"(?:[^?\d]{1,60}\?\s?)?(?:no(?:\s(?:way|chance))?|nope|nah|never|不行?|不要|别)(?=[\s,.!。]|$)[^\d?]*")
+_PROPOSED_DEGREE = Gated(r"(?<![a-z])(?=[tpdes]p\s?=?\s?\d)")
 _CLAUSE = re.compile(r"[,;:](?!\d)\s?|[.;。]\s?(?!\d)")
 _MOST_LINES_BACK = 3
 _BACK = 160  # characters
@@ -94,6 +97,8 @@ def with_replies(text: str) -> tuple[str, list[str]]:
     for place, line in enumerate(lines):
         if line.who and place and _NO.fullmatch(line.body):
             lines[place - 1].body = _denied(lines[place - 1].body)
+        if line.who and place and lines[place - 1].who not in ("", line.who) and _REFUSES.fullmatch(line.body):
+            lines[place - 1].body = _PROPOSED_DEGREE.sub("not ", lines[place - 1].body)
         elif line.who:
             _settle(lines, place, notes)
     for line in lines:
