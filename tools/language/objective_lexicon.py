@@ -72,9 +72,10 @@ _VERB = (
 )
 # "Rank the candidates by goodput", "we are judged on cost", "which of them wins on tok/s?".
 _JUDGED_BY = (
-    r"(?:which\s[^.?!;\n]{0,40}?(?:wins?|winning|is\s(?:better|best|ahead))\s|(?:rank|sort|order|scor|judg|rat|grad|measur|evaluat|compar|select|choos|pick|decid)(?:e[ds]?|ed|ing|s)?\s"
+    r"(?:(?:which(?:ever)?\s[^.?!;\n]{0,40}?(?:wins?|winning|(?:is|are|does|do|looks|performs|comes\sout)\s(?:the\s)?(?:better|best|ahead|stronger)(?:\s(?:one|of\s(?:them|both|the\stwo)))?)\s|(?:rank|sort|order|scor|judg|rat|grad|measur|evaluat|compar|select|choos|pick|decid)(?:e[ds]?|ed|ing|s)?\s"
     r"(?:(?:them|it|us|all|these|those|what|the|your|our|each|every|success|results?|everything|runs?|plans?|candidates?|layouts?|options?|offers?|bids?|"
-    r"strateg(?:y|ies)|config(?:uration)?s?|variants?|answers?|proposals?|winner)\s){0,3})(?:by|on|in|according\sto)\s(?:the\s|their\s|its\s|total\s|best\s){0,2}"
+    r"strateg(?:y|ies)|config(?:uration)?s?|variants?|answers?|proposals?|winner)\s){0,3})(?:by|on|in|for|at|with|according\sto)\s(?:the\s|our\s|their\s|its\s|total\s|best\s|low\s){0,2}|"
+    r"which(?:ever)?\s[^.?!;\n]{0,40}?(?:has|gives|gets|brings|shows|offers)\s(?:us\s)?(?:the\s)?(?:better|best|lower|lowest|higher|highest)\s)"
 )
 _TO = (
     r"(?:\s(?:is|for|on|the|to|towards?|about|mostly|most|more|only|mainly|purely|primarily|solely|just|low(?:er|est)?|"
@@ -83,7 +84,7 @@ _TO = (
 # A figure right behind: a limit ("target latency of 2 s"), not an objective.
 _NO_FIGURE = (
     r"(?!(?:[\s:=<>≤≥~()]|of|in|under|below|within|at|is|least|most|around|about|p\d\d|max|to|be|must|should|stay|no|more|"
-    r"than){0,12}\d[\d.,]{0,8}k?\s?(?:ms|s|sec|seconds?|tok|tokens?|t/s|tps|毫秒|秒)(?![a-z]))"
+    r"than|延迟|时延|时间|不超过|小于|低于|不高于|控制在|平均|均值|最多|约){0,12}\d[\d.,]{0,8}k?\s?(?:ms|s|sec|seconds?|tok|tokens?|t/s|tps|毫秒|秒)(?![a-z]))"
 )
 _LESS = r"(?:then|and|or|the|a|is|to|on|for|with|of)(?![a-z])"
 _PHRASES: dict[tuple[str, str], str] = {
@@ -177,7 +178,7 @@ def _tier_first(english: str, chinese: str) -> str:
         rf"|(?:(?:^|[,;。\n])\s?(?:我们?|大家|客户|这次|主要|就|先|还是)*看|按照?|根据)\s?{any_tongue}\s?(?:的?高低|大小|多少)?(?:来)?(?:排(?:序|名|一下)?|选(?:型|择)?|比(?:较)?|评(?:分|判|估)?|定)?(?=\s?(?:[,;。\n.]|$))"
         rf"|以\s?(?:低|高|最低|最高)?\s?{any_tongue}\s?(?:为|作为)(?:主|先|目标|重|准|首要)"
         rf"|(?:优先(?:考虑|保证|优化)?|侧重|看重|只要|只看|只求|(?:只|最|更|主要|重点|比较)(?:关心|在乎|在意|看重|关注|考虑|看|追求|优化|care)|(?:优化)?目标(?:是|为|:)?|偏重|偏向|优化指标(?:是|为|:)?|(?:要|想要|图)的?是)"
-        rf"\s?(?:的|是)?\s?(?:最?低|最?高|降低|提高|最大化?|最小化?)?\s?(?:整体|总体?|整个集群的?)?\s?(?:token)?\s?{any_tongue}"
+        rf"\s?(?:的|是)?\s?(?:最?低|最?高|降低|提高|最大化?|最小化?)?\s?(?:整体|总体?|整个集群的?)?\s?(?:token)?\s?{any_tongue}{_NO_FIGURE}"
     )
     return rf"(?<![a-z])(?:{after}|{before})(?![a-z])|{tongue}"
 

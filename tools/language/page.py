@@ -28,7 +28,7 @@ CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但")
 _DECIMAL = re.compile(r"(?<=\d)[.,](?=\d)")
 # A negation before a word: the verb or particle, then at most three short words. "no more than" is a comparison.
 _NEGATION = Gated(
-    r"(?:\b(?:no|not|non|never|without|w/o|avoid(?:ing)?|disable[sd]?|disabling|forbid(?:den)?|disallow(?:ed)?|"
+    r"(?:\b(?:no|not|non|never|neither|without|w/o|avoid(?:ing)?|disable[sd]?|disabling|forbid(?:den)?|disallow(?:ed)?|"
     r"exclud(?:e|es|ing)|except|skip|refuse|nothing|don'?t|doesn'?t|can'?t|cannot|won'?t|isn'?t|rather\sthan|instead\sof|"
     r"replac(?:e|ing)|opposed\sto|(?:turn|switch|shut)(?:ed|ing)?\soff|nor|(?:anything|everything|all)\s(?:but|except|other\sthan)|forget(?:\sabout)?|scrap(?:ped)?)\b"
     r"(?!\s(?:more|less|later|greater|longer|limit|exceed|higher|lower|only|over|fewer|worry))"
@@ -41,7 +41,7 @@ _NEGATION = Gated(
 _NEGATION_AFTER = Gated(
     r"^[\s\"'`]*(?:(?:weights?|cache)\s?)?(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|not\sallowed|"
     r"(?:is|are)n'?t\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
-    r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|(?:is|are)\s(?:unacceptable|out|a\sno[\s\-]?go)(?=\s?(?:[,.;()!?\n]|$))|(?:都|也|是)?(?:不允许|不可以|不接受|不考虑|不能用|不行|免谈|禁用|不要|关闭))",
+    r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|(?:is|are)\s(?:unacceptable|out|a\sno[\s\-]?go)(?=\s?(?:[,.;()!?\n]|$))|(?:都|也|是)?(?:不允许|不可以|不接受|不考虑|不能用|不使?用(?!担心|管)|不行|免谈|禁用|不要|关闭))",
 )
 
 
