@@ -44,6 +44,16 @@ _OTHERS = Gated(
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?:隔壁(?:组|团队|部门)?|(?:其他|别的|另一个?|训练|推荐|搜索|数据)(?:组|团队|部门)|(?:审核|业务|管理)?后台的?\s?mysql|mysql|redis|kafka|向量(?:数据)?库|数据库|(?:对象)?存储|语音(?:识别)?(?:模块|服务)|(?:嵌入|重排|embedding|rerank\w{0,3})\s?(?:模型|服务)?|前端|网关|爬虫|检索服务|(?:旧|老|之前的?|原来的?)(?:系统|服务|方案|平台)|竞品|友商|供应商|(?:测试|开发|灰度)环境)"
     r"(?![^,;。\n]{0,12}(?:占|留|共用|共享))(?:\([^()\n]{0,80}\)|[^,;。\n()]){1,120}?(?=[,;。\n()]|$)"
 )
+# A sentence, or a clause with another machine in it, that the next words put out of scope: "…, 300 rps. Not part of this."
+_SCOPE = r"(?:scope|request|plan|exercise|sizing|project|question)"
+_PUT_OUT = Gated(
+    r"(?:(?<=[.!?;\n]\s)|(?<=[\n。;])|^)(?P<said>(?:[^.!?;\n。]|\.(?=\S)){6,300}?)(?P<gap>[.,;。]\s?)(?:(?:but|and|all)\s)?(?:(?:it|that|this|they|these|those|which)(?:'s|\s(?:is|are))\s)?"
+    rf"(?:(?:explicitly\s)?(?:not\s(?:in|part\sof)|out(?:side)?\sof|outside)\s(?:(?:the|this|our|my)\s)?(?:{_SCOPE}|this(?=\s?[.;!\n]))|"
+    rf"[这那]?都?不(?:在|属于|算)(?:本次|这次|此次)?的?(?:规划|评估|需求)?的?(?:范围)?(?:之?内)?)(?=\s?(?:[.,;!)\n。]|$))"
+)
+_ELSEWHERE = Gated(
+    r"\d|(?<![a-z])(?:another|other|separate|own|different|elsewhere)(?![a-z])|另[一外有]|别的|其[他它]|单独"
+)
 # Of our hardware taken or kept for others, or sent to the planned model.
 _OF_OURS = Gated(
     r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])gpu\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free)(?![a-z])|"
@@ -56,21 +66,30 @@ _COUNTED = Gated(
 
 def set_aside_others(page: Page, claims: Claims) -> None:
     """Take sentences about other systems off the page, but for models and cards that are named nowhere else."""
-    for match in page.search(_OTHERS):
-        words = match.group().strip()
-        if _OF_OURS.search(words) or not any(map(str.isalnum, words)):
+    spans = [match.span() for match in page.search(_OTHERS) if not _OF_OURS.search(match.group())]
+    for start, stop in (*spans, *_put_out(page)):
+        words = page.original[start:stop].strip()
+        if not any(map(str.isalnum, words)):
             continue
-        names = sorted(_only_names(page.text, match.start(), match.end()))
-        for start, end in zip(
-            [match.start(), *(end for _, end in names)], [*(start for start, _ in names), match.end()], strict=True
-        ):
-            page.take(start, end)
+        names = sorted(_only_names(page.text, start, stop))
+        for left, right in zip([start, *(end for _, end in names)], [*(left for left, _ in names), stop], strict=True):
+            page.take(left, right)
         if _COUNTED.search(words):
             claims.leave_unread(
                 f"{words[:300]!r} is said of another system; say so where it takes a part of what there is"
             )
         else:
             claims.reading(f"{words[:300]!r} is said of another system, and was set aside")
+
+
+def _put_out(page: Page) -> Iterator[tuple[int, int]]:
+    """What the words behind it put out of scope: a sentence, or its last clause where the rest may be the plan's."""
+    for match in page.search(_PUT_OUT):
+        start, said = match.start(), match["said"]
+        if match["gap"].strip() == "," and any((*model_mentions.mentions(said), *hardware.mentions(said))):
+            start += said.rfind(",") + 1
+        if _ELSEWHERE.search(page.original, start, match.start("gap")):
+            yield start, match.end()
 
 
 def _only_names(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
