@@ -233,12 +233,12 @@ _BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[
 # "60% near 1k, 40% near 8k": no single length is usual.
 BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+")
 TOGETHER = Gated(
-    rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|同一时[刻间]|一起|在线|在[飞途]|路",
+    rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|同一时[刻间]|任[意何一]时[刻间]|一起|在线|在[飞途]|路",
 )
 """Beside a number of people or things: they are served together, not only there."""
 ACTIVE = Gated(
     r"(?<![a-z])(?:at\sit\s(?:together|at\sonce|at\sthe\ssame\stime)|generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|waits?(?=\sfor\s(?:the\s|an?\s)?(?:model|llm|answer|reply|response))|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
-    r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request)(?![a-z])|真正|正在|在(?:生成|等|问)",
+    r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request|(?:request|query|prompt)\s(?:running|open|going)|in\sflight)(?![a-z])|真正|正在|在(?:生成|等|问|跑)",
 )
 """Beside a part of people or sessions: they are served while the others are not."""
 OVER_TIME = Gated(

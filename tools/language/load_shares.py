@@ -24,6 +24,10 @@ _PER_PERSON = Gated(
     r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
     r"(?:在线|活跃|登录|当班|值班|使用|在用|在岗)的?(?:人|用户|员工|坐席|老人|同学|学生)(?:每人)?(?:平均|大约|一般|每)|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事|学生|同学)|每[名位]|人均|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
 )
+# "5 people, one request each at the same time"
+_EACH_BEHIND = Gated(
+    r"\s?(?:(?:requests?|prompts?|quer(?:y|ies)|chats?|sessions?)\s)?(?:each|apiece|(?:per|a)\s(?:head|person|user|seat))(?![a-z])"
+)
 _NO_PEOPLE = Gated(r"request|quer|stream|seq|session|conversation|connection|chat|请求|会话|并发|路|序列")
 _MOST_PER_PERSON = 8  # requests that one person has at once
 _PART = (
@@ -147,6 +151,8 @@ def _is_of_each(page: Page, load: Statement) -> bool:
 def _is_per_person(page: Page, load: Statement) -> bool:
     """Whether a few requests are stated per person: "each dev can have 2 going"."""
     left, _ = page.clause(load.quantity.start, load.quantity.end)
+    if _EACH_BEHIND.match(page.original, load.quantity.end):
+        return load.quantity.value <= _MOST_PER_PERSON
     is_said = _PER_PERSON.search(page.original, left, load.quantity.start) is not None
     return is_said and 1 < load.quantity.value <= _MOST_PER_PERSON
 

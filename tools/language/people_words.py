@@ -17,7 +17,7 @@ from .quantities import Quantity, find_quantities, read_whole
 
 _OF_PEOPLE = Gated(
     r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
-    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel)(?![a-z])|\s?(?:的|真正|同时|在(?:生成|等|用|线)|有(?:请求|问题|任务))",
+    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel|ha(?:s|ve|ving)|(?:run|send|wait|ask|generat|typ|chatt?)(?:s|es?|n?ing)|in\sflight)(?![a-z])|\s?(?:的|真正|同时|在(?:生成|等|用|线)|有(?:请求|问题|任务))",
 )
 _OF_THEM = Gated(
     r"\s?of\s(?:(?:them|those|these|which|whom|us)(?![a-z])|(?:(?:our|the|all|those|these|its|their)\s){1,2}(?:about\s)?\d)",
@@ -78,7 +78,7 @@ def times(load: Statement, factor: float) -> Statement:
     )
 
 
-_WAITING = Gated(r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问)[^,;。]{0,6}的(?:也?就?只?有?|人)?")
+_WAITING = Gated(r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问|跑|处理)[^,;。]{0,6}的(?:也?就?只?有?|人)?")
 _BEING = Gated(r"^(?:(?:that|which|who|are|is|be|being|will|can|all|usually|typically|running)\s){1,4}")
 
 

@@ -83,7 +83,18 @@ def _within_days(match: re.Match[str]) -> str:
     return f"within {(read_number(match['n']) or 1) * (7 if match['unit'].startswith('week') else 1):g} days"
 
 
+# "每 20 个里有 1 个在等回答": a share of people.
+_ONE_OF_SO_MANY = Gated(
+    r"每\s?(?P<of>\d{1,3})\s?[个名位人]人?(?:里|中|当中|之中)?面?(?:大?约|就|会)?有\s?(?P<n>\d|[一两二三])\s?[个名位人]人?(?=同时|正?在|有请求)"
+)
+
+
+def _share_of_many(match: re.Match[str]) -> str:
+    return f"{100 * (read_number(match['n']) or 1) / int(match['of']):g}% "
+
+
 REWRITTEN: Rewriting = (
+    (_ONE_OF_SO_MANY, _share_of_many),
     (_EMPLOYED, r"\g<verb> \g<n> people"),
     (_NUMBER_OF_REQUESTS, r"每\g<time> \g<n> 次请求"),
     (_ONE_EACH_AT_A_TIME, ""),
