@@ -45,7 +45,10 @@ _MEMORY_AFTER = Gated(
     rf"\s(?P<times5>\d{{1,2}})\s?x\s?(?P<size5>\d{{2,3}})[\s\-]?{_GB}|"
     r"-(?P<size4>\d{2,3})(?![\dA-Za-z.])(?:[\s\-](?P<bus4>pcie|sxm)(?![a-z]))?",
 )
-_MEMORY_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}\s?$")
+_MEMORY_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?P<size>\d{{2,3}})[\s\-]?{_GB}(?:\s?显存)?\s?的?\s?$")
+_SAME_COUNT = Gated(
+    r"(?:台数|数量|张数|卡数|机器数)(?:都|也)?(?:不变|一样|照旧|没变)|(?<![a-z])(?:(?:the\s)?same\s(?:number|count)|(?:number|count)s?\s(?:is|are|stays?)\s(?:the\ssame|unchanged))(?![a-z])"
+)
 # "(they're the 80 GB ones)", "The A100s are the 40GB version": memory of the card that was named.
 _MEMORY_LATER = Gated(
     r"(?:(?<![a-z])(?:they|these|those|it|all|both)|(?:the\s|our\s)?\ue001+s?)(?:'re|'s|\sare|\sis)\s(?:all\s|both\s)?(?:the\s|an?\s)?"
@@ -234,6 +237,13 @@ def _take_counted(page: Page, start: int, end: int) -> None:
     page.take(start - len(_count_word(page, start)), end)
 
 
+def _count_stays(page: Page, former: Named, meant: Named) -> bool:
+    """Whether the count of a former name is that of the meant one: another size of the card, or so it is said."""
+    is_other_size = former.value.split("-")[0] == meant.value.split("-")[0]
+    is_said = _SAME_COUNT.search(page.original, meant.end) is not None
+    return (is_other_size or is_said) and former.start < meant.start and _count_before(page, meant) is None
+
+
 def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
     """Claim the accelerator that is meant, or the kinds to choose from."""
     words = {name: page.original[name.start : name.end].strip() for name in (*settled.meant, *settled.superseded)}
@@ -246,7 +256,8 @@ def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
         slip = _SLIP.search(page.original, name.end, max(name.end, first.start))
         if slip and name.value != first.value and _count_before(page, first) is None:
             _keep_count(page, claims, name.start)
-        _take_counted(page, name.start, name.end)
+        if not _count_stays(page, name, first):
+            _take_counted(page, name.start, name.end)
         if name.value != first.value:
             claims.reading(f"{words[name]!r} is named as what {words[first]!r} takes the place of")
     if settled.kind == "one":

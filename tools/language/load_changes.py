@@ -16,7 +16,7 @@ from .load_context import LOADS, Statement
 from .load_lexicon import OF_SPREAD
 from .page import SENTENCE_END, Page, between, breaks_of
 from .people_words import times
-from .quantities import read_number
+from .quantities import read_number, read_share
 
 _SMALL = r"\d{1,2}(?:\.\d{1,2})?|two|three|four|five|six|eight|ten"
 _OF_IT = (
@@ -27,8 +27,10 @@ _FACTOR = Gated(
     r"(?<![a-z])(?P<verb>doubl|tripl|trebl|quadrupl|halv)(?:e[sd]?|ing)(?![a-z])(?!\s(?:to\s\d|check|precision))|"
     rf"(?<![\w.])(?P<n>{_SMALL})(?:\s?x|\s?×|\stimes|[\s\-]?fold)(?=\s{_OF_IT}(?![a-z])|\s?(?:[,.;)\n]|$))|(?<![\w.])x\s?(?P<x>\d{{1,2}}(?:\.\d)?)(?=\s{_OF_IT}(?![a-z])|\s?(?:[,.;)\n]|$))|"
     rf"(?<![a-z])(?:multipl(?:y|ies|ied)\s(?:(?:this|that|it|everything|the\s(?:load|rate|traffic)|our\s(?:load|traffic))\s)?by|(?:by\s)?a\sfactor\sof)\s(?P<by>{_SMALL})(?![\w%])|"
-    r"翻(?P<cn>[两三四五六\d])?(?:(?P<fan>番)|倍)|(?P<one>翻一番|加倍)|(?P<half>减半)|(?:是|到|至|成|有|为)(?:了)?(?:现在|目前|当前|今天|平时|原来)?的?\s?(?P<times>\d(?:\.\d)?|[两三四五六])\s?倍(?!率)"
+    r"(?<![a-z])(?P<twice>twice|double|triple|thrice)\s(?=(?:that|this|it|the|as|our|of|today|what|current)(?![a-z]))|"
+    r"翻(?P<cn>[两三四五六\d])?(?:(?P<fan>番)|倍)|(?P<one>翻一番|加倍)|(?P<half>减半)|(?:是|到|至|成|有|为)(?:了)?(?:现在|目前|当前|今天|平时|原来|试点|试用|内测|公测|灰度)?的?\s?(?P<times>\d(?:\.\d)?|[两三四五六])\s?倍(?!率)"
 )
+_TIMES = {"twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0}
 _VERBS = {"doubl": 2.0, "tripl": 3.0, "trebl": 3.0, "quadrupl": 4.0, "halv": 0.5}
 # Orders to multiply, and peaks: these are planned for whatever else is said.
 _ORDER = Gated(r"(?:(?<![a-z])(?:so|please|then|now|,)\s$|所以?要?$)")
@@ -51,6 +53,16 @@ _LATER = Gated(
 _IGNORED = Gated(
     r"(?<![a-z])(?:ignore|disregard|forget|(?:do\snot|don't)\s(?:plan|size)\sfor|no\sneed\sto\s(?:plan|size)\sfor)\s(?:that|it|this)(?![a-z])|先?不(?:用)?(?:管|考虑|算)|忽略"
 )
+# What runs in a trial is outgrown by what is expected after it.
+_TRIAL = Gated(r"(?<![a-z])(?:beta|pilot|trial|test\s(?:phase|run)|poc|proof\sof\sconcept|preview)(?![a-z])|试点|试用|试运行|内测|公测|灰度")
+_EXPECTED = Gated(r"(?<![a-z])(?:expect\w{0,3}|will|launch|production|roll-?out|go-?live)(?![a-z])|上线|正式|预计")
+_UNSURE = Gated(r"(?<![a-z])(?:may|might|could|if|maybe|perhaps|next\s(?:year|quarter)|some\s?day|eventually)(?![a-z])|明年|可能|也许|将来|如果")
+# "The 5,400 was all regions summed up, this cluster gets a third of it", "60 是全站,问答只占四分之一".
+_PART_OF_WHOLE = Gated(
+    r"(?:the\s|those\s)?(?<![\w.])(?P<n>\d[\d,.]{0,10}k?)\s(?:[a-z]{3,12}\s)?(?:is|are|was|were)\s(?:(?:for|of|from|over|across)\s)?(?:the\s)?(?:all|whole|entire|total|sum|every|company|group|global|both)(?![a-z])[^.;\n]{0,50}?[,;.]\s"
+    r"(?:(?:and|but|so)\s)?(?:this|our|ours|we|the|here)(?![a-z])[^,.;\n\d]{0,30}?\s(?P<share>half|(?:a|one)\s(?:third|quarter|fifth|tenth)|two\sthirds|three\squarters|\d{1,2}\s?(?:%|percent))(?:\sof\s(?:it|that|them|those|this))?(?=\s?[.,;!)\n]|$)|"
+    r"(?<![\w.])(?P<m>\d[\d,.]{0,10})\s?(?:路|个)?是(?:所有|全|整|总)[^,;。\n]{0,10}[,;。]\s?[^,;。\n\d]{0,10}?(?:占|分到|承担|拿)(?:到|了)?(?:其中)?的?\s?(?P<part>[^,;。\n]{2,6})(?=[,;。\n]|$)"
+)
 _WORD = re.compile(r"[a-z]{4,}|q\d|[\u4e00-\u9fff]{2}", re.IGNORECASE)
 _RANGE = re.compile(r"\d\s?(?:-|–|~|to|到|至)\s?\d")
 _FAR = 160  # characters
@@ -68,6 +80,8 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
         near = {load.role for load in before if load.quantity.start >= min(last.quantity.start, cue.start() - _FAR)}
         is_ordered = _ORDER.search(page.original, 0, cue.start()) or _PEAK_BEFORE.search(page.original, 0, cue.start())
         planned = "later" if is_ordered or _AT_PEAK.match(page.original, cue.end()) else _planned(page, cue)
+        if planned is None and _outgrows_trial(page, last, clause):
+            planned = "later"
         if planned is None or (not is_ordered and len(near) > 1):
             continue
         words = page.take(*cue.span())
@@ -80,9 +94,43 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
     return statements
 
 
+def _outgrows_trial(page: Page, load: Statement, clause: str) -> bool:
+    """Whether a load is that of a trial, and the clause of a factor says what is expected after it."""
+    is_of_trial = _TRIAL.search(page.clause_text(load.quantity.start, load.quantity.end)) is not None
+    is_after = _TRIAL.search(clause) is not None or _EXPECTED.search(clause) is not None
+    return is_of_trial and is_after and _UNSURE.search(clause) is None
+
+
+def parts_of_whole(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements with a load that is said to be that of more than is planned reduced to the planned share."""
+    for match in page.search(_PART_OF_WHOLE):
+        whole, share = read_number(match["n"] or match["m"]), read_share(match["share"] or match["part"])
+        loads = [
+            load
+            for load in statements
+            if load.role in LOADS and load.quantity.end <= match.start() and _number_of(load) == whole
+        ]
+        if len(loads) != 1 or not share:
+            continue
+        words = page.take(*match.span())
+        if loads[0].role == "concurrency":
+            share = max(1.0, round(loads[0].quantity.value * share)) / loads[0].quantity.value
+        part = times(loads[0], share)
+        claims.reading(f"{loads[0].words!r}, {words!r} read as {part.quantity.value:.4g}")
+        statements = [part if load is loads[0] else load for load in statements]
+    return statements
+
+
+def _number_of(load: Statement) -> float:
+    """The number of a load as it was written, whatever its unit."""
+    return round(load.quantity.value / load.quantity.factor, 9)
+
+
 def _factor(cue: re.Match[str]) -> float:
     if cue["verb"]:
         return _VERBS[cue["verb"].lower()]
+    if cue["twice"]:
+        return _TIMES[cue["twice"].lower()]
     if cue["half"]:
         return 0.5
     written = next(filter(None, map(cue.group, ("n", "x", "by", "times", "cn"))), None)

@@ -80,7 +80,7 @@ _PLACE_IN_A_DOCUMENT = Gated(
     r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|(?<![a-z])(?:options?|runs?|variants?|cases?|config(?:uration)?s?|candidates?|setups?|experiments?|trials?|方案|选项)\s?#?\d{1,3}(?=\s?[|:])|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]|(?<![\d.])\d{1,2}\)\s?(?:[-–—~,、]|到|至|and|to)\s?\d{1,2}\)",
 )
 _LIST_NUMBER = Gated(
-    r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?=\s?:))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)",
+    r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?::[0-5]\d)?(?=\s?:(?!\d)))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)",
     flags=0,
 )
 

@@ -50,6 +50,12 @@ _WAS_IS = Gated(
     rf"[,;。(]\s?(?:更正:?|补充:?)?(?:原来|之前|原先|本来|以前)(?:是|有|占)?\s?(?P<old2>{NUMBER})\s?[个张台块条]?,\s?[^,;。\d]{{0,6}}?(?:现在|目前|起)(?:已?是|只有?|剩|变成|改为|占)?\s?(?P<new2>{NUMBER})\s?[个张台块条]?\)?(?=\s?(?:[,;。\n]|$))"
 )
 
+# "先前写 80%,实测只有 50%,以实测为准", "the estimate was 80%, measured only 50%; use the measured one".
+_MEASURED = Gated(
+    rf"(?<![\w.])(?P<old>{NUMBER})(?P<unit>\s?%)?[^,;.。\n\d]{{0,12}}[,;。.]\s?(?:(?:but|and|though)\s)?(?:(?:we|i|it)\s)?(?:measured|实测|实际)[^,;.。\n\d]{{0,16}}?(?<![\w.])(?P<new>{NUMBER})(?P<unit2>\s?%)?[,;。.]\s?"
+    r"(?:(?:so|please|and)\s)*(?:[以按用](?:照)?(?:实测|实际|后者)(?:值|的)?(?:为准|算|来|规划)?|(?:use|take|go\s(?:by|with)|plan\s(?:with|for|by|on)|size\s(?:for|by))\sthe\s(?:measure(?:d|ments?)|latter|second|real)(?:\s(?:one|figure|value|rate))?)(?=\s?[,;.。\n]|$)"
+)
+
 
 class _Line(Struct):
     who: str
@@ -59,6 +65,14 @@ class _Line(Struct):
 def with_revised_counts(text: str) -> tuple[str, list[str]]:
     """A normalised text with a figure replaced by what it is said to be now ("was three, is two"), and notes."""
     notes: list[str] = []
+
+    def measured(match: re.Match[str]) -> str:
+        if (match["unit"] is None) != (match["unit2"] is None):
+            return match.group()
+        notes.append(f"{match['new']!r} is measured and takes the place of {match['old']!r}")
+        return f"{match['new']}{match['unit2'] or ''}"
+
+    text = _MEASURED.sub(measured, text)
     while match := next((m for m in _WAS_IS.finditer(text) if _said_before(text, m) is not None), None):
         figure = _said_before(text, match)
         assert figure is not None

@@ -22,6 +22,10 @@ _CONDITION = Gated(
     r"(?<![a-z])(?<!even\s)(?<!what\s)(?<!as\s)(?<!see\s)(?<!know\s)(?<!tell\sme\s)(?<!sure\s)(?<!check\s)(?<!matter\s)"
     r"(?:if(?!\s(?:possible|needed|necessary|so|any|not|you))|in\scase|unless|otherwise(?=[^.;\n。]*\d))(?![a-z])|如果|要是|假如|万一|否则(?=[^.;\n。]*\d)",
 )
+# What is decided behind a condition: "if fp8 is what it takes then fp8, they signed it off, so go with fp8".
+_DECIDED = Gated(
+    r"[,;]\s(?:(?:so|therefore|hence|thus)\s(?:(?:we|please|let's|just|i)\s){0,2}(?:go(?:es|ing)?|take|use|plan|choose|pick|make|it's)(?![a-z])|(?:所以|因此|那就)\s?(?:就|直接)?(?:用|上|按|选|定))"
+)
 _SEGMENT_END = re.compile(r"[,.;!?。\n]")
 _DEGREE = Gated(r"(?<![a-z])(?:[tpesd]p|parallelism)(?:\W?\d|(?![a-z]))|并行")
 _NAMED = re.compile(f"[{BOX}{CARD}{MODEL}{RACK}]")
@@ -46,6 +50,8 @@ def note_conditions(page: Page, claims: Claims) -> None:
         if page.text[slice(*match.span())] != match.group():
             continue  # "20 requests/s from 9 to 18, 2 otherwise": read as what holds at other times
         left, right = between(breaks, *match.span(), len(page.text))
+        if (decided := _DECIDED.search(page.original, match.end(), right)) is not None:
+            right = decided.start()
         is_question = page.original[right : right + 1] == "?" or asks_most_load(page.original, left, right)
         if is_question or (claims.conditional and claims.conditional[-1][1] >= right):
             continue
