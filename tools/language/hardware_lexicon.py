@@ -51,7 +51,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ),
     (
         "c",
-        r"(?:quantity|qty|count|(?:total\s)?(?:number|no\.)\sof(?=\s(?:gpus?|cards?|accelerators?|nodes?|servers?|machines?)(?![a-z])))(?![a-z])|数量|总数|个数|张数|卡数",
+        r"(?:quantity|qty|count|num(?=\s?[:=])|(?:total\s)?(?:number|no\.)\sof(?=\s(?:gpus?|cards?|accelerators?|nodes?|servers?|machines?)(?![a-z])))(?![a-z])|数量|总数|个数|张数|卡数",
     ),
     ("p", r"(?:per|for\seach|/)\s?(?:replica|copy|stage|shard|group|engine)(?![a-z])|每个?副本"),
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),

@@ -111,7 +111,7 @@ def _read_shapes(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count
     counts += _read_boxes(tokens, claims, sizes)
     for match in tokens.matches(lex.CARD_NODES):
         counts += _read_card_nodes(tokens, claims, match)
-    counts += _read_counts(tokens, claims)
+    counts += _read_counts(tokens, claims, sizes)
     if not counts and sizes.rack is not None:  # a rack that nothing counts is one
         counts += [Count("gpus", sizes.rack, tokens.take(match)) for match in tokens.matches(lex.RACKS)[:1]]
     return counts
@@ -264,7 +264,7 @@ def _read_boxes(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]
     return counts
 
 
-def _read_counts(tokens: Tokens, claims: Claims) -> list[Count]:
+def _read_counts(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]:
     """Bare counts of GPUs and nodes."""
     counts: list[Count] = []
     for match in tokens.matches(lex.COUNTS):
@@ -278,7 +278,9 @@ def _read_counts(tokens: Tokens, claims: Claims) -> list[Count]:
             continue
         before = tokens.text_before(match)
         in_node = lex.OF_MACHINE.search(before) or (claims.has("gpus_open") and lex.IN_A_NODE.search(before))
-        count = tokens.count(match, "nodes" if "S" in match.group() else "gpus", *match.re.groupindex)
+        of_machine = sizes.box is not None and set(match.group()) <= set("c:n")  # "inst=g5.48xlarge | count=2"
+        field = "nodes" if "S" in match.group() or of_machine else "gpus"
+        count = tokens.count(match, field, *match.re.groupindex)
         if in_node and count.field == "gpus":  # "机型: 8卡 H800", "servers with 8 H200, how many do we need?"
             claims.claim("gpus_per_node", count.number, count.words)
             continue

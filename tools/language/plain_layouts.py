@@ -78,7 +78,30 @@ def _at_most_so_wide(match: re.Match[str]) -> str:
 _COMPARED_CHINESE = Gated(r"(?:对比|比较|候选)[^。;\n]{2,80}")
 _BETWEEN_STRATEGIES = re.compile(r"(?<=[\d本])\s?[、,]\s?(?=[TPDES]P\s?\d)", re.IGNORECASE)
 
+# "TP, PP and EP must stay in a box": each of them.
+_PRIMITIVE = r"(?<![a-z\d])(?:[tpes]p|(?:tensor|pipeline|expert|sequence|context)[\s\-]parallel(?:ism)?|(?:张量|流水线?|专家)并行)(?![a-z]|\s?[=:]?\s?\d)"
+_LIST = rf"(?P<first>{_PRIMITIVE}(?:\s?,\s?{_PRIMITIVE}){{0,2}})"
+_REST = r"(?P<rest>\s?(?:must|should|shall|may|can|cannot|can't|has|have|needs?|is|are|stays?|only|both|all|at\smost|up\sto|max|not|never|within|inside|in|on|across|confined|limited|只|不|必须|都|均|最多|限|要|须|留)(?![a-z])[^,.;!?\n。]{0,80})"
+_SHARED = Gated(
+    rf"(?P<verb>(?:keep|leave|confine|limit|restrict)\s)?(?:both\s)?{_LIST}\s?,?\s?(?:and|&|和|与|及)\s?(?P<last>{_PRIMITIVE}){_REST}"
+)
+_NEITHER = Gated(rf"(?<![a-z])neither\s{_LIST}\s?,?\snor\s(?P<last>{_PRIMITIVE})(?:\s(?P<can>may|must|can|should|is|are)(?P<rest>\s[^,.;!?\n。]{{1,80}}))?")
+_ONE_PRIMITIVE = re.compile(_PRIMITIVE, re.IGNORECASE)
+
+
+def _of_each_primitive(match: re.Match[str]) -> str:
+    if _ONE_PRIMITIVE.search(match["rest"] or ""):
+        return match.group()
+    names = [*_ONE_PRIMITIVE.findall(match["first"]), match["last"]]
+    if match.re.groupindex.get("can"):
+        said = f" {match['can']} not{match['rest']}" if match["can"] else ""
+        return ", ".join(f"{name}{said}" if said else f"no {name}" for name in names)
+    return ", ".join(f"{match['verb'] or ''}{name}{match['rest']}" for name in names)
+
+
 REWRITTEN: Rewriting = (
+    (_NEITHER, _of_each_primitive),
+    (_SHARED, _of_each_primitive),
     (_COMPARED_CHINESE, lambda match: _BETWEEN_STRATEGIES.sub("或", match.group())),
     (_NEMOTRON, r"Llama-\g<v>-Nemotron-"),
     (_TIMES_STRATEGY, lambda match: f"DP{match[1] or match[4] or 2} x {match[2] or match[3] or match['again']}"),
