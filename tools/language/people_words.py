@@ -17,7 +17,7 @@ from .quantities import Quantity, find_quantities, read_whole
 
 _OF_PEOPLE = Gated(
     r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
-    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel|ha(?:s|ve|ving)|(?:run|send|wait|ask|generat|typ|chatt?)(?:s|es?|n?ing)|in\sflight)(?![a-z])|\s?(?:的|真正|同时|在(?:生成|等|用|线)|有(?:请求|问题|任务))",
+    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel|ha(?:s|ve|ving)|(?:run|send|wait|ask|generat|typ|chatt?)(?:s|es?|n?ing)|in\sflight)(?![a-z])|\s?(?:的|真正|同时|正?在(?:生成|等|用|线)|有(?:请求|问题|任务))",
 )
 _OF_THEM = Gated(
     r"\s?of\s(?:(?:them|those|these|which|whom|us)(?![a-z])|(?:(?:our|the|all|those|these|its|their)\s){1,2}(?:about\s)?\d)",
