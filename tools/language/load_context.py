@@ -22,6 +22,11 @@ _SPEED = Gated(
 )
 _IN_WORK = Gated(r"\s*(?:(?:are|is|being|in\s(?:work|progress)|worked\son|processed|handled|read|open)\s){0,3}")
 _TOKENS_BEFORE = Gated(r"(?:tokens?|toks?|词元)\s?$")
+# The next clause has a subject of its own, whose figure is no length of what is named before.
+_OTHER_SUBJECT = Gated(
+    r",\s(?:(?:the|our|each|every|an?|its|source)\s)?(?!(?:which|that|they|it|this|these|those|each|all|both|tokens?|length|mean|average|prompts?|inputs?|outputs?|summar\w+|answers?|repl\w+)\s)[a-z][a-z\-]{2,16}\s(?:is|are|ha[sv]e?|runs?|averages?|comes?|measures?|takes?)(?![a-z])"
+)
+_HAS_DIGIT = re.compile(r"\d")
 _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
 
 
@@ -60,6 +65,9 @@ def is_about_reading(page: Page, word: re.Match[str]) -> bool:
     """Whether the words behind a word for an output name what was read for it: "summaries of 100k-token reports"."""
     if word.lastgroup != "output" or not WRITING.match(word.group()):
         return False
+    _, right = page.clause(*word.span())
+    if not _HAS_DIGIT.search(page.text, word.start(), right) and _OTHER_SUBJECT.match(page.text, right):
+        return True  # "report summaries, notes are around 2,000 tokens each"
     has_length = _TOKENS_BEFORE.search(page.text[max(0, word.start() - 12) : word.start()]) is not None
     return not has_length and OF_READ_MATTER.match(page.text, word.end()) is not None
 
