@@ -13,7 +13,7 @@ from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import LENGTHS
 from .load_lexicon import ROLE as LOAD
-from .taken_back import with_replies, without_stamps
+from .taken_back import is_doubt, with_replies, without_stamps
 
 _WHO = r"(?:\[[^\]\n]{1,24}\]\s?)?[^\W\d][^\n:,.;?!\[\]]{0,20}(?:\s\d{1,2}:\d\d)?:\s?"
 _LINE = re.compile(rf"(?:^|\n)({_WHO})")
@@ -48,7 +48,8 @@ def is_chat(text: str) -> bool:
     """
     speakers = Counter(_STAMP.sub("", label).strip() for label in _LINE.findall(text))
     again = sum(count > 1 for count in speakers.values())
-    return speakers.total() >= _LEAST_LINES and (again > 1 or (again == 1 and "?" in text))
+    is_open = "?" in text or any(is_doubt(line) for line in _LINE.split(text)[2::2])
+    return speakers.total() >= _LEAST_LINES and (again > 1 or (again == 1 and is_open))
 
 
 def _chosen(match: re.Match[str]) -> str:

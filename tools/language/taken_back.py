@@ -57,9 +57,20 @@ _MEASURED = Gated(
 )
 
 
+# The end of a line that gives reasons first: "no, there are 16 terminals. so 16", "the chief wants 12. take 12."
+_IN_THE_END = Gated(
+    rf"(?:^|[.,;。]\s?)(?:(?:and|ok|then)\s)*(?:so|take|make\s(?:it|that)|(?:i|we)(?:'d)?\s(?:say|take)|let's\s(?:say|take|do)|call\sit|go\swith|那就|所以|就按?|按)\s?(?P<n>{NUMBER})(?P<unit>\s?(?:ms|s|sec|seconds?|秒|毫秒|[个张台路人])?)\s?(?:then|please|max|tops|吧|算|来)?[.!。]?\s*$"
+)
+# "4 won't be enough", "4 张不够吧": a figure of an earlier line that is doubted.
+_DOUBTED = Gated(
+    rf"(?:(?:but|hm+|only|just)\s)?(?P<n>{NUMBER})(?:\s?(?:[张台个]卡?|[a-z\d]{{2,8}}))?\s?(?:(?:won't|will\snot|isn't|is\snot|aren't|are\snot|can't|doesn't)\s(?:be\s|even\s)?(?:enough|do|suffice|sufficient|work|hold|fit|make\sit)|(?:is|are|sounds?|seems?)\s(?:too\s(?:few|little|many|much|low|high|small|tight)|tight)|(?:恐怕|可能|肯定)?(?:都|也)?(?:不够|不行|太少|太多|少了|多了))[吧吗呀啊]?\s?[,.;?!。]?\s*"
+)
+
+
 class _Line(Struct):
     who: str
     body: str
+    doubted: Quantity | None = None
 
 
 def with_revised_counts(text: str) -> tuple[str, list[str]]:
@@ -114,7 +125,9 @@ def with_replies(text: str) -> tuple[str, list[str]]:
         if line.who and place and lines[place - 1].who not in ("", line.who) and _REFUSES.fullmatch(line.body):
             lines[place - 1].body = _PROPOSED_DEGREE.sub("not ", lines[place - 1].body)
         elif line.who:
-            _settle(lines, place, notes)
+            _drop_doubt(lines, place)
+            if not _decide(lines, place, notes):
+                _settle(lines, place, notes)
     for line in lines:
         if line.who and not any(map(str.isalnum, line.body)):
             line.who = line.body = ""
@@ -131,9 +144,9 @@ def _settle(lines: list[_Line], place: int, notes: list[str]) -> None:
         return
     for earlier in reversed(lines[max(0, place - _MOST_LINES_BACK) : place]):
         asks = earlier.body.rstrip().endswith("?")
-        old = _answered(earlier.body, new)
+        old = earlier.doubted or _answered(earlier.body, new)
         is_same = old is not None and new.value in (old.value, old.value / old.factor)
-        is_reply = earlier.who != line.who and (asks or lead.group() or tail.group())
+        is_reply = (earlier.who != line.who or earlier.doubted) and (asks or lead.group() or tail.group())
         if old is None and asks:
             return  # an answer to an open question
         if old is None or not (is_same or is_reply):
@@ -152,6 +165,45 @@ def _settle(lines: list[_Line], place: int, notes: list[str]) -> None:
         )
         line.body = _REST_AGREED.sub("", former.sub("", rest))
         return
+
+
+def _decide(lines: list[_Line], place: int, notes: list[str]) -> bool:
+    """Put the figure that a line ends with in the place of the one that it is asked for; `False` where it has none."""
+    line, earlier = lines[place], lines[place - 1]
+    end = _IN_THE_END.search(line.body)
+    if end is None or not place or earlier.who in ("", line.who) or not earlier.body.rstrip().endswith("?"):
+        return False
+    new = next(iter(find_quantities(line.body[end.start("n") :])), None)
+    old = None if new is None else _answered(earlier.body, new)
+    if new is None or old is None:
+        return False
+    words = new.words if new.unit == old.unit or not old.spelled else f"{new.words} {old.spelled}"
+    notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
+    earlier.body = f"{earlier.body[: old.start]}{words}{earlier.body[old.end :]}"
+    reasons = re.split(r"(?<=[.;。])\s|\s*(?:^no(?:pe)?),\s", line.body[: end.start()])
+    numbers = [set(re.findall(r"\d+", reason)) - {str(int(new.value / new.factor))} for reason in reasons]
+    line.body = " ".join(reason for reason, other in zip(reasons, numbers, strict=True) if other)
+    return True
+
+
+def is_doubt(line: str) -> bool:
+    """Whether a line of a chat doubts a figure: "4 won't be enough"."""
+    return _DOUBTED.match(line) is not None
+
+
+def _drop_doubt(lines: list[_Line], place: int) -> None:
+    """Leave out the doubt in a figure of an earlier line where the next line gives another."""
+    doubt = _DOUBTED.match(lines[place].body)
+    following = lines[place + 1].body if place + 1 < len(lines) else ""
+    figures = find_quantities(following)
+    if doubt is None or not figures or not (lead := _PARTICLES.match(following)) or figures[0].start > lead.end():
+        return
+    for earlier in reversed(lines[max(0, place - _MOST_LINES_BACK) : place]):
+        number = read_number(doubt["n"].lower())
+        earlier.doubted = next((old for old in find_quantities(earlier.body) if old.value / old.factor == number), None)
+        if earlier.doubted is not None:
+            lines[place].body = lines[place].body[doubt.end() :]
+            return
 
 
 def _denied(question: str) -> str:
