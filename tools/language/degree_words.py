@@ -157,7 +157,9 @@ def find_degrees(page: Page, claims: Claims) -> list[Degree]:
         cell, _, following = _STOP.split(behind)[0].partition("|")
         verdict = "" if _DEGREE.search(following.partition("|")[0]) else following.partition("|")[0]
         around = " ".join((_STOP.split(before)[-1].rpartition("|")[2], cell, verdict))
-        is_failing = any((_FAILS.search(around), _DROPPED.match(verdict), _CANNOT.match(behind), _CANNOT_BEFORE.search(before)))
+        is_failing = any(
+            (_FAILS.search(around), _DROPPED.match(verdict), _CANNOT.match(behind), _CANNOT_BEFORE.search(before))
+        )
         if is_failing or _TRIED.search(page.text[max(0, match.start() - 80) : match.start()]):
             why = "fails as it is said" if is_failing else "was tried before"
             claims.leave_unread(f"{words!r} {why}, so it is no demand")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Literal
 
 from msgspec import Struct
@@ -21,6 +22,13 @@ _SINGLE_NODE = Gated(
 _SAID = Gated(
     r"[\d\ue000-\ue006]|(?<![a-z])(?:since|because|as|what|which|why|each|every|per|stays?|remains?|left|enough|inside|within|across|nvlink|cpus?)(?![a-z])|另|因为|剩|够|每",
 )
+# A single node that is counted, and words by which it is all that there is: the count beside it contradicts it.
+_COUNTED_ONE = Gated(r"(?:one|1|an?\ssingle)\s|单?一?台")
+_STATES_ALL = Gated(
+    r"(?<![a-z])(?:holds?|contains?|there(?:'s|\sis)|shows?|lists?|says?|got|delivered|only)\s(?:only\s|just\s)?$|只有\s?$"
+)
+_FOR_US = Gated(r"[a-z\d\s]{0,12}?\s(?:for\s(?:us|this|our)|was\sdelivered)(?![a-z])|[^,;。\n]{0,8}?给(?:我们|本)")
+_OF_EACH = Gated(r"(?<![a-z])(?:each|every|per|any)(?![a-z])|每|各")
 _MOST_BEFORE = Gated(rf"{AT_MOST}\s?$")
 
 
@@ -87,6 +95,7 @@ def agreed(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
     nodes = {count.number for count in counts if count.field == "nodes"}
     if len(nodes) == 2 and 1 in nodes and claims.has("gpus_per_node"):
         single = [c for c in counts if c.field == "nodes" and c.number == 1 and _SINGLE_NODE.match(c.words)]
+        single = [c for c in single if not _is_all_there_is(page, c.words)]
         for count in single:
             _list_alone(page, claims, count.words)
         counts = [count for count in counts if count not in single]
@@ -98,6 +107,17 @@ def agreed(page: Page, claims: Claims, counts: list[Count]) -> list[Count]:
     claims.claim("gpus_per_node", share.number, share.words)
     claims.reading(f"{share.words!r} read as the GPUs of each node: {max(nodes):g} x {shares[0]:g} = {shares[1]:g}")
     return [count for count in counts if count.field != "gpus" or count.number != shares[0]]
+
+
+def _is_all_there_is(page: Page, words: str) -> bool:
+    """Whether words of a single node with its GPUs state the hardware: "rack B3 holds one server with 4x L40S"."""
+    start = page.original.find(words)
+    if start < 0 or not _COUNTED_ONE.match(words) or not re.search(r"\d", words):
+        return False
+    clause = page.clause_text(start, start + len(words))
+    before, behind = page.original[max(0, start - 24) : start], page.original[start + len(words) :]
+    is_stated = _STATES_ALL.search(before) or _FOR_US.match(behind)
+    return is_stated is not None and _OF_EACH.search(clause) is None
 
 
 def _list_alone(page: Page, claims: Claims, words: str) -> None:

@@ -54,9 +54,13 @@ _IGNORED = Gated(
     r"(?<![a-z])(?:ignore|disregard|forget|(?:do\snot|don't)\s(?:plan|size)\sfor|no\sneed\sto\s(?:plan|size)\sfor)\s(?:that|it|this)(?![a-z])|先?不(?:用)?(?:管|考虑|算)|忽略"
 )
 # What runs in a trial is outgrown by what is expected after it.
-_TRIAL = Gated(r"(?<![a-z])(?:beta|pilot|trial|test\s(?:phase|run)|poc|proof\sof\sconcept|preview)(?![a-z])|试点|试用|试运行|内测|公测|灰度")
+_TRIAL = Gated(
+    r"(?<![a-z])(?:beta|pilot|trial|test\s(?:phase|run)|poc|proof\sof\sconcept|preview)(?![a-z])|试点|试用|试运行|内测|公测|灰度"
+)
 _EXPECTED = Gated(r"(?<![a-z])(?:expect\w{0,3}|will|launch|production|roll-?out|go-?live)(?![a-z])|上线|正式|预计")
-_UNSURE = Gated(r"(?<![a-z])(?:may|might|could|if|maybe|perhaps|next\s(?:year|quarter)|some\s?day|eventually)(?![a-z])|明年|可能|也许|将来|如果")
+_UNSURE = Gated(
+    r"(?<![a-z])(?:may|might|could|if|maybe|perhaps|next\s(?:year|quarter)|some\s?day|eventually)(?![a-z])|明年|可能|也许|将来|如果"
+)
 # "The 5,400 was all regions summed up, this cluster gets a third of it", "60 是全站,问答只占四分之一".
 _PART_OF_WHOLE = Gated(
     r"(?:the\s|those\s)?(?<![\w.])(?P<n>\d[\d,.]{0,10}k?)\s(?:[a-z]{3,12}\s)?(?:is|are|was|were)\s(?:(?:for|of|from|over|across)\s)?(?:the\s)?(?:all|whole|entire|total|sum|every|company|group|global|both)(?![a-z])[^.;\n]{0,50}?[,;.]\s"

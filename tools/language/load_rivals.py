@@ -34,7 +34,9 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     figures = of_all_hardware(page, claims, [s for s in statements if s is not each])
     figures = _without_unasked(page, claims, _without_past(page, claims, figures))
     figures = _without_thin(page, claims, _without_tests(page, claims, figures))
-    figures = with_mix(page, claims, of_all_groups(page, claims, multiplied(page, claims, parts_of_whole(page, claims, figures))))
+    figures = with_mix(
+        page, claims, of_all_groups(page, claims, multiplied(page, claims, parts_of_whole(page, claims, figures)))
+    )
     for role in LOADS:
         _keep_chosen(page, claims, figures, role, _agreed)
     figures = with_shares_of_people(page, claims, figures, is_of_each=each is not None)

@@ -85,7 +85,9 @@ _REST = r"(?P<rest>\s?(?:must|should|shall|may|can|cannot|can't|has|have|needs?|
 _SHARED = Gated(
     rf"(?P<verb>(?:keep|leave|confine|limit|restrict)\s)?(?:both\s)?{_LIST}\s?,?\s?(?:and|&|和|与|及)\s?(?P<last>{_PRIMITIVE}){_REST}"
 )
-_NEITHER = Gated(rf"(?<![a-z])neither\s{_LIST}\s?,?\snor\s(?P<last>{_PRIMITIVE})(?:\s(?P<can>may|must|can|should|is|are)(?P<rest>\s[^,.;!?\n。]{{1,80}}))?")
+_NEITHER = Gated(
+    rf"(?<![a-z])neither\s{_LIST}\s?,?\snor\s(?P<last>{_PRIMITIVE})(?:\s(?P<can>may|must|can|should|is|are)(?P<rest>\s[^,.;!?\n。]{{1,80}}))?"
+)
 _ONE_PRIMITIVE = re.compile(_PRIMITIVE, re.IGNORECASE)
 
 

@@ -88,7 +88,9 @@ _SIDE_BEHIND = Gated(r"\s(?:in|out)(?:put)?(?![a-z\-])(?!\s?/)|\s?(?:进|出)")
 _SIDE_BEFORE = Gated(
     r"(?:(?<![a-z])(?:inputs?|outputs?|prompts?|answers?|in|out|isl|osl)|输入|输出)\s?(?:[:=]|of|is|are|about|~|约)?\s?$"
 )
-_COUNT_BEFORE = Gated(r"(?:concurren\w*|batch(?:\ssize)?|bs|users|[tpde]p|gpus?|nodes?|并发数?)\s?:\s?$")  # "users: 16 512 in"
+_COUNT_BEFORE = Gated(
+    r"(?:concurren\w*|batch(?:\ssize)?|bs|users|[tpde]p|gpus?|nodes?|并发数?)\s?:\s?$"
+)  # "users: 16 512 in"
 _FIGURE_ENDS = re.compile(r"\s?(?:[,;)\n。]|$)|\.(?!\d)")
 _INDIAN_SCALE = Gated(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|lac|crore)s?(?![a-z])")
 _INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}

@@ -54,7 +54,7 @@ _ASIDE = Gated(
     r"(?:everyone|everybody|people|they|vendors?|some(?:one|body))(?:\s(?!and|but)\w+){0,3}\ssays?|(?:was|were)\stold|(?:'ve|have)\s(?:also\s)?(?:read|heard)|rumou?rs?|"
     r"burn(?:ed|t|s)?|(?:pre|post)?-?train(?:ing|ed|er|ers)|fine[\s\-]?tun(?:ing|ed)|died|misunderstanding|mix[\s\-]?up|mistaken(?:ly)?|"
     r"lent|elsewhere|of\s(?:its|their)\sown|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
-    r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|pilot|"
+    r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|(?<!this\s)(?<!for\sthe\s)(?<!for\sour\s)(?<!the\scurrent\s)pilot|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
     r"给了?[^,;。\n]{1,8}(?:组|团队|部门|同事)了?|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上一?期|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"

@@ -38,7 +38,9 @@ _REST_AGREED = Gated(
 )
 _NO = Gated(r"(?:no|nope|nah|not\s(?:really|at\sall)|wrong|不是?|不行|不对|没有)\s?[.!。]?\s*")
 # A line that turns down what the line before it proposes: "across IB? no", "nah, that crosses the switch".
-_REFUSES = Gated(r"(?:[^?\d]{1,60}\?\s?)?(?:no(?:\s(?:way|chance))?|nope|nah|never|不行?|不要|别)(?=[\s,.!。]|$)[^\d?]*")
+_REFUSES = Gated(
+    r"(?:[^?\d]{1,60}\?\s?)?(?:no(?:\s(?:way|chance))?|nope|nah|never|不行?|不要|别)(?=[\s,.!。]|$)[^\d?]*"
+)
 _PROPOSED_DEGREE = Gated(r"(?<![a-z])(?=[tpdes]p\s?=?\s?\d)")
 _CLAUSE = re.compile(r"[,;:](?!\d)\s?|[.;。]\s?(?!\d)")
 _MOST_LINES_BACK = 3
