@@ -53,7 +53,7 @@ def load_per_person(page: Page, statements: Sequence[Statement]) -> Statement | 
     if not rates and not user_rates:
         people = [s for s in statements if _counts_people(s)]
         candidates = [s for s in statements if s.role == "concurrency" and s not in people and _is_per_person(page, s)]
-        candidates = candidates if people else []
+        candidates = [s for s in candidates if people or _is_of_each_before(page, s)]
     is_one = len(candidates) == 1 and len(rates) + len(user_rates) <= 1
     return candidates[0] if is_one and candidates[0].quantity.upper is None else None
 
@@ -155,6 +155,11 @@ def _is_per_person(page: Page, load: Statement) -> bool:
         return load.quantity.value <= _MOST_PER_PERSON
     is_said = _PER_PERSON.search(page.original, left, load.quantity.start) is not None
     return is_said and 1 < load.quantity.value <= _MOST_PER_PERSON
+
+
+def _is_of_each_before(page: Page, load: Statement) -> bool:
+    """Whether a load is that of each of the things that its sentence counts: "7 curators, one request each"."""
+    return _EACH_BEHIND.match(page.original, load.quantity.end) is not None and bool(_counted_before(page, load))
 
 
 def _up_to(page: Page, load: Statement) -> str:

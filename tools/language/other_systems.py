@@ -44,7 +44,7 @@ _OTHERS = Gated(
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?:隔壁(?:组|团队|部门)?|(?:其他|别的|另一个?|训练|推荐|搜索|数据)(?:组|团队|部门)|(?:审核|业务|管理)?后台的?\s?mysql|mysql|redis|kafka|向量(?:数据)?库|数据库|(?:对象)?存储|语音(?:识别)?(?:模块|服务)|(?:嵌入|重排|embedding|rerank\w{0,3})\s?(?:模型|服务)?|前端|网关|爬虫|检索服务|(?:旧|老|之前的?|原来的?)(?:系统|服务|方案|平台)|竞品|友商|供应商|(?:测试|开发|灰度)环境)"
     r"(?![^,;。\n]{0,12}(?:占|留|共用|共享))(?:\([^()\n]{0,80}\)|[^,;。\n()]){1,120}?(?=[,;。\n()]|$)"
 )
-# A sentence, or a clause with another machine in it, that the next words put out of scope: "…, 300 rps. Not part of this."
+# A sentence, or a clause, that the next words put out of scope: "…, 300 rps. Not part of this."
 _SCOPE = r"(?:scope|request|plan|exercise|sizing|project|question)"
 _PUT_OUT = Gated(
     r"(?:(?<=[.!?;\n]\s)|(?<=[\n。;])|^)(?P<said>(?:[^.!?;\n。]|\.(?=\S)){6,300}?)(?P<gap>[.,;。]\s?)(?:(?:but|and|all)\s)?(?:(?:it|that|this|they|these|those|which)(?:'s|\s(?:is|are))\s)?"

@@ -79,9 +79,15 @@ _COMPARED_CHINESE = Gated(r"(?:对比|比较|候选)[^。;\n]{2,80}")
 _BETWEEN_STRATEGIES = re.compile(r"(?<=[\d本])\s?[、,]\s?(?=[TPDES]P\s?\d)", re.IGNORECASE)
 
 # "TP, PP and EP must stay in a box": each of them.
-_PRIMITIVE = r"(?<![a-z\d])(?:[tpes]p|(?:tensor|pipeline|expert|sequence|context)[\s\-]parallel(?:ism)?|(?:张量|流水线?|专家)并行)(?![a-z]|\s?[=:]?\s?\d)"
+_PRIMITIVE = (
+    r"(?<![a-z\d])(?:[tpes]p|(?:tensor|pipeline|expert|sequence|context)[\s\-]parallel(?:ism)?|(?:张量|流水线?|专家)并行)"
+    r"(?![a-z]|\s?[=:]?\s?\d)"
+)
 _LIST = rf"(?P<first>{_PRIMITIVE}(?:\s?,\s?{_PRIMITIVE}){{0,2}})"
-_REST = r"(?P<rest>\s?(?:must|should|shall|may|can|cannot|can't|has|have|needs?|is|are|stays?|only|both|all|at\smost|up\sto|max|not|never|within|inside|in|on|across|confined|limited|只|不|必须|都|均|最多|限|要|须|留)(?![a-z])[^,.;!?\n。]{0,80})"
+_REST = (
+    r"(?P<rest>\s?(?:must|should|shall|may|can|cannot|can't|has|have|needs?|is|are|stays?|only|both|all|at\smost|up\sto|max|not|never|"
+    r"within|inside|in|on|across|confined|limited|只|不|必须|都|均|最多|限|要|须|留)(?![a-z])[^,.;!?\n。]{0,80})"
+)
 _SHARED = Gated(
     rf"(?P<verb>(?:keep|leave|confine|limit|restrict)\s)?(?:both\s)?{_LIST}\s?,?\s?(?:and|&|和|与|及)\s?(?P<last>{_PRIMITIVE}){_REST}"
 )
