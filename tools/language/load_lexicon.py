@@ -46,7 +46,7 @@ _READ_MATTER_CHINESE = (
 )
 _TOGETHER = (
     r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|a\stime|any\s(?:(?:one|given|single)\s)?"
-    r"(?:time|moment|point))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
+    r"(?:time|moment|point|instant))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
 )
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
@@ -238,7 +238,7 @@ TOGETHER = Gated(
 """Beside a number of people or things: they are served together, not only there."""
 ACTIVE = Gated(
     r"(?<![a-z])(?:at\sit\s(?:together|at\sonce|at\sthe\ssame\stime)|generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|waits?(?=\sfor\s(?:the\s|an?\s)?(?:model|llm|answer|reply|response))|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
-    r"in\s(?:use|the\smiddle\sof)|being\sserved|mid-request|(?:request|query|prompt)\s(?:running|open|going|in\sflight))(?![a-z])|真正|正在|在(?:生成|等|问|跑)",
+    r"in\s(?:use|the\smiddle\sof)|being\s(?:served|generated|processed|answered|written)|mid-request|(?:request|query|prompt)\s(?:running|open|going|in\sflight))(?![a-z])|真正|正在|在(?:生成|等|问|跑)",
 )
 """Beside a part of people or sessions: they are served while the others are not."""
 OVER_TIME = Gated(
