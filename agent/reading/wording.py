@@ -62,6 +62,8 @@ def worded(name: str, value: Any) -> str:
 
 def shown(value: Any) -> str:
     """A value in at most a line."""
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value))[:120]
     if hasattr(value, "model_dump"):
         value = value.model_dump(exclude_none=True, exclude_defaults=True)
     return f"{value:.12g}" if isinstance(value, float) else str(value)[:120]

@@ -38,7 +38,7 @@ def test_how_many_of_the_other_cards_would_cost_less_is_told() -> None:
     report = shardwright.plan(f"{SMALL}, 2 requests/s, cheapest, on L4 or H100").report
     assert report is not None
     hardware = next(assumption for assumption in report.assumptions if assumption.field == "hardware")
-    assert hardware.value == "1x1:l4" and "h100" not in hardware.reason.rpartition("not compared")[2]
+    assert hardware.value == "1x1:l4" and "not compared" not in hardware.reason
     other = shardwright.plan(f"{SMALL}, 200 requests/s, cheapest, on L4 or H100").report
     assert other is not None
     hardware = next(assumption for assumption in other.assumptions if assumption.field == "hardware")

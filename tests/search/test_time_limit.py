@@ -49,7 +49,7 @@ def test_a_search_with_time_enough_is_the_one_without_a_limit() -> None:
 def test_no_cluster_is_called_the_smallest_when_the_time_was_over_before_it_was_looked_at() -> None:
     with best_so_far(lambda: True) as limit:
         assert fewest_gpus(REQUEST, 8, at_most=64) is None
-    assert limit.left_out == ("some of the clusters of up to 8 accelerators",)
+    assert limit.left_out[0] == "some of the clusters of up to 8 accelerators"
 
 
 def test_what_an_inner_search_leaves_out_is_said_with_where() -> None:

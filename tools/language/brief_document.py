@@ -20,7 +20,7 @@ from .brief_model import read_traits
 from .brief_statements import Statement, key_words
 from .claims import Claims
 from .gated import Gated
-from .page import BARRIER, CARD, MODEL, Page
+from .page import BARRIER, CARD, MODEL, STATISTIC, Page
 from .precision_words import FORMAT
 from .prepared_text import mended
 from .quantities import find_quantities
@@ -140,7 +140,8 @@ class Document(Struct, frozen=True):
         is_part = any(fact.where == where for fact in (*self.facts.items, *self.models, *self.cards))
         notes = (*claims.words.values(), *claims.readings, *claims.unread)
         is_reported = any(words in original or body.strip() in words for words in notes)
-        return text != body or is_part or is_reported or len(find_quantities(text)) > 0
+        is_taken = text != body and text.strip(f"{STATISTIC} ") != ""  # a percentile alone is of nothing
+        return is_taken or is_part or is_reported or len(find_quantities(text)) > 0
 
     def place(self, words: str) -> str:
         """The first place of words in the brief, "" where it does not have them."""

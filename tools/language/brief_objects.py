@@ -18,7 +18,7 @@ _RANGE_KEYS = {
 # Keys beside a figure in its object that qualify it.
 QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径", flags=0)
 # "ttft_percentile" beside "ttft_ms".
-_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|quantile|statistic|stat|分位数?)")
+_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?)")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
 _FIGURE_KEY = Gated(
     r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: |$)|(?=ms|milli|s))"
@@ -42,7 +42,14 @@ def with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
     merged = dict(value)
     for key, qualifier in value.items():
         stem = _QUALIFIER_OF.fullmatch(key_words(key))
-        figures = [k for k in merged if stem and k != key and key_words(k).startswith(stem[1])]
+        # "e2e_ms" is "end to end latency ms" in words, "e2e_percentile" names the key as it is written.
+        figures = [
+            k
+            for k in merged
+            if stem
+            and k != key
+            and any(form.startswith(stem[1]) for form in (key_words(k), k.lower().replace("_", " ")))
+        ]
         if figures and isinstance(qualifier, str | int | float):
             remark = percentile_text(key_words(key).removeprefix(stem[1] if stem else "").strip(), qualifier)
             merged |= {k: f"{merged[k]} ({remark})" for k in figures if isinstance(merged[k], int | float | str)}

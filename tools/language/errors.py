@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ..errors import InputError, short_words
 from ..input.shapes import is_object
 from ..plan.constraints import Constraint
@@ -10,9 +12,10 @@ from .said import Understood
 
 def _shown(entry: Understood) -> str:
     """A figure or a name as it is; what has parts in the words that stated it."""
-    constraints: tuple[Constraint, ...] = entry.value if entry.field == "constraints" else ()
-    if constraints:
-        return " and ".join(repr(constraint.words) for constraint in constraints)
+    constraints: tuple[Constraint | dict[str, Any], ...] = entry.value if entry.field == "constraints" else ()
+    stated = [each["words"] if isinstance(each, dict) else each.words for each in constraints]
+    if stated:
+        return " and ".join(map(repr, stated))
     return repr(entry.words) if is_object(entry.value) and entry.words else str(entry.value)
 
 
