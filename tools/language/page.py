@@ -78,6 +78,12 @@ class Page:
         self.foreign: tuple[tuple[int, int], ...] = ()
         self._breaks = self._find_breaks()
 
+    def take_clause(self, start: int, end: int) -> str:
+        """Mark a span as read; returns the words of the clause that it stands in."""
+        words = self.clause_text(start, end)[:500]
+        self.take(start, end)
+        return words
+
     def take(self, start: int, end: int, mark: str = TAKEN) -> str:
         """Mark a span as read and return its words as they were written."""
         self.text = self.text[:start] + mark * (end - start) + self.text[end:]

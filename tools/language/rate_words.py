@@ -22,6 +22,7 @@ from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
 from .matching import gap_cost
 from .page import CARD, Page
 from .quantities import Quantity, find_quantities, read_number
+from .token_amounts import AMOUNTS, settle_token_amounts
 
 _PEOPLE = Gated(
     r"(?<![a-z])(?:people|persons?|users?|employees|staff|members|agents|students)(?![a-z])|人|用户|员工|坐席|学生|同学"
@@ -98,47 +99,12 @@ _DEADLINE = Gated(
 )
 _OF_NO_HALF = re.compile(r"(?:点钟?|时|h)?")
 _LATE = Gated(r"下午|晚|p")
-_SECONDS_OF: dict[str, int] = {
-    "hour": 3600, "小时": 3600, "day": _DAY_S, "天": _DAY_S, "日": _DAY_S, "week": 7 * _DAY_S, "周": 7 * _DAY_S,
-    "month": 30 * _DAY_S, "月": 30 * _DAY_S, "year": 365 * _DAY_S, "年": 365 * _DAY_S,
-}  # fmt: skip
-_TOKENS = r"\s?个?(?:tokens?|词元)"
-_IN = r"(?:input|prompt|incoming|in|输入)"
-_OUT = r"(?:output|completion|generated|outgoing|out|输出|生成)"
-_AMOUNT = (
-    r"(?<![A-Za-z0-9.])(?P<{}>\d[\d,]{{0,15}}(?:\.\d{{1,4}})?\s?(?:k|m|mn|b|bn|million|billion|trillion|万|亿)?)"
-    r"(?![\d.%])"
-)
-_PER = r"(?:\s?(?:per|an?|each|every|/)\s?(?P<time{}>hour|day|week|month|year)(?![a-z]))"
-# "30 billion input and 6 billion output tokens per month (30 days)", "每月输入300亿token,输出60亿token".
-_TOKENS_IN_TIME = Gated(
-    rf"{_AMOUNT.format('i')}(?:{_TOKENS})?\s{_IN}(?:{_TOKENS})?\s?(?:and|plus|,|\+|/|&)\s?{_AMOUNT.format('o')}(?:{_TOKENS})?\s{_OUT}"
-    rf"(?:{_TOKENS})?{_PER.format(1)}(?:\s?\((?P<days>\d{{1,3}})(?:\s(?:working|business))?\sdays\))?|"
-    rf"{_AMOUNT.format('i2')}(?:{_TOKENS}\s{_IN}|\s{_IN}{_TOKENS}){_PER.format(2)}|"
-    rf"(?<![a-z]){_IN}\stokens?\s(?:per|a|/)\s?(?P<time4>hour|day|week|month|year)\s?[:=]\s?{_AMOUNT.format('i4')}\s{{1,4}}{_OUT}\stokens?\s(?:per|a|/)\s?(?P=time4)\s?[:=]\s?{_AMOUNT.format('o4')}|"
-    rf"每个?(?P<time3>[天日周月年])[^\d。;]{{0,8}}输入(?:大?约)?{_AMOUNT.format('i3')}(?:{_TOKENS})?[,和\s]{{0,3}}输出(?:大?约)?{_AMOUNT.format('o3')}(?:{_TOKENS})?",
-)
-_SCALES = {"b": "billion", "bn": "billion", "mn": "million", "m": "million"}
 _AT_ONCE_IN_A_TIME = Gated(
     r"(?<![\w.])\d[\d,]{0,8}\s?(?:concurren(?:cy|t(?:\s(?:requests?|users?|calls?))?)|parallel\srequests?)\s?(?:per|/|a|each)\s?(?:s|sec|second|minute|min)(?![a-z])|"
     r"(?<!\d)\d[\d,]{0,8}\s?(?:路|个)?并发(?:数|量)?\s?(?:每|/)\s?(?:秒钟?|s(?![a-z]))"
 )
-# Fields of claims until all has been read: (tokens in, tokens out) a second, and a peak over the mean.
-_AMOUNTS, _STRETCH = "tokens_that_come", "peak_over_mean"
-
-
-def read_token_amounts(page: Page, claims: Claims) -> None:
-    """Take amounts of tokens over a time off the page; what rate they are is settled once lengths are known."""
-    for match in page.search(_TOKENS_IN_TIME):
-        groups = match.groupdict()
-        time = next(str(groups[name]) for name in ("time1", "time2", "time3", "time4") if groups[name])
-        seconds = int(groups["days"]) * _DAY_S if groups["days"] else _SECONDS_OF[time.lower()]
-        sides = [
-            next((groups[n] for n in names if groups[n]), None)
-            for names in (("i", "i2", "i3", "i4"), ("o", "o3", "o4"))
-        ]
-        amounts = tuple(None if side is None else _amount(side) / seconds for side in sides)
-        claims.claim(_AMOUNTS, amounts, page.take(*match.span()))
+# A claim that is no field, until all has been read: a peak over the mean.
+_STRETCH = "peak_over_mean"
 
 
 def leave_mixed_units(page: Page, claims: Claims) -> None:
@@ -211,7 +177,7 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
     factors = {factor_of(match) for match in peaks}
     is_wanted = any(peak["that"] and SIZED_FOR.search(page.original, 0, peak.start()) for peak in peaks)
     is_mean = loads and not any(_is_peak(page, load) for load in loads)
-    if len(factors) == 1 and (claims.has(_AMOUNTS) or is_mean or (loads and is_wanted)):
+    if len(factors) == 1 and (claims.has(AMOUNTS) or is_mean or (loads and is_wanted)):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
     return loads
 
@@ -226,45 +192,14 @@ def _upper_end(claims: Claims, rate: Quantity) -> Quantity:
 
 def settle_rates(claims: Claims) -> None:
     """Turn amounts of tokens into a rate of requests, and a mean rate into its peak where a factor was stated."""
-    amounts, factor = (claims.values.get(name) for name in (_AMOUNTS, _STRETCH))
-    words, peak = (claims.words.get(name, "") for name in (_AMOUNTS, _STRETCH))
-    claims.drop(_AMOUNTS)
+    settle_token_amounts(claims)
+    factor, peak = claims.values.get(_STRETCH), claims.words.get(_STRETCH, "")
     claims.drop(_STRETCH)
-    if amounts is not None:
-        _claim_amounts(claims, amounts, words)
     if factor is None or not claims.has("request_rate"):
         return
     mean, mean_words = claims.values["request_rate"], claims.words["request_rate"]
     claims.replace("request_rate", mean * factor, f"{mean_words}, {peak}")
     claims.reading(f"{peak!r} of {mean_words!r} read as {mean * factor:.4g} requests/s, which are planned for")
-
-
-def _claim_amounts(claims: Claims, amounts: tuple[float | None, float | None], words: str) -> None:
-    tokens_in, tokens_out = amounts
-    if tokens_in and tokens_out and claims.has("input_tokens") and not claims.has("output_tokens"):
-        length = max(1, round(claims.values["input_tokens"] * tokens_out / tokens_in))
-        claims.claim("output_tokens", length, words)
-        claims.reading(f"{words!r} read as an output of {length:,} tokens for each request")
-    rates = {
-        side: tokens / claims.values[f"{side}_tokens"]
-        for side, tokens in zip(("input", "output"), amounts, strict=True)
-        if tokens is not None and claims.has(f"{side}_tokens")
-    }
-    if not rates:
-        claims.leave_unread(f"{words!r}: how many requests these are takes the length of one, which was not said")
-        return
-    rate = max(rates.values())
-    by_side = " and ".join(f"{per_second:.4g} by the {side}" for side, per_second in rates.items())
-    claims.reading(f"{words!r} read as {rate:.4g} requests/s: {by_side} tokens of a request")
-    claims.claim("request_rate", rate, words)
-
-
-def _amount(words: str) -> float:
-    written = words.strip().lower()
-    suffix = written.lstrip("0123456789,.")
-    number, suffix = written.removesuffix(suffix), suffix.strip()
-    scale = read_number(f"1 {_SCALES.get(suffix, suffix)}" if suffix.isascii() and suffix != "k" else f"1{suffix}")
-    return float(number.replace(",", "")) * (1000 if suffix == "k" else scale or 1)
 
 
 def _take_rate(page: Page, rate: Quantity) -> str:

@@ -26,6 +26,7 @@ from .evidence import Grade, grade
 from .gated import Gated
 from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
+from .kept_of_each_node import settle_kept_of_each
 from .launched import claim_started, leave_unplanned, with_commands_in_words
 from .limit_words import read_limits, settle_speed
 from .link_words import read_links, settle_missing_nvlink
@@ -47,10 +48,9 @@ from .prefix_words import read_prefixes, settle_repeated
 from .prepared_text import mended
 from .price_words import read_price
 from .quoted import quoted_apart, without_reference
-from .rate_words import leave_mixed_units, read_batches, read_token_amounts, settle_rates
+from .rate_words import leave_mixed_units, read_batches, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .reserve_words import read_reserve
-from .reserved_words import settle_kept_of_each
 from .said import Said, Understood
 from .serving_words import read_engine
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced, set_aside_restored
@@ -58,6 +58,7 @@ from .setting_words import read_settings, settle_settings
 from .spelling import corrected
 from .statement_rank import tells_of_before
 from .strategy_words import read_strategy
+from .token_amounts import read_token_amounts
 from .unknown_cards import refuse_unknown_card
 from .unknown_models import why_no_model
 from .unread_words import TICKET, list_unread

@@ -6,14 +6,15 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..catalog.hardware import find_accelerator
-from ..plan.constraints import Constraint, FreeMemoryConstraint, ReservedConstraint
+from ..plan.constraints import Constraint, ReservedConstraint
 from . import reserved_lexicon as lex
 from .claims import Claims
+from .free_memory_words import read_free_memory
 from .gated import Gated
+from .kept_of_each_node import OF_EACH_NODE, keep_of_each, read_taken_of_each
 from .limit_lexicon import ROLE
 from .page import BOX, CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
-from .quantities import read_number, read_whole
+from .quantities import read_whole
 from .replica_counts import read_replicas
 from .statement_rank import STAYS
 
@@ -21,54 +22,8 @@ _NAMED = re.compile(f"[{CARD}{BOX}]")
 _FIGURE = re.compile(f"[0-9{CARD}{BOX}]")
 # Memory that stays free as a share is read elsewhere.
 _SHARE = Gated(r"\d\s?%|(?<![a-z])(?:percent|gib|gb)(?![a-z])|显存")
-_BYTES = Gated(
-    r"(?<![A-Za-z0-9.])(?P<n>\d{1,5}(?:\.\d{1,3})?|(?:five|ten|fifteen|twenty|thirty|forty))\s?"
-    r"(?P<unit>gib|gigabytes?|gigs?|gb|g)(?![A-Za-z/])",
-)
-_EACH = lex.cues(
-    r"(?:each|every|all|per|any)(?:\s(?:of\sthe|the|single|one|\d|two|four|eight))?\s?"
-    r"(?:gpus?|cards?|devices?|accelerators?|one)?|a\scard",
-    r"每\s?[张块个]?\s?(?:卡|gpu|显卡)",
-)
-_OF_CARDS = lex.cues(r"vram|(?:gpu|video|device)\smem(?:ory)?|hbm", "显存")
-# Memory of something other than a GPU.
-_HOST = lex.cues(r"host|ram|disk|ssd|nvme|storage|swap|cpu", "硬盘|内存|磁盘")
-_LEFT = lex.cues(
-    r"free|leave|leaving|left|keep|keeping|kept|reserv(?:e|ed|ing)|headroom|spare|unused|unallocated|clear|untouched|"
-    r"empty|available|budget|taken|occupied|hands\soff",
-    "预留|保留|留|空|占",
-)
-# Memory that something else takes of each card; a plan works out the memory of the model itself.
-_USED = lex.cues(
-    r"(?:needs?|takes?|taking|uses?|using|occup(?:y|ies)|eats?(?:\sup)?|consumes?|hogs?|holds?|claims?|los(?:e|es|ing))\s"
-    r"(?:about\s|around\s|roughly\s|some\s|~\s?|up\sto\s|another\s){0,2}(?=\d|five|ten|fifteen|twenty|thirty|forty)|"
-    r"keeps?|keeping|held\sback",
-    "占用?|要用|吃掉?",
-)
-_OTHER_MODEL = Gated(
-    r"(?<![a-z])(?:embedd(?:ing|er)|rerank(?:er|ing)?|guard(?:rail)?|speech|asr|tts|ocr|vision|another|other|second|whisper|draft)\s(?:model|engine|instance)s?"
-)
-_PLANNED_MODEL = lex.cues(
-    r"weights?|kv|caches?|activations?|model|vllm|sglang|engine|replicas?|instances?|it|they|parameters?|tokens?|requests?",
-    "权重|模型|缓存",
-)
 _MORE = lex.cues(
     r"another|(?:one|two|a)\s(?:more|further)|also|too|additional(?:ly)?|a\ssecond|as\swell", "还有|另外?|再|也"
-)
-_OF_EACH_NODE = Gated(
-    rf"(?:per|each|every)\s(?:[a-z]{{2,14}}\s)?(?:{lex.NODE})|(?:in|on|of)\s(?:each|every)\s(?:one|of\s(?:them|these|those))(?![a-z])|"
-    rf"每(?:[台个])?\s?(?:{lex.NODE})"
-)
-_TAKEN_OF_EACH = Gated(
-    r"每台(?:机器|服务器|节点)?上?(?:各?有|的|里|都有)?\s?(?P<n>\d|[一二两三四五六])\s?[张块个]\s?(?:卡|gpu)?\s?(?:已经?|都)?(?:给了?|被|留给|归|用来|用于|在?跑|拿去)[^,;。\n]{0,16}"
-)
-# A claim that is no field: GPUs that each node keeps back, until the nodes are counted.
-_KEPT_OF_EACH = "kept_of_each_node"
-# Memory that is left to plan with; demands for free memory are read before.
-_USABLE = Gated(
-    r"(?<![a-z])(?:only|just)\s(?P<n>\d{1,3}(?:\.\d)?\s?gi?b)\s(?:of\s[^,.;\n]{2,30}\s|on\s[^,.;\n]{2,30}\s|per\s(?:card|gpu)\s)?(?:is|are|remains?)\s"
-    r"(?:still\s)?(?:free|left|available|usable|ours|yours)(?:\sfor\s(?:you|us|it|this|the\smodel))?(?![a-z])|"
-    r"(?:只剩|还剩|剩下?|只有)\s?(?P<m>\d{1,3}(?:\.\d)?)\s?gi?b?\s?(?:显存)?\s?(?:能用|可用|可以用|空闲)",
 )
 # "The rest belongs to another team": the GPUs counted before it are ours.
 _REST = Gated(r"(?:rest|others|remainder|其余|剩下|其[他它])(?:的|\sof\s(?:it|them))?\s?(?:都|is\s|are\s)?$")
@@ -81,25 +36,16 @@ _BEFORE, _BEHIND, _NEXT = 80, 25, 3
 def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     """Yield the constraints on what is kept out of the plan, and take their words."""
     page.take_all(lex.NONE_KEPT)
-    yield from _free_memory(page)
-    yield from _usable_memory(page, claims)
+    yield from read_free_memory(page, claims)
     yield from read_replicas(page, claims)
     yield from _survived(page, claims)
-    for match in page.search(_TAKEN_OF_EACH):
-        _keep_of_each(claims, read_whole(match["n"]) or 0, page.take(*match.span()))
+    read_taken_of_each(page, claims)
     yield from _added_up(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
 
 
 def _reservation(count: int, words: str, *, is_node: object) -> ReservedConstraint:
     kind: Any = "reserved_nodes" if is_node else "reserved_gpus"
     return ReservedConstraint(kind=kind, value=count, words=words)
-
-
-def _clause_taken(page: Page, start: int, end: int) -> str:
-    """The words of the clause at this span, which is marked as read."""
-    words = page.clause_text(start, end)[:500]
-    page.take(start, end)
-    return words
 
 
 def _added_up(text: str, constraints: list[Constraint]) -> list[Constraint]:
@@ -121,52 +67,6 @@ def _is_further(text: str, first: str, second: str) -> bool:
     orders = (rf"{re.escape(head)},\s?(?:and\s)?{re.escape(tail)}" for head, tail in ((first, second), (second, first)))
     is_beside = any(re.search(order, text) for order in orders)
     return first != second and (is_beside or _MORE.search(second) is not None or is_broken[0] != is_broken[1])
-
-
-def _free_memory(page: Page) -> Iterator[Constraint]:
-    for start, sentence in list(parts(page.text, SENTENCE_END)):
-        amount = _BYTES.search(sentence)
-        if amount is None or _HOST.search(sentence):
-            continue
-        is_of_cards = _EACH.search(sentence) or _OF_CARDS.search(sentence)
-        is_left = is_of_cards and _LEFT.search(sentence) and lex.DEMAND.search(sentence)
-        if not is_left and not _is_used_by_others(page, start + amount.start(), start + amount.end()):
-            continue
-        value = read_number(amount["n"]) or 0.0
-        size = round(value * (2**30 if amount["unit"].lower() == "gib" else 10**9))
-        if size >= 2**20:
-            words = _clause_taken(page, start + amount.start(), start + amount.end())
-            yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=size, words=words)
-
-
-def _is_used_by_others(page: Page, start: int, end: int) -> bool:
-    """Whether the amount at `start`..`end` is memory of each card that something else holds."""
-    left, right = page.clause(start, end)
-    clause = page.original[left:right]
-    subject = page.original[left:start]
-    return (
-        _EACH.search(clause) is not None
-        and _USED.search(clause) is not None
-        and _PLANNED_MODEL.search(_OTHER_MODEL.sub("", subject)) is None
-    )
-
-
-def _usable_memory(page: Page, claims: Claims) -> Iterator[Constraint]:
-    """ "Only 56 GB of our H100 are free for you": the rest of each card's memory stays free."""
-    for match in page.search(_USABLE):
-        kind = claims.values.get("accelerator")
-        clause = page.clause_text(*match.span())
-        if kind is None or _HOST.search(clause):
-            continue
-        usable = float(re.findall(r"[\d.]+", match["n"] or match["m"])[0]) * 1e9
-        card = find_accelerator(kind).memory_bytes()[0]
-        words = match.group().strip()
-        page.take(match.start(), match.end("n") if match["n"] else match.end())
-        if not 0 < usable < card:
-            claims.leave_unread(f"{words!r}: a {kind} has {card / 1e9:.0f} GB")
-            continue
-        claims.reading(f"{words!r} read as {usable / 1e9:g} of the {card / 1e9:.0f} GB of each card")
-        yield FreeMemoryConstraint(kind="free_bytes_per_gpu", value=round(card - usable), words=words)
 
 
 def _survived(page: Page, claims: Claims) -> Iterator[Constraint]:
@@ -240,10 +140,10 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
     is_bare = bare is not None and bare["i"] and lex.FREE.search(sentence, bare.end())
     if (keyed := _keyed(sentence)) is not None:
         end = keyed.end() if _FIGURE.search(sentence, keyed.end()) else len(sentence)  # "cold standby for the lab"
-        words = _clause_taken(page, start + keyed.start(), start + keyed.end())
+        words = page.take_clause(start + keyed.start(), start + keyed.end())
         page.take(start, start + end)
-        if keyed["node"] is None and _OF_EACH_NODE.search(sentence):
-            _keep_of_each(claims, read_whole(keyed["n"]) or 1, words)
+        if keyed["node"] is None and OF_EACH_NODE.search(sentence):
+            keep_of_each(claims, read_whole(keyed["n"]) or 1, words)
             return None
         return _reservation(read_whole(keyed["n"]) or 1, words, is_node=keyed["node"] is not None)
     counted = lex.KEYED.search(sentence) or (None if is_bare else _counted_away(sentence) or _counted_beside(sentence))
@@ -251,8 +151,8 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
         return out
     if counted is None:
         return _part_kept_away(page, claims, start, sentence)
-    if not counted["node"] and _OF_EACH_NODE.search(sentence):
-        _keep_of_each(claims, read_whole(counted["n"]) or 1, page.take(start + counted.start(), start + counted.end()))
+    if not counted["node"] and OF_EACH_NODE.search(sentence):
+        keep_of_each(claims, read_whole(counted["n"]) or 1, page.take(start + counted.start(), start + counted.end()))
         return None
     return _take_counted(page, start, counted)
 
@@ -261,30 +161,6 @@ def _keyed(sentence: str) -> re.Match[str] | None:
     """The counted hardware right behind a key that keeps it back."""
     key = lex.KEPT_KEY.search(sentence)
     return None if key is None else lex.COUNTED_OR_ONE.match(sentence, key.end())
-
-
-def _keep_of_each(claims: Claims, count: int, words: str) -> None:
-    if count and not claims.has(_KEPT_OF_EACH):
-        claims.claim(_KEPT_OF_EACH, count, words)
-
-
-def settle_kept_of_each(claims: Claims) -> None:
-    """Plan on nodes that have as many GPUs less as each of them keeps back, where their size is known."""
-    count, words = claims.values.get(_KEPT_OF_EACH), claims.words.get(_KEPT_OF_EACH, "")
-    claims.drop(_KEPT_OF_EACH)
-    if count is None:
-        return
-    per_node, nodes, gpus = claims.gpus_of_node, claims.values.get("nodes"), claims.values.get("gpus")
-    if per_node is None or count >= per_node:
-        claims.leave_unread(f"{words!r} of each node: how many GPUs a node has is not said; say how many are left")
-        return
-    if nodes is not None and gpus == nodes * per_node:
-        claims.replace("gpus", nodes * (per_node - count), claims.words["gpus"])
-    elif gpus == per_node:  # "8 x H100", the GPUs of each of several nodes
-        claims.drop("gpus")
-    claims.replace("gpus_per_node", per_node - count, claims.words.get("gpus_per_node", words))
-    left = f"{per_node - count} of the {per_node} GPUs of each node"
-    claims.assume("gpus_per_node", f"{left} are planned for and billed, {words!r} is kept back and not in the bill")
 
 
 def _taken_by_others(page: Page) -> Iterator[Constraint]:
@@ -336,7 +212,7 @@ def _out_of_use(page: Page, start: int, sentence: str) -> Constraint | None:
     )
     if away is None or not count or is_part_of_it or (is_apart and lex.RANGE.search(numbered.group())):
         return None
-    words = _clause_taken(page, start + numbered.start(), start + numbered.end())
+    words = page.take_clause(start + numbered.start(), start + numbered.end())
     return _reservation(count, words, is_node=any(map(numbered.group, ("node", "node2", "node3"))))
 
 
@@ -367,9 +243,9 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     before = [match for match in hardware if not (match["node"] and _is_one_node(page, match))]
     if not count or not before:
         return None
-    words = _clause_taken(page, start + part.start(), start + part.end())
-    if _OF_EACH_NODE.search(sentence, part.end()):
-        _keep_of_each(claims, count, words)
+    words = page.take_clause(start + part.start(), start + part.end())
+    if OF_EACH_NODE.search(sentence, part.end()):
+        keep_of_each(claims, count, words)
         return None
     nodes_of = lex.NODES_OF.search(page.text[max(0, before[-1].start() - 60) : before[-1].start()])
     if nodes_of is not None and (read_whole(nodes_of["n"]) or 0) > count:
@@ -453,5 +329,5 @@ def _take_counted(page: Page, start: int, match: re.Match[str]) -> Constraint:
     behind = lex.GIVEN_UP.match(match.string, match.end()) or lex.DIRECTION.match(
         match.string, match.end()
     )  # "offline"
-    words = _clause_taken(page, start + match.start(), start + (behind or match).end())
+    words = page.take_clause(start + match.start(), start + (behind or match).end())
     return _reservation(read_whole(match["n"]) or 1, words, is_node=match["node"] is not None)
