@@ -185,9 +185,9 @@ def _question(work: Work, plain: str) -> Outcome | None:
     earlier = asks_of_earlier(work, plain, compares=compared is not None)
     if earlier is not None:
         return earlier
-    own = of_own_plan(work, plain)
-    if own is not None:
-        return own
+    answered = of_own_plan(work, plain)
+    if answered is not None:
+        return answered
     if _ABOUT_COST.search(plain):
         return _cost(work, _ABOUT_COST.sub(" ", plain))
     if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):

@@ -209,8 +209,8 @@ def _of_one_of_them(match: re.Match[str]) -> str | None:
     """What each of several asks in a time; `None` where nothing tells that there are several."""
     times, span, unit = (next(filter(None, (match[f"{name}{i}"] for i in "1234")), "") for name in ("n", "t", "unit"))
     before = match.string[max(0, match.start() - _BEFORE_ONE) : match.start()]
-    one = match["one"]
-    if one and not re.search(rf"\d\s(?:[a-z\-]+\s){{0,2}}{one}s(?![a-z])", before, re.IGNORECASE):
+    noun = match["one"]
+    if noun and not re.search(rf"\d\s(?:[a-z\-]+\s){{0,2}}{noun}s(?![a-z])", before, re.IGNORECASE):
         return None
     counted = f"{match['of']}, " if match["of"] else ""
     each = (_ONCE.get(times.lower().split(" ")[0]) or _value(times)) / (_value(span) if span else 1.0)

@@ -150,11 +150,11 @@ def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]
     what = plans[0]["en"] or plans[0]["cn"]
     if OF_SPREAD.search(what):
         return []  # "size for the peak" is asked of the marks of each figure
-    told = {word.lower() for word in _WORD.findall(what)}
+    words = {word.lower() for word in _WORD.findall(what)}
     chosen: list[Statement] = []
     for rival in rivals:
         clause = page.clause_text(rival.quantity.start, rival.quantity.end)
-        is_same = _NOW.search(clause) if _NOW.search(what) else told & {word.lower() for word in _WORD.findall(clause)}
+        is_same = _NOW.search(clause) if _NOW.search(what) else words & {word.lower() for word in _WORD.findall(clause)}
         chosen += [rival] if is_same else []
     # "210 rpm, Friday 16-19 h": a range in its clause may be hours of the day.
     return [] if any(_RANGE.search(rival.words) for rival in chosen) else chosen
@@ -163,13 +163,13 @@ def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]
 def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:
     """Which state words near a factor say to plan for; `None` where they do not say it, or say both."""
     left, right = between(breaks_of(page.original, SENTENCE_END), *cue.span(), len(page.original))
-    told = {
+    words = {
         word.lower() for word in _WORD.findall(page.original[left : cue.start()] + page.original[cue.end() : right])
     }
     states: set[Literal["now", "later"]] = set()
     for plan in _PLAN.finditer(page.original, max(0, cue.start() - _FAR), cue.end() + _FAR):
         what = (plan["en"] or plan["cn"]).strip()
-        is_shared = bool(told & {word.lower() for word in _WORD.findall(what)})
+        is_shared = bool(words & {word.lower() for word in _WORD.findall(what)})
         is_later = is_shared or (_LATER.search(what) and plan.start() > cue.start())
         if page.is_negated(*plan.span()) or not (is_later or _NOW.search(what)):
             continue

@@ -45,10 +45,10 @@ def refuse_own_hardware(page: Page, claims: Claims, degrees: Sequence[Degree]) -
             sides.setdefault(hardware, page.original[inside[0].start : inside[-1].end])
     if len(sides) < 2:
         return
-    (first, one), (second, other) = list(sides.items())[:2]
+    (first, layout), (second, other) = list(sides.items())[:2]
     raise claims.refusal(
-        f"{one!r} on {first} and {other!r} on {second} are layouts on hardware of their own, and a plan is on one; "
-        f'set them side by side: shardwright compare "{one}" "{other}" --hardware {first} --hardware-b {second}, '
+        f"{layout!r} on {first} and {other!r} on {second} are layouts on hardware of their own, and a plan is on one; "
+        f'set them side by side: shardwright compare "{layout}" "{other}" --hardware {first} --hardware-b {second}, '
         "with --model and the load"
     )
 

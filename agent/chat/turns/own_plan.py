@@ -70,10 +70,10 @@ def _expert(work: Work, match: re.Match[str]) -> Iterator[Section]:
                     layers = f"{stage.layers[0]}–{stage.layers[1]}"
                     where = say("layers {layers}: {devices}", layers=layers, devices=devices_text(holders))
                     lines[say("replica {index}, {where}", index=replica.index, where=where)] = None
-    found = Bullets(tuple(lines)) if lines else say("No GPU of the plan holds a routed expert {expert}.", expert=expert)
+    hosts = Bullets(tuple(lines)) if lines else say("No GPU of the plan holds a routed expert {expert}.", expert=expert)
     cut = work.plan.strategy.decode.tp_expert or 1
     is_cut = say("Each of these GPUs holds a part of it: experts are cut over {cut} ranks.", cut=cut)
-    yield section(title_of(work.now.result), found, is_cut if lines and cut > 1 else "")
+    yield section(title_of(work.now.result), hosts, is_cut if lines and cut > 1 else "")
 
 
 def _links(work: Work, match: re.Match[str]) -> Iterator[Section]:

@@ -121,9 +121,9 @@ def why_not(work: Work, stated: StatedStrategy, text: str) -> Outcome:
     lead: list[str] = []
     if sides.b.violations:
         # Degrees that were left open are not to blame: the best that has those that were named is judged.
-        found = best_with(work.now.intent, stated, plan)
-        lead = list(completed(found, stated_text(stated), other))
-        better = found.best or found.in_groups
+        completions = best_with(work.now.intent, stated, plan)
+        lead = list(completed(completions, stated_text(stated), other))
+        better = completions.best or completions.in_groups
         if better is not None:
             other = plan_of_strategy(better.strategy, plan)
             sides = _beside_current(work, other)
