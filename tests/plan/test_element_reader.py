@@ -28,9 +28,18 @@ _LOOKALIKES: tuple[Any, ...] = (
 )  # fmt: skip
 
 
+def _with_integers(value: Any) -> Any:
+    """A value with 7 for 7.0: JSON Schema takes both for integers."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, dict):
+        return {key: _with_integers(member) for key, member in value.items()}
+    return [_with_integers(item) for item in value] if isinstance(value, list) else value
+
+
 def _is_plan(document: dict[str, Any]) -> bool:
     try:
-        Plan.model_validate(document)
+        Plan.model_validate(document | {part: _with_integers(document[part]) for part in ("nodes", "edges")})
     except ValidationError:
         return False
     # The models accept bytes as text; JSON has none.

@@ -22,7 +22,7 @@ from .reserved_lexicon import NODE, cues
 # The time that a price is for, behind it or before it.
 _TIME = r"(?P<{0}>hour|hr|h|day|week|month|mo|year|yr)"
 _TIME_AFTER = Gated(
-    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡|[\ue001]+s?)[\s\-]?|(?:node|server|machine|instance|box|vm)[\s\-]?)?(?:/|per|an|a)?\s?"
+    r"^\s?(?:/|per|an?|each|every)?\s?(?:(?P<gpu>gpu|card|accelerator|device|卡|[\ue001]+s?)(?:\sand\s|[\s\-])?|(?:node|server|machine|instance|box|vm)[\s\-]?)?(?:/|per|an|a)?\s?"
     rf"{_TIME.format('time')}(?![a-z])|^\s?(?:/|每)?\s?(?P<gpu2>卡)?\s?(?P<time2>小?时|钟头|天|周|月|年)",
 )
 _TIME_BEFORE = Gated(
