@@ -13,12 +13,14 @@ from .gated import Gated
 from .number_words import AT_LEAST, AT_MOST, NUMBER
 from .page import SENTENCE_END, Page, parts
 from .quantities import read_whole
+from .unknown_cards import INSTANCE
 
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
     rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{NUMBER})",
 )
+_OF_MACHINES = Gated(r"instances?(?![a-z]|\sof\sthe\smodel)|实例")
 # A claim that is no field: replicas per node.
 ON_EACH_NODE = "replicas_on_each_node"
 _PER_NODE = Gated(
@@ -71,8 +73,11 @@ def settle_on_each_node(claims: Claims) -> Iterator[Constraint]:
 
 
 def _in_all(page: Page) -> Iterator[Constraint]:
+    counts_machines = INSTANCE.search(page.original) is not None  # "p5.48xlarge, at most 3 instances"
     for start, sentence in list(parts(page.text, SENTENCE_END)):
         for match in _REPLICAS.finditer(sentence):
+            if counts_machines and _OF_MACHINES.search(match.group()):
+                continue
             near = sentence[max(0, match.start() - 40) : match.end() + 60]
             count = read_whole(match["n"] or match["m"])
             if page.original[start + len(sentence) : start + len(sentence) + 1] == "?":

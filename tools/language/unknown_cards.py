@@ -60,7 +60,7 @@ _BENEATH = Gated(
 )
 _IS_NAME = re.compile(r"[A-Z\d]")
 # Machines of a cloud by their type: their accelerators are no part of the name.
-_INSTANCE = Gated(
+INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
@@ -94,7 +94,7 @@ def refuse_unknown_card(page: Page, claims: Claims) -> None:
             mend = "" if error.nearest else "; name one that `shardwright hardware` lists"
             raise claims.refusal(f"{error}{mend}") from None
         raise claims.refusal(f"{match['name']!r} was not recognised as an accelerator; write {known}")
-    for match in _INSTANCE.finditer(page.original):
+    for match in INSTANCE.finditer(page.original):
         claims.leave_unread(f"{match.group()!r}: instance types are not known here; name the accelerator and how many")
 
 
