@@ -54,6 +54,9 @@ _FOREIGN_KEY = Gated(
     r"|地址|电话|状态)",
     flags=0,
 )
+# The name under which a model is served, beside the model: "endpoint: kimi-k2".
+_SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?", flags=0)
+_MODEL_KEY = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?", flags=0)
 _PRODUCT_KEY = Gated(r"(?:.* )?(?:product|tenant|business unit|department|org)", flags=0)
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
@@ -93,6 +96,7 @@ class Document(Struct, frozen=True):
                 f"{entry.text[:160]!r} ({entry.where}) stands under {entry.path[-1][:60]!r}, and was set aside"
             )
         lines = lines_of(with_counts_joined(statements))
+        has_model = any(_MODEL_KEY.fullmatch(line.key) for line in lines)
         has_known_card = any(mention.accelerator for line in lines for mention in hardware.mentions(line.text))
         for line in lines:
             text, slips = corrected(line.text)
@@ -103,7 +107,9 @@ class Document(Struct, frozen=True):
             page = Page(settled.text)
             pages.append(page)
             is_named = _with_names(page).text != page.text and not _REPLY.match(line.text)
-            if _FOREIGN_KEY.fullmatch(line.key) and not is_named and not _tells_a_load(line.key, page.text):
+            is_foreign = _FOREIGN_KEY.fullmatch(line.key) and not is_named and not _tells_a_load(line.key, page.text)
+            is_name = " " not in line.statement.text.strip()
+            if is_foreign or (has_model and is_name and _SERVED_AS_KEY.fullmatch(line.key)):
                 page.take(0, len(page.text))
                 line_facts.append(())
                 continue

@@ -45,7 +45,7 @@ _BARE_PER = r"\s?(?:/\s?|(?:per|a|each|every)\s)"
 _GBIT_SECOND = r"(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])"
 _BYTE_SECOND = r"\s?(?:/\s?s(?:ec)?|ps|\sper\ssecond|每秒)(?![a-z])"
 _WHO = (
-    r"(?:(?:concurrent|simultaneous|parallel|active|in[\s\-]flight|live|online|end|(?:(?<=parallel\s)|(?<=concurrent\s)|(?<=simultaneous\s)|(?<=active\s))(?:agent|chat|user|client|coding|support|customer|voice|model|llm))\s)*(?:users?|requests?|reqs?|"
+    r"(?:(?:concurrent|simultaneous|parallel|active|running|ongoing|in[\s\-]flight|live|online|end|(?:(?<=parallel\s)|(?<=concurrent\s)|(?<=simultaneous\s)|(?<=active\s))(?:agent|chat|user|client|coding|support|customer|voice|model|llm))\s)*(?:users?|requests?|reqs?|"
     r"sessions?|streams?|chats?|clients?|callers?|people|devs|developers|engineers|employees|students|ppl|folks|"
     r"visitors|guests|staff|workers|members|readers|subscribers|players|operators|colleagues|agents|analysts|customers?|daus?|sequences?|seqs?|conversations?|dialogu?e?s|connections|queries)(?![a-z])"
     r"|(?:个|位|路|条|名)?\s?(?:并发|同时)?(?:在线)?(?:用户|请求|会话|序列)|路(?:并发)?|个并发|个?人(?!工|民)|[个位名]?\s?(?:同事|同学|员工|客服|坐席)(?=\s?在?(?:用|使用|同时))"
