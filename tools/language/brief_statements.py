@@ -98,7 +98,8 @@ _LATENCIES = {
     ),
     "end to end latency": (
         rf"(?:e2el?|end to end)(?: latency| time)?|(?:(?:time|latency) )?(?:per|of each) {_ANSWER}|"
-        rf"{_ANSWER} (?:latency|time)"
+        rf"{_ANSWER} (?:latency|time|duration)|"
+        rf"(?:whole|full|entire|complete|total) (?:{_ANSWER}|latency|time)(?: latency| time)?"
     ),
 }
 

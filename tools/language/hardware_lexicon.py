@@ -59,7 +59,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
         "S",
         r"(?:compute\s|(?<!-)gpu\s|physical\s|bare[\s\-]metal\s)?"
         rf"(?:{_NODE_NOUN}(?:e?s)?|supermicros|workstations(?!\seach(?!\swith))|(?:desktop\s|gaming\s|tower\s)?pcs|{_SYSTEM})(?![a-z])|"
-        r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器|(?:计算)?托盘)|机(?![架柜器])",
+        r"台\s?(?:机器|服务器|主机|机|节点)?|个?\s?(?:节点|服务器|机器(?!人)|(?:计算)?托盘)|机(?![架柜器])",
     ),
     (
         "q",

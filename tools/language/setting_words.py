@@ -28,7 +28,7 @@ _TOKEN_BUDGET = Gated(
     r"(?:分块|切块)预填充\s?(?:大小)?\s?(?:为|是|[:=])?\s?(?P<k>\d{1,9}k?)(?!\w|\.\d)"
 )
 _SEQUENCES = Gated(
-    rf"(?<![\w\-])-{{0,2}}(?:{_flags('max_sequences')}|max(?:imum)?\sbatch){_NUMBER}|"
+    rf"(?<![\w\-])-{{0,2}}(?:{_flags('max_sequences')}|max(?:imum)?\sbatch|最大(?:批(?:次|量|处理)?(?:大小)?|batch(?:\s?size)?)){_NUMBER}|"
     rf"(?<![\w.,])(?P<m>\d{{1,6}})\s(?:{_flags('max_sequences')})(?!\w|\s?[:=])"
 )
 # "max batch size per replica: 256", "batch limit per instance: 24", "at most 128 requests at once for each instance".
