@@ -45,7 +45,7 @@ def test_a_p99_is_that_of_the_lengths_that_come_not_of_their_mean() -> None:
     ("fields", "says"),
     [
         ({"lengths": TAIL, "input_tokens": 1000}, "input_tokens is 1,000, but these lengths have a mean of 2,199"),
-        ({"lengths": TAIL, "input_tokens_range": (10, 2199)}, "input_tokens_range is stated beside lengths"),
+        ({"lengths": TAIL, "input_tokens_range": (1, 2199)}, "input_tokens_range is stated beside lengths"),
         ({"arrivals": {"burstiness": 0.5}}, "state request_rate"),
         ({"arrivals": {"think_time_s": 5}, "request_rate": 2.0}, "leave request_rate out"),
         ({"arrivals": {"think_time_s": "long"}}, "arrivals: think_time_s"),

@@ -12,7 +12,7 @@ from shardwright.tools.export.result import Export, Launch
 MEETING = {
     *("--host", "--port", "--headless", "--nnodes", "--node-rank", "--master-addr", "--master-port"),
     *("--dist-init-addr", "--data-parallel-size-local", "--data-parallel-start-rank"),
-    *("--data-parallel-address", "--data-parallel-rpc-port"),
+    *("--data-parallel-address", "--data-parallel-rpc-port", "--disaggregation-bootstrap-port"),
 }
 
 

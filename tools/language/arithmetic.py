@@ -117,6 +117,11 @@ _OF_EACH = Gated(
     rf"(?<![a-z])(?:an?|one)\s(?P<one>[a-z]{{3,16}})\s{_ASKS}{_ABOUT}{_form(_TIMES + _INTERVAL, '3')}|"
     rf"(?<![\w.])(?P<n4>{_ASKED})\s(?:each|apiece|per{_WHO})\s{_form(_INTERVAL, '4')}"
 )
+# A noun behind "each" that may be another than what was counted.
+_EACH_WHO = Gated(
+    r"(?:each|every)\s(?!(?:one|of)(?![a-z]))(?:[a-z\-]{3,16}\s)?"
+    rf"(?P<who>(?!{_ASKS}|(?:user|client|person|customer|caller|member|employee|seat|session)(?![a-z]))[a-z\-]{{3,16}}?)\s{_ASKS}"
+)
 # "300 rps at the ingress, LLM calls are 1 in 25 of that"; "only 40% of them reach the model".
 _RATE = (
     r"(?P<n>{n})(?P<unit>\s?(?:rps|qps|req/s|requests?\s(?:per|a)\s(?:second|minute|hour|day)|requests?/(?:s|sec|min)))"
@@ -212,6 +217,9 @@ def _of_one_of_them(match: re.Match[str]) -> str | None:
     noun = match["one"]
     if noun and not re.search(rf"\d\s(?:[a-z\-]+\s){{0,2}}{noun}s(?![a-z])", before, re.IGNORECASE):
         return None
+    who = _EACH_WHO.match(match.group())
+    if who is not None and not re.search(rf"(?<![a-z]){re.escape(who['who'])}", before, re.IGNORECASE):
+        return None  # "40 users. Each lesson runs every 15 minutes."
     counted = f"{match['of']}, " if match["of"] else ""
     each = (_ONCE.get(times.lower().split(" ")[0]) or _value(times)) / (_value(span) if span else 1.0)
     written = f"{counted}each of them sends {each:.15g} requests per {_UNITS[unit[0].lower()]}"

@@ -56,7 +56,7 @@ _FOREIGN_KEY = Gated(
 )
 # The name under which a model is served, beside the model: "endpoint: kimi-k2".
 _SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?", flags=0)
-_MODEL_KEY = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?", flags=0)
+_NAMES_MODEL = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?", flags=0)
 _PRODUCT_KEY = Gated(r"(?:.* )?(?:product|tenant|business unit|department|org)", flags=0)
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
@@ -96,7 +96,7 @@ class Document(Struct, frozen=True):
                 f"{entry.text[:160]!r} ({entry.where}) stands under {entry.path[-1][:60]!r}, and was set aside"
             )
         lines = lines_of(with_counts_joined(statements))
-        has_model = any(_MODEL_KEY.fullmatch(line.key) for line in lines)
+        has_model = any(_NAMES_MODEL.fullmatch(line.key) for line in lines)
         has_known_card = any(mention.accelerator for line in lines for mention in hardware.mentions(line.text))
         for line in lines:
             text, slips = corrected(line.text)
