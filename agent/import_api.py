@@ -51,12 +51,12 @@ from ..tools.rules.base import Violation
 from .import_layout import beyond_machines, filled, held_length, settled, with_flags
 from .import_request import request_of
 from .import_said import is_known, statements
-from .import_waiting import Waiting, lacks_room_alone, waiting_of
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judgement import judged
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_strategy import build_stated
+from .waiting import Waiting, lacks_room_alone, waiting_of
 
 # The fields of a load that are mentioned if they are assumed, in words.
 LOAD_FIELDS = {"input_tokens": "tokens in", "output_tokens": "tokens out", "concurrency": "requests at once"}

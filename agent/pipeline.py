@@ -22,7 +22,6 @@ from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import LoadRoom, load_room
 from .citations import citations, rule_citations
 from .compared import compare_stated
-from .import_waiting import waits_in_words
 from .intent.intent import Assumption, Intent
 from .judgement import judged
 from .keeping import asked_about
@@ -46,6 +45,7 @@ from .stated_request import stated_intent
 from .stated_strategy import judge
 from .time_limit import TIME_LIMIT_S, within
 from .too_wide import too_wide
+from .waiting import waits_in_words
 
 
 @checks_arguments

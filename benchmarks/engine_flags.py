@@ -136,11 +136,6 @@ def _names(package: Path) -> set[str]:
     return {_plain(name) for name in names}
 
 
-def _order(value: str) -> tuple[tuple[int, ...], str]:
-    """Sort key: releases in their order, other values by name."""
-    return release_of(value) or (), value
-
-
 def _by_value(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
     """The names of each value, joined by blanks."""
     names: dict[str, list[str]] = {}

@@ -103,9 +103,7 @@ def test_a_re_planned_plan_is_its_own_nearest(row: Corruption) -> None:
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize(
-    "row", [row for row in REPLANNED if row.rule in _MAY_HAVE_NONE and row.name not in _ALIKE], ids=str
-)
+@pytest.mark.parametrize("row", NONE_EXISTS, ids=str)
 def test_where_no_plan_exists_the_rule_is_named_and_closer_plans_are_valid(row: Corruption) -> None:
     outcome = replanned(apply(row.example))
     assert isinstance(outcome, Infeasible)

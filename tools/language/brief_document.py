@@ -44,12 +44,13 @@ _WORDS_OF_REASON = re.compile(r"'(?:[^'\\]|\\.){1,400}'|\"(?:[^\"\\]|\\.){1,400}
 _TFLOPS = "card.tflops"
 _ORDER = Gated(r"\b(?:must|shall|keep|leave|never|at (?:most|least)|no more than|only)\b|必须|不得|至少|至多")
 _WANT = Gated(r"\b(?:need\w*|require\w*|should)\b|需要|要求")
+_PRODUCT = "product|tenant|business unit|department|org"
 # Keys that say nothing about the deployment.
 _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
     r"ref(?:erence)?|re|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|"
     r"status|revision|room|rack|address|phone|"
-    r"product|tenant|business unit|department|org|(?:request|customer|user|job|run|brief) (?:id|no|number)|"
+    rf"{_PRODUCT}|(?:request|customer|user|job|run|brief) (?:id|no|number)|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
     r"|地址|电话|状态)",
     flags=0,
@@ -57,7 +58,7 @@ _FOREIGN_KEY = Gated(
 # The name under which a model is served, beside the model: "endpoint: kimi-k2".
 _SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?", flags=0)
 _NAMES_MODEL = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?", flags=0)
-_PRODUCT_KEY = Gated(r"(?:.* )?(?:product|tenant|business unit|department|org)", flags=0)
+_PRODUCT_KEY = Gated(rf"(?:.* )?(?:{_PRODUCT})", flags=0)
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(

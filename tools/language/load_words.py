@@ -63,9 +63,7 @@ _LEAST_INPUT_OF_PAIR = 32  # "2/8" is hardly a pair of lengths, "128/1" is
 _COUNTS_THINGS = Gated(r"\s?[个名位家台所辆]\s?(?!中文|英文|汉|字|词|左右|上下|以|输入|输出)[\u4e00-\u9fff]")
 
 # "between 500 and 8000 tokens (p50 1200, p99 7500)": what stands between a length and its next percentile.
-_POINT = re.compile(
-    rf"(?: ?(?:tokens|toks?|tok))?[\s,;(/|:]{{1,4}}(?:{PERCENTILE.pattern})[\s:=≈~]{{0,3}}", re.IGNORECASE
-)
+_POINT = Gated(rf"(?: ?(?:tokens|toks?|tok))?[\s,;(/|:]{{1,4}}(?:{PERCENTILE.pattern})[\s:=≈~]{{0,3}}")
 
 
 class _Load(Struct, frozen=True):

@@ -22,7 +22,7 @@ from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
 from .matching import gap_cost
 from .page import CARD, Page
 from .quantities import Quantity, find_quantities, read_number
-from .token_amounts import AMOUNTS, settle_token_amounts
+from .token_amounts import AMOUNTS, DAY_S, settle_token_amounts
 
 _PEOPLE = Gated(
     r"(?<![a-z])(?:people|persons?|users?|employees|staff|members|agents|students)(?![a-z])|人|用户|员工|坐席|学生|同学"
@@ -35,7 +35,6 @@ _NOUN = 16  # characters behind an amount that hold its noun
 _OUTPUT = Gated(r"output|generat|completion|输出|生成")
 _NOTHING = 0.9  # less than the cost of a word of meaning
 _FAR = 4.0
-_DAY_S = 86_400
 _MOST_BEHIND = 160
 _MOST_BEHIND_WORK = 320  # of a job, whose deadline may be stated last
 _CLOCK = (
@@ -264,7 +263,7 @@ def _is_peak(page: Page, load: Statement) -> bool:
 def _within_hours(page: Page, claims: Claims, load: Statement) -> Statement:
     """A rate per day as the rate within the hours in which all of it comes, where these are stated."""
     rate = load.quantity
-    if abs(rate.factor * _DAY_S - 1) > 1e-9 or rate.upper is not None:
+    if abs(rate.factor * DAY_S - 1) > 1e-9 or rate.upper is not None:
         return load
     if (busy := _BUSY_SHARE.search(page.text, rate.end)) is not None:
         value = round(rate.decimal_value * float(busy["a"] or busy["b"] or busy["c"]) * 24 / 100, 9)

@@ -153,13 +153,11 @@ def _settle(lines: list[_Line], place: int, notes: list[str]) -> None:
             return  # an answer to an open question
         if old is None or not (is_same or is_reply):
             continue
-        words = new.words if new.unit == old.unit or not old.spelled else f"{new.words} {old.spelled}"
         rest = line.body[tail.end() :]
         if is_same:
             line.body = _REST_AGREED.sub("", rest)
             return
-        notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
-        earlier.body = f"{earlier.body[: old.start]}{words}{earlier.body[old.end :]}"
+        _put_in_place(earlier, old, new, notes)
         number = re.escape(old.words.removesuffix(old.spelled).strip())
         former = re.compile(
             rf"(?:(?:the|that|those|这个?|那个?)\s?)?(?<![\w.]){number}(?:\s?{re.escape(old.spelled)})?\s?(?:was|is|were|came|comes|只?是)[^.;。\n]*",
@@ -179,13 +177,18 @@ def _decide(lines: list[_Line], place: int, notes: list[str]) -> bool:
     old = None if new is None else _answered(earlier.body, new)
     if new is None or old is None:
         return False
-    words = new.words if new.unit == old.unit or not old.spelled else f"{new.words} {old.spelled}"
-    notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
-    earlier.body = f"{earlier.body[: old.start]}{words}{earlier.body[old.end :]}"
+    _put_in_place(earlier, old, new, notes)
     reasons = re.split(r"(?<=[.;。])\s|\s*(?:^no(?:pe)?),\s", line.body[: end.start()])
     numbers = [set(re.findall(r"\d+", reason)) - {str(int(new.value / new.factor))} for reason in reasons]
     line.body = " ".join(reason for reason, other in zip(reasons, numbers, strict=True) if other)
     return True
+
+
+def _put_in_place(earlier: _Line, old: Quantity, new: Quantity, notes: list[str]) -> None:
+    """Put a figure in the place of one of an earlier line; a bare one takes its unit."""
+    words = new.words if new.unit == old.unit or not old.spelled else f"{new.words} {old.spelled}"
+    notes.append(f"{new.words!r} takes the place of {old.words!r}, which stands before it")
+    earlier.body = f"{earlier.body[: old.start]}{words}{earlier.body[old.end :]}"
 
 
 def is_doubt(line: str) -> bool:

@@ -7,10 +7,10 @@ from .gated import Gated
 from .page import Page
 from .quantities import read_number
 
-_DAY_S = 86_400
+DAY_S = 86_400
 _SECONDS_OF: dict[str, int] = {
-    "hour": 3600, "小时": 3600, "day": _DAY_S, "天": _DAY_S, "日": _DAY_S, "week": 7 * _DAY_S, "周": 7 * _DAY_S,
-    "month": 30 * _DAY_S, "月": 30 * _DAY_S, "year": 365 * _DAY_S, "年": 365 * _DAY_S,
+    "hour": 3600, "小时": 3600, "day": DAY_S, "天": DAY_S, "日": DAY_S, "week": 7 * DAY_S, "周": 7 * DAY_S,
+    "month": 30 * DAY_S, "月": 30 * DAY_S, "year": 365 * DAY_S, "年": 365 * DAY_S,
 }  # fmt: skip
 _TOKENS = r"\s?个?(?:tokens?|词元)"
 _IN = r"(?:input|prompt|incoming|in|输入)"
@@ -38,7 +38,7 @@ def read_token_amounts(page: Page, claims: Claims) -> None:
     for match in page.search(_TOKENS_IN_TIME):
         groups = match.groupdict()
         time = next(str(groups[name]) for name in ("time1", "time2", "time3", "time4") if groups[name])
-        seconds = int(groups["days"]) * _DAY_S if groups["days"] else _SECONDS_OF[time.lower()]
+        seconds = int(groups["days"]) * DAY_S if groups["days"] else _SECONDS_OF[time.lower()]
         sides = [
             next((groups[n] for n in names if groups[n]), None)
             for names in (("i", "i2", "i3", "i4"), ("o", "o3", "o4"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from ....tools.performance.estimate import estimate
+from ....tools.language.gated import Gated
 from ....tools.performance.layout import facts_of, layout_from_view
 from ....tools.plan.devices import devices_text
 from ....tools.plan.elements import places_of
@@ -28,8 +28,7 @@ _TAIL = r"(?:\s(?:at\s(?:most|once|a\stime)|in\smemory|here|now|there|currently)
 def _room(work: Work, match: re.Match[str]) -> Iterator[Section]:
     """For how many requests there is room, and what takes it."""
     del match
-    now = work.now
-    figures = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    now, figures = work.now, work.figures()
     memory, load = figures.memory, work.plan.workload
     held = memory.max_concurrency if memory.kv_cache_capacity_requests is None else memory.kv_cache_capacity_requests
     yield section("", title_of(now.result))
@@ -137,8 +136,8 @@ def _layout(work: Work) -> Layout:
 _COLLECTIVE = (
     r"(?:all[\s-]?(?:to[\s-]?all|reduces?|gathers?)|collectives?|ep|tp|dispatch(?:es)?|expert\s(?:traffic|exchange))"
 )
-_ANSWERS: tuple[tuple[re.Pattern[str], Callable[[Work, re.Match[str]], Iterator[Section]]], ...] = tuple(
-    (re.compile(rf"{_LEAD}(?:{pattern}){_TAIL}[\s?.!]*", re.I), answer)
+_ANSWERS: tuple[tuple[Gated, Callable[[Work, re.Match[str]], Iterator[Section]]], ...] = tuple(
+    (Gated(rf"{_LEAD}(?:{pattern}){_TAIL}[\s?.!]*"), answer)
     for pattern, answer in (
         (
             r"what\s(?:limits|bounds|binds|caps)\s(?:the\s|its\s|my\s)?(?:max(?:imum)?\s)?(?:batch(?:\ssize)?|concurrency|number\sof\s\w+)"

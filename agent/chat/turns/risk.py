@@ -64,7 +64,7 @@ def risk(work: Work) -> Outcome:
         InputError: there is no plan.
     """
     plan, now = work.plan, work.now
-    estimated = now.result.estimate or estimate(plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    estimated = work.figures()
     limits = tuple(_limits(plan, estimated)) or (say("no limit is stated, so none can be missed"),)
     memory, loss = tuple(_memory(plan, estimated)), tuple(_losses(work, plan))
     text = render(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ....tools.compare import compare
 from ....tools.errors import InputError
-from ....tools.performance.estimate import estimate
 from ....tools.validate import validate
 from ...languages.say import say
 from ...report.compare import render_comparison
@@ -35,8 +34,7 @@ def show_request(work: Work) -> Outcome:
 
 def show_estimate(work: Work) -> Outcome:
     """The estimate of the current plan."""
-    now = work.now
-    estimated = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    now, estimated = work.now, work.figures()
     told = {"ttft_ms": estimated.latency.ttft_ms, "tpot_ms": estimated.latency.tpot_ms}
     return Outcome("estimate", render_estimate(estimated, title=title_of(now.result), width=work.width), told=told)
 
@@ -47,8 +45,7 @@ def show_cost(work: Work, planned: Planned) -> Outcome:
     Raises:
         InputError: the request has no plan.
     """
-    intent, plan = planned.intent, planned.result.plan or work.plan
-    estimated = planned.result.estimate or estimate(plan, intent.usd_per_gpu_hour, intent.calibration)
+    estimated = work.figures(planned)
     lines = [] if estimated.cost is None else cost_lines(estimated.cost, len(estimated.memory.per_device))
     lines = lines or [say("No tokens are served, so none has a cost.")]
     text = render([section(title_of(planned.result), *lines)], width=work.width)

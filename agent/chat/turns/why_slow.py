@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....tools.performance.estimate import estimate
 from ....tools.plan.document import WorkloadBlock
 from ....tools.plan.performance import PerformanceEstimate
 from ...languages.say import say
@@ -28,8 +27,7 @@ def why_slow(work: Work, subject: str) -> Outcome:
     Raises:
         InputError: there is no plan.
     """
-    now = work.now
-    figures = now.result.estimate or estimate(work.plan, now.intent.usd_per_gpu_hour, now.intent.calibration)
+    now, figures = work.now, work.figures()
     sections = [section("", title_of(now.result), *range_lines(figures.ranges))]
     if _OF_MEMORY.search(subject):
         sections.append(memory_section(figures, work.width))

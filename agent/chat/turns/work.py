@@ -10,7 +10,9 @@ from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.language.request import read_words
 from ....tools.language.said import Said
+from ....tools.performance.estimate import estimate
 from ....tools.plan.document import Plan
+from ....tools.plan.performance import PerformanceEstimate
 from ...intent.complete import complete
 from ...intent.intent import Intent
 from ...languages.say import say
@@ -59,6 +61,16 @@ class Work(Struct, frozen=True):
         intent, report = self.intent([said]), self.now.result.report
         is_modelled = report is not None and report.proposer == "llm"
         return Planned(said, intent, self.planner(intent, words) if is_modelled else plan_intent(intent))
+
+    def figures(self, planned: Planned | None = None) -> PerformanceEstimate:
+        """The estimate of the current plan, or of another that a turn planned; made where the result has none.
+
+        Raises:
+            InputError: there is no plan, or a fact that the arithmetic needs is not known.
+        """
+        planned = planned or self.now
+        intent, result = planned.intent, planned.result
+        return result.estimate or estimate(result.plan or self.plan, intent.usd_per_gpu_hour, intent.calibration)
 
     @property
     def now(self) -> Planned:
