@@ -12,15 +12,17 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..engines.names import known_engine
 from ..input.shapes import is_list, is_object
 from .brief_keys import (
+    ALL_CARDS,
     COUNT,
     DEGREE,
     GPU_KEY,
+    IS_PATH,
     MACHINE_TYPE,
     MACHINES,
     OF_EACH,
+    WRITES_TO,
     key_under,
     planned_figure,
     statement_of_key,
@@ -28,6 +30,7 @@ from .brief_keys import (
 from .brief_objects import (
     QUALIFIER,
     UNIT_KEYS,
+    curve_text,
     labelled_figure,
     percentile_text,
     range_text,
@@ -35,8 +38,9 @@ from .brief_objects import (
     with_own_qualifiers,
 )
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
-from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
+from .brief_statements import OUT_OF_SCOPE, PER_NODE, Source, StatedObject, Statement, check_statement, join_sources
 from .gated import Gated
+from .key_words import key_words
 from .listed_layouts import weighed_layouts
 
 # Keys that only a Hugging Face config.json spells like this.
@@ -84,8 +88,6 @@ _DEMANDS = Gated(
 )
 # "so choose among these:", above a list that says it.
 _INTRODUCES = Gated(r"^(?!.*(?:(?<![a-z])(?:not|never|except|without)(?![a-z])|n't(?![a-z])|不|别|禁)).*[:\uff1a]\s*$")
-_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)", flags=0)
-_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)", flags=0)
 
 
 class _Counting(Struct, frozen=True):
@@ -167,6 +169,8 @@ class _Walker:
                 self._statements.setdefault(((), comment), Statement((), comment, self._where(at), keyed=False))
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
+        if keys and WRITES_TO.fullmatch(key_words(keys[-1])) and IS_PATH.fullmatch(text):
+            keys = (OUT_OF_SCOPE, *keys)
         if comment := self._parsed.comments.get(at):
             text = f"{text} ({comment})"
         check_statement(text, self._where(at), len(self._statements))
@@ -187,7 +191,7 @@ class _Walker:
         elif {"dense_peak_tflops", "memory_bandwidth_gb_s"} <= value.keys():
             self._objects.append(StatedObject("card", None, value, self._where(at)))
             return
-        elif (text := range_text(value)) is not None:
+        elif (text := range_text(value) or curve_text(value)) is not None:
             self._add(keys, text, at)
             return
         elif (labelled := labelled_figure(value)) is not None:
@@ -197,16 +201,18 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
-        value = _with_version_of_engine(value, is_part=bool(keys))
         parent = key_words(keys[-1]) if keys else ""
-        counts_both = any(MACHINES.fullmatch(key_words(k)) and isinstance(v, int) for k, v in value.items())
-        counts_machines = (any(OF_EACH.fullmatch(key_words(k)) for k in value) and not counts_both) or (
-            MACHINES.fullmatch(parent) is not None
+        of_each = [k for k in value if OF_EACH.fullmatch(key_words(k))]
+        counts_both = any(
+            MACHINES.fullmatch(key_words(k)) and isinstance(v, int) and k not in of_each for k, v in value.items()
         )
+        counts_machines = (bool(of_each) and not counts_both) or (MACHINES.fullmatch(parent) is not None)
         names_machine = counts_machines or any(
             MACHINE_TYPE.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
         )
-        names_card = any(GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
+        names_card = GPU_KEY.fullmatch(parent) is not None or any(
+            GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
+        )
         qualifiers = [
             k for k, v in value.items() if QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int | float)
         ]
@@ -221,8 +227,10 @@ class _Walker:
             elif key not in qualifiers and not (unit and key_words(key) in UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
-                full_key = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
-                if (entry := statement_of_key(parent, key_words(key), item)) is not None:
+                words = key_words(key)
+                full_key = f"{counted} {key}" if counted and COUNT.fullmatch(words) else key
+                full_key = "gpu count" if counted and ALL_CARDS.fullmatch(words) else full_key
+                if (entry := statement_of_key(parent, words, item)) is not None:
                     self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
                     continue
                 self._walk((*keys, key_under(parent, full_key, item)), item, (*at, key))
@@ -311,23 +319,3 @@ class _Walker:
 def _are_kinds(items: list[Any]) -> bool:
     """Whether a list names different kinds of cards to choose from, not the cards themselves."""
     return all(isinstance(item, str) for item in items) and len({str(item).lower() for item in items}) == len(items)
-
-
-def _with_version_of_engine(value: Mapping[str, Any], *, is_part: bool) -> Mapping[str, Any]:
-    """The mapping with the version of an engine behind its name: {"name": "vLLM", "version": "0.9.1"}.
-
-    A bare version beside the whole document is the document's (not `is_part`).
-    """
-    named = [k for k, v in value.items() if isinstance(v, str) and _ENGINE_KEY.fullmatch(key_words(k))]
-    engine = next((k for k in named if known_engine(value[k]) is not None), None)
-    version = next(
-        (
-            k
-            for k, v in value.items()
-            if _VERSION.fullmatch(key_words(k)) and isinstance(v, str | float) and (is_part or " " in key_words(k))
-        ),
-        None,
-    )
-    if engine is None or version is None:
-        return value
-    return {k: f"{v} {value[version]}" if k == engine else v for k, v in value.items() if k != version}

@@ -6,8 +6,8 @@ from typing import Any
 
 from ..input.shapes import is_object
 from .brief_keys import DEGREE
-from .brief_statements import key_words
 from .gated import Gated
+from .key_words import key_words
 
 _WEIGHED = Gated(
     r"(?:to )?compare[ds]?|comparisons?|options?|对比|比较|(?:候选|备选)(?:方案|布局)?|"

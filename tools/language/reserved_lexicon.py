@@ -116,7 +116,7 @@ KEYED = Gated(
 )
 # A key with hardware as its value: "Kept back: one DGX, cold standby".
 KEPT_KEY = Gated(
-    r"(?:^|[\n.;|])\s?(?:(?:kept|held|keep|hold)\s(?:back|free|aside|out)|set\saside|reserved?|(?:(?:cold|hot|warm)[\s-])?(?:stand-?by|spares?)|off\slimits|(?:not|never)\s(?:ours|used)|"
+    r"(?:^|[\n.;|])\s?(?:(?:kept|held|keep|hold)\s(?:back|free|aside|out)|set\saside|reserved?|(?:(?:cold|hot|warm)[\s-])?(?:stand-?by|spares?)|off\slimits|(?:not|never)\s(?:ours|(?:to\sbe\s)?used)|do\snot\suse|"
     r"预留|保留|备用|[冷热灾]备)(?:\s(?:hardware|capacity|machines?|for\s[a-z ]{2,20}))?\s?[:=]\s?",
 )
 OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])")
