@@ -36,6 +36,14 @@ _OR = Gated(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|�
 _ELSE = Gated(
     r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",
 )
+# Behind such a condition, how it came out: the second is taken, or the first.
+_TAKE = r"(?:take|use|go\s(?:with|for)|choose|stick\s(?:with|to)|it's|it\sis)\s(?:the\s|our\s)?"
+_CAME_OUT = Gated(
+    rf"(?P<second>(?<![a-z])(?:denied|rejected|refused|declined|cancell?ed|turned\sdown|fell\sthrough|not\s(?:approved|granted|coming|come)|no\sgo|{_TAKE}(?:fallback|plan\sb|second|latter|other|alternative))(?![a-z])|没批|不批|被[拒否]|没[来到下]|备选|后者|第二)|"
+    rf"(?P<first>(?<![a-z])(?:approved|granted|came\sthrough|went\sthrough|confirmed|{_TAKE}(?:first|former|plan\sa))(?![a-z])|批了|获批|前者)",
+)
+_CLAUSE_MARK = re.compile(r"[.,;\n。]")
+_OPEN = Gated(r"(?<![a-z])(?:if|once|when|until|unless|not|whether|pending)(?![a-z])|\?|如果|要是|等|是否|[没未不]")
 _JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$")
 _EITHER = Gated(
     r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|compar(?:es?|ing)\s[^.;\n]{1,60}\s(?:against|with|to)|vs|versus)(?![a-z])|"
@@ -228,9 +236,37 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
     settled = _settled(text, remaining, dropped)
     if settled.kind == "contradict":
         ranks = {name: standing(text, name.start, name.end, is_name=True) for name in remaining}
-        holding = [name for name in remaining if ranks[name] == min(ranks.values())]
-        settled = _settled(text, holding, [name for name in names if name not in holding])
-    return settled
+        for before, name in pairwise(remaining):
+            if _is_else(text, before, name):
+                ranks[before] = ranks[name] = min(ranks[before], ranks[name])
+        # The names of least standing go first: what is left may be a choice.
+        for most in sorted(set(ranks.values()), reverse=True)[1:]:
+            holding = [name for name in remaining if ranks[name] <= most]
+            settled = _settled(text, holding, [name for name in names if name not in holding])
+            if settled.kind != "contradict":
+                break
+    return _came_out(text, settled) if settled.kind == "choice" else settled
+
+
+def _is_else(text: str, before: Named, name: Named) -> bool:
+    """Whether the second of two names is for the case that the first does not do."""
+    return name.start - before.end <= 4 * _MOST_BETWEEN and _ELSE.search(text, before.end, name.start) is not None
+
+
+def _came_out(text: str, settled: Settled) -> Settled:
+    """A choice of two on a condition, as the one name that is meant where the text says how the condition came out."""
+    first, last = settled.meant[0], settled.meant[-1]
+    if len({name.value for name in settled.meant}) != 2 or not _is_else(text, first, last):
+        return settled
+    verdicts = {
+        str(match.lastgroup)
+        for match in _CAME_OUT.finditer(text, last.end)
+        if not _OPEN.search(_CLAUSE_MARK.split(text[last.end : match.start()])[-1])
+    }
+    if len(verdicts) != 1:
+        return settled
+    meant = last if "second" in verdicts else first
+    return Settled("one", (meant,), (*settled.superseded, *(name for name in settled.meant if name != meant)))
 
 
 def _corrects(text: str, before: Named, name: Named) -> bool:
@@ -253,7 +289,7 @@ def _settled(text: str, names: Sequence[Named], dropped: Sequence[Named]) -> Set
             meant.append(name)
             continue
         between = text[before.end : name.start]
-        if len(between) <= 4 * _MOST_BETWEEN and _ELSE.search(between):
+        if _is_else(text, before, name):
             meant.append(name)
             is_choice = True
         elif _corrects(text, before, name):

@@ -23,6 +23,7 @@ from .brief_keys import (
     MACHINES,
     OF_EACH,
     WRITES_TO,
+    is_unused,
     key_under,
     planned_figure,
     statement_of_key,
@@ -201,6 +202,8 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
+        if keys and is_unused(value.items()):
+            keys = (*keys, "not in scope")
         parent = key_words(keys[-1]) if keys else ""
         of_each = [k for k in value if OF_EACH.fullmatch(key_words(k))]
         counts_both = any(

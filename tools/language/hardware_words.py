@@ -50,6 +50,10 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span())))
     if not counts and (sizes.box or not claims.has("gpus_per_node")):
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
+    of_node = claims.words.get("gpus_per_node", "")
+    is_most = lex.MOST_BEFORE.search(page.original.partition(of_node)[0]) if of_node else None
+    if not counts and is_most is None and not claims.has("gpus_open") and lex.IN_ONE_NODE.search(of_node):
+        counts.append(Count("nodes", 1, of_node))
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
     for count in [count for count in counts if claims.is_past(count.words)]:

@@ -149,6 +149,13 @@ _REPLACED = Gated(
     r"把\s?(?P<d>[^。;\n]{1,160}?)\s?(?:全部?|都|整体)?(?:替?换|更换|升级|迁移|切换)(?:成|为|到|掉)|从\s?(?P<e>[^。;\n]{1,160}?)\s?(?:迁移?|换|升级|切换?)(?:成|到|至|为)|"
     rf"(?:替换|取代|替代|顶替|换下)(?:掉|了)?\s?(?P<f>{_WITH_BRACKETS}{{1,160}})",
 )
+# "Row 19 replaces row 14", "ignore #2", "option A is void": a row of a list that counts for nothing, by its number.
+_ROW = r"(?:(?:row|line|item|entry|option|variant|position|pos\.?)\s(?:no\.?\s|#)?|#)"
+_ROW_GONE = Gated(
+    rf"(?<![a-z])(?:(?:replac|supersed|overrid|ignor|disregard|skip|drop|forget|scrap|strik|delet)(?:e?s|e|ing)?|tak(?:es?|ing)\sthe\splace\sof)\s(?:the\s)?(?:old\s)?{_ROW}(?P<a>\d{{1,4}}|[a-z])(?![\w.])|"
+    rf"(?<![a-z]){_ROW}(?P<b>\d{{1,4}}|[a-z])\s(?:is|was|has\sbeen|got)\s(?:now\s|since\s)?(?:replaced|superseded|overridden|withdrawn|obsolete|outdated|void|dead|dropped|cancell?ed|out|gone|off\sthe\stable)(?![a-z])|"
+    r"第\s?(?P<c>\d{1,3}|[一二三四五六七八九十])\s?[行条项](?:已?作废|已?撤[回销]|不算|已?取消|不用看|被[^,;。\n]{1,8}(?:取代|替换|替代))|(?:取代|替换|替代|忽略)第\s?(?P<d>\d{1,3}|[一二三四五六七八九十])\s?[行条项]"
+)
 # Whether or when it will be replaced is open; or the words are about something else that moves.
 _NOT_YET = Gated(
     r"(?<![a-z])(?:might|may|could|would|if|once|when|unless|whether|later|next\s(?:year|quarter|month|spring|summer|autumn|winter)|some\s?day|eventually|prefill|decode)(?![a-z])|"
@@ -217,8 +224,21 @@ def set_aside_denied(page: Page, claims: Claims) -> None:
         claims.leave_unread(f"{words[:200]!r}: a figure that is said not to be; say what it is")
 
 
+def _set_aside_rows(page: Page, claims: Claims) -> None:
+    """Take the rows off the page that are said to count for nothing."""
+    for match in _ROW_GONE.finditer(page.original):
+        number = next(filter(None, match.groups()))
+        row = re.compile(
+            rf"^[ \t]*(?:[|>*\-][ \t]*)?{_ROW}?{number}(?![\w.,]\d|\w)[^\n]+", re.IGNORECASE | re.MULTILINE
+        )
+        rows = [found for found in row.finditer(page.original) if not found.start() <= match.start() < found.end()]
+        if len(rows) == 1:
+            claims.reading(f"{page.take(*rows[0].span())[:300]!r} counts for nothing: {page.take(*match.span())!r}")
+
+
 def set_aside_replaced(page: Page, claims: Claims) -> None:
-    """Take a replaced setup off the page, with all its details."""
+    """Take replaced rows and a replaced setup off the page, with all its details."""
+    _set_aside_rows(page, claims)
     for match in page.search(_REPLACED):
         group = str(match.lastgroup)
         sentence = between(breaks_of(page.text, SENTENCE_END), *match.span(), len(page.text))
