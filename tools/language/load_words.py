@@ -234,7 +234,8 @@ def _accepts(role: str, quantity: Quantity) -> bool:
         return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value >= _LEAST_TOKENS_OF_PHASE)
     if role in ("ttft", "tpot", "throughput"):
         return quantity.unit == "count"
-    return quantity.unit in ("count", "requests")
+    is_share = role == "concurrency" and 0.0 < quantity.decimal_value < 1.0
+    return quantity.unit in ("count", "requests") and not is_share
 
 
 def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:

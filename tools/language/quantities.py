@@ -65,7 +65,7 @@ _SHARES: tuple[tuple[str, float], ...] = (
 _FEW_OF = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|\d{1,3})"
 _RATIO = (
     rf"(?<![\d.,])(?P<part>{_FEW_OF})\s(?:in|out\sof)\s(?:every\s|each\s)?(?P<whole>{_FEW_OF})(?![\d.,]*\d)"
-    r"(?=\s(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
+    r"(?=\s(?:(?!tok)[a-z]{3,12}s\s)?(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
     r"(?![a-z]))"
 )
 _TENTHS_IN_CHINESE = (*enumerate("一二三四五六七八九", start=1), (2, "两"))
