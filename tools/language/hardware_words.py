@@ -18,6 +18,7 @@ from .evidence import Grade, grade
 from .gated import Gated
 from .hardware_counts import Count, agreed, claim_counts, without_bounds, without_the_busy
 from .hardware_tokens import Tokens
+from .load_lexicon import ENDS_FIGURE
 from .page import Page
 from .quantities import find_quantities, read_number
 from .reserved_words import how_many
@@ -255,8 +256,11 @@ def _read_boxes(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]
     """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
     counts: list[Count] = []
     for match in tokens.matches(lex.BOXES):
-        nodes = tokens.number(match, "n", "n2")
-        words = tokens.take(match)
+        is_open = match["n3"] is not None and not ENDS_FIGURE.match(
+            tokens.text_after(match)
+        )  # "two of them are broken"
+        nodes = None if is_open else tokens.number(match, "n", "n2", "n3")
+        words = tokens.words(match) if is_open else tokens.take(match)
         if nodes is not None:
             counts.append(Count("nodes", nodes, words))
         if sizes.box is not None and not claims.has("gpus_per_node"):
