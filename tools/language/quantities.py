@@ -117,6 +117,11 @@ class Quantity(Struct, frozen=True):
     factor: float = 1.0
 
     @property
+    def number(self) -> float:
+        """The number as it was written, whatever its unit."""
+        return round(self.value / self.factor, 9)
+
+    @property
     def is_whole(self) -> bool:
         """Whether the value is an integer (of any sign)."""
         return abs(self.value) < 1e18 and self.value == int(self.value)

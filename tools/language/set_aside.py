@@ -18,7 +18,7 @@ from .reserved_lexicon import BUSY, COUNTED, DOWN, NUMBERED
 
 # "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
 _WITHDRAWN = Gated(
-    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:sorry(?=\s?[,.;)!\n]|$)|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
+    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:(?:sorry|wrong(?:ly)?|my\smistake|in\serror)(?=\s?[,.;)!\n]|$)|[^.;()\n]{{0,40}}?(?:we|i)(?:'ve|\shave)?\s(?:since\s|now\s)?(?:drop(?:ped)?|scrap(?:ped)?|abandon(?:ed)?|g[ai]ven?\sup|cancell?(?:ed)?|shelved?)\s(?:that|it|this)(?![a-z])|(?:that|this|which)\s(?:included|was\s(?:with|including|before|counting|for\sall))\s[^,.;()\n]{{2,40}}|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
     r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
     r"(?:(?!(?:nodes?|servers?|gpus?|cards?|machines?|box(?:es)?)(?![a-z]))[^,.;:!?()\n]|[.,](?=\d)){10,140}(?:,|\sand)\s(?:so\s)?(?:please\s)?(?:don't|do\snot)\s(?:use|count|take|plan\s(?:for|by)|go\sby|rely\son)\s(?:it|that|this)(?![a-z])|"
@@ -103,7 +103,7 @@ _REJECTS = (
     r"didn't\s(?:agree|accept|allow)|won't\s(?:do|have|allow|accept))|"
     r"(?:he|she|they|it|that|this|which)(?:'s|'re|\s(?:is|are|was|were|got|has\sbeen|have\sbeen))\s(?:(?:just|simply|plain|clearly|totally|completely|all|been)\s)?"
     r"(?:wrong|nonsense|rubbish|bogus|mistaken|incorrect|overkill|not\s(?:happening|going\sto\shappen|an\soption|true)|off\sthe\stable|out\sof\sthe\squestion|overruled|rejected|vetoed|declined|turned\sdown)(?:\sfor\s(?:us|(?:our|this)\s\w+))?|"
-    r"not\s(?:for|with)\s(?:us|me)|(?:please\s)?(?:ignore|disregard|forget)\s(?:him|her|them|that|it|this)"
+    r"not\s(?:for|with)\s(?:us|me)|(?:please\s)?(?:ignore|disregard|forget)\s(?:him|her|them|that|it|this|(?:the|our|their|my)\s(?P<who>[a-z]+))"
 )
 _REJECTION = Gated(
     rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:-|and|so|because|since)\s)|"
@@ -276,7 +276,9 @@ def set_aside_rejected(page: Page, claims: Claims) -> None:
 
 def _opinion_before(page: Page, opinions: list[re.Match[str]], match: re.Match[str]) -> int | None:
     """The start of the last opinion before `match`, in its sentence or the one before; `None` if there is none."""
+    who = match.groupdict().get("who") or ""
     opinion = next((opinion for opinion in reversed(opinions) if opinion.end() <= match.start()), None)
+    opinion = opinion if opinion and who in opinion.group() else None
     if opinion is None:
         return None
     content = _OWN_VIEW.sub("", page.text[opinion.end() : match.start()]).rstrip()

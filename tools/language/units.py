@@ -9,7 +9,7 @@ from .gated import Gated
 
 Unit = Literal[
     "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
-    "requests/s", "requests/s/user", "bytes", "GB/s", "TFLOPS", "share", "usd",
+    "requests/s", "requests/s/user", "bytes", "GB/s", "TFLOPS", "share", "percentile", "usd",
 ]  # fmt: skip
 
 _END = r"(?![A-Za-z])"
