@@ -252,7 +252,7 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
 
 
 def _of_last_turn(text: str, remaining: Sequence[Named], names: Sequence[Named]) -> Settled | None:
-    """What the last turn names, where it names only one that is new: "the A100 are gone, take H20", "no, L40S it is"."""
+    """What the last turn names, where only one name is new in it: "the A100 are gone, take H20"."""
     last = latest(text, [(name.start, name.end) for name in remaining])
     before = {name.value for name, is_last in zip(remaining, last, strict=True) if not is_last}
     now = [name for name, is_last in zip(remaining, last, strict=True) if is_last]

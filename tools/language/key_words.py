@@ -15,6 +15,7 @@ _STATISTIC = re.compile(r"\b(?:p\d{2,3}|mean|avg|average|median)\b|平均")
 _TOKEN = r"(?:(?:output|generated|new) )?tok(?:en)?s?"
 _ANSWER = r"(?:request|call|response|answer|reply)"
 _TOKENS = r"tok(?:en)?s?"
+_USUAL = re.compile(r"(?:^| )(?:typical|usual|normal|peak)(?= |$)")
 # With a unit of time in the key.
 _LATENCIES = {
     "ttft": r"ttft|(?:(?:time|latency) )?(?:to |until )?(?:the )?first (?:output )?tok(?:en)?(?: latency| time)?",
@@ -24,7 +25,7 @@ _LATENCIES = {
     ),
     "end to end latency": (
         rf"(?:e2el?|end to end)(?: latency| time)?|(?:(?:time|latency) )?(?:per|of each) {_ANSWER}|"
-        rf"{_ANSWER} (?:latency|time|duration)|"
+        rf"{_ANSWER} (?:latency|time|duration|turnaround)|"
         rf"(?:whole|full|entire|complete|total) (?:{_ANSWER}|latency|time)(?: latency| time)?|整体|全程|端到端"
     ),
 }
@@ -34,13 +35,18 @@ _HOURLY = r"(?: per)? h(?:r|our)?"
 _OF_CHAT = r"(?: per (?:session|conversation|chat|dialog(?:ue)?))?"
 # "in_tok_avg", "tok_s_out", "avg_turns", "price_gpu_h": without their statistics.
 _AMOUNTS = {
-    "input tokens": rf"in(?:put)? {_TOKENS}|{_TOKENS} in(?:put)?",
+    "input tokens": rf"in(?:put)? {_TOKENS}|{_TOKENS} in(?:put)?|prompt {_TOKENS} incl(?:uding)? (?:the )?history",
     "output tokens": rf"{_OUT} {_TOKENS}|{_TOKENS} {_OUT}",
     "output tokens per second": (
         rf"(?:(?:total|aggregate|min|minimum) )?(?:{_OUT} )?{_TOKENS} (?:per )?s(?:ec(?:ond)?)?"
         rf"(?: (?:{_OUT}|total|aggregate))?"
     ),
     "turns per session": rf"(?:number of )?turns(?: (?:count|number))?{_OF_CHAT}|(?:对话|会话)?轮[数次]",
+    "concurrent requests": r"(?:simultaneous|concurrent|parallel) (?:generations|requests|calls|streams)",
+    "disaggregated": r"split prefill(?: and)? decode|(?:prefill decode|pd) (?:split|separation|disaggregation)",
+    "reserved nodes": r"(?:nodes|servers|hosts|machines) (?:held|kept|set) (?:back|aside|free)",
+    "reserved gpus": r"(?:gpus|cards) (?:held|kept|set) (?:back|aside|free)",
+    "reserved memory per gpu": r"(?:memory |vram )?free per (?:gpu|card)",
     "price per gpu hour": (
         rf"(?:price|cost|rate)(?: per)? (?:gpu|card){_HOURLY}|(?:gpu|card) (?:price|cost|rate){_HOURLY}"
     ),
@@ -71,7 +77,7 @@ def _in_usual_order(words: str) -> str:
         named = " ".join(_TIME_UNIT.sub("", bare).split())
         if latency := _name_of(named, _LATENCIES):
             return " ".join((latency, *statistics, unit.group()))
-    amount = _name_of(bare, _AMOUNTS)
+    amount = _name_of(_USUAL.sub("", bare).strip(), _AMOUNTS)
     return words if amount is None else " ".join((amount, *(statistics if amount.endswith("tokens") else ())))
 
 

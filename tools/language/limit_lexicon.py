@@ -13,7 +13,7 @@ _ANSWER = (
 # "latency per call", "delay of each answer", "request latency"; not "latency per request to the first token".
 _OF_ANSWER = (
     rf"(?:latency|latencies|delay)[\s\-](?:per|of|for)[\s\-](?:(?:an?|one|each|every|the|any|single|whole)\s){{0,2}}{_ANSWER}s?(?!\s(?:to|until|till)\s)|"
-    rf"(?:per[\s\-])?{_ANSWER}[\s\-](?:latency|latencies|delay)"
+    rf"(?:per[\s\-])?{_ANSWER}[\s\-](?:latency|latencies|delay|duration|turnaround)"
 )
 _OUT = r"(?:(?:output|generated|new|decoded)[\s\-])?"
 _ROLES: tuple[tuple[str, str], ...] = (

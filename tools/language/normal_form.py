@@ -45,7 +45,13 @@ _KEYED_RATE = Gated(
 _KEYED_CHINESE = Gated(
     r"(每(?:天|日|小时|分钟|秒))的?(?:请求|调用)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
 )
+# "1.200 employees": people and requests are counted whole.
+_WHOLE_THINGS = Gated(
+    r"(?<![\w.,$€])([1-9]\d{0,2})\.(\d{3})(?=\s(?:\w+\s)?(?:employees|users|people|staff|students|customers|agents|clients|"
+    r"requests|sessions|seats|documents|doctors|players|subscribers)(?![a-z]))"
+)
 _OF_ALL = Gated(r"total|overall|aggregate|at\sleast|required|target")
+_QUALIFIED_RATE = Gated(r"\sin\s|[\s_](?:peak|max|avg|mean)")
 _OF_REQUESTS = Gated(rf"{_THINGS}|(?:output\s)?tokens?")
 # "documents: 48000": as many of them.
 _KEYED_WORK = Gated(
@@ -125,6 +131,7 @@ def normalise(text: str) -> str:
     """
     text = visible(text)
     text = re.sub(r"[⁰¹²³⁴-⁹]{1,4}", lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
+    text = _WHOLE_THINGS.sub(r"\1\2", text)
     text = re.sub(r"[①-⑳]", " ", text)  # marks of a list
     text = re.sub(r"(?<=\d)[\u2007\u2009\u202f](?=\d{3}(?!\d))", "", text)  # thin spaces between thousands
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
@@ -210,6 +217,6 @@ def _busy_rate(match: re.Match[str]) -> str:
 
 def _keyed_rate(match: re.Match[str]) -> str:
     """A rate per user or GPU, or of things that no reader of rates knows, with its amount before it."""
-    is_plain = match[2] != "day" and match[3] == "" and " in " not in match.group()
+    is_plain = match[2] != "day" and match[3] == "" and not _QUALIFIED_RATE.search(match.group())
     is_known = is_plain and _OF_REQUESTS.fullmatch(match[1]) is not None and not _OF_ALL.search(match.group())
     return match.group() if is_known else match.expand(r"\4 \1 per \2\3")

@@ -71,7 +71,7 @@ _CROSSING = cues(
 )
 _INSIDE = cues(
     rf"(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}|"
-    rf"(?:one|same|single)\s{_NODE}",
+    rf"(?:one|same|single)[\s\-]{_NODE}|(?:inside|within)\s(?:them|those)(?![a-z])",
     rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
 # Behind a bound: "TP at most 8 and not across nodes", "TP: max 8, must stay inside a node", "TP不超过8, 不跨机".
@@ -79,7 +79,7 @@ _STAYS_TOO = Gated(
     r"[\s,;]{1,3}(?:(?:and|but|it|they|that)\s){0,2}(?:(?:must|should|may|shall|can|has\sto|have\sto)\s?)?"
     rf"(?:(?:not|never|n't|cannot)\s(?:be\s|to\s)?(?:across|cross(?:es|ing)?|span(?:s|ning)?|leav(?:e|es|ing)|beyond|over)\s(?:[a-z]+\s){{0,2}}{_NODE}|"
     rf"(?:(?:only|always)\s)?(?:stay(?:s|ing)?|remain|be|kept|keep|sit)?\s?(?:inside|within)\s(?:of\s)?(?:an?|the|one|each|single|same)\s(?:single\s)?{_NODE})(?![a-z])|"
-    r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)",
+    r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)|只(?:能|许|限)?(?:在|于)?(?:单?机|(?:单个?)?节点)(?:以)?内)",
 )
 # "EP may go over both nodes, TP may not": this denies what the clause before says.
 _MAY_NOT = Gated(
@@ -94,13 +94,13 @@ _BEHIND = Gated(
 _OF_EACH_NODE = Gated(rf"\s(?:inside|within|in|per)\s(?:(?:each|every|the|a)\s)?{_NODE}(?![a-z])")
 _IN_EACH_NODE = re.compile(rf"每\s?[台个]?\s?{_NODE}(?:内部?|里)")
 _STRICT = cues(
-    r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within",
+    r"must|only|has\sto|have\sto|needs?\sto|stays?|remains?|keep|kept|sits?|should|shall|confined?|always|lives?|intra|limited|restrict(?:ed)?|inside|within|scope",
     "只能|必须|限|不出|内|待在|要在",
 )
 # "PP across nodes": a demand where nothing else stands in the clause, or a word that demands.
 _DEMANDS = cues(r"must|has\sto|have\sto|needs?\sto|should|shall|always", "必须|一定|只能")
 _NOTHING_ELSE = re.compile(
-    r"(?:[\s,]|(?:use|using|run(?:s|ning)?|put|do(?:es)?|with|want|the|go(?:es)?|is|both|all|and|then)(?![a-z])|[用做走要的])*"
+    r"(?:[\s,:]|(?:use|using|run(?:s|ning)?|put|do(?:es)?|with|want|the|go(?:es)?|is|both|all|and|then)(?![a-z])|[用做走要的])*"
 )
 _DENIAL = cues(
     r"none|no(?![\s\-](?:need|problem|limit|(?:strong\s)?(?:preference|idea|opinion|view|clue|knowledge|feeling)|objection|more|longer|larger|wider|higher|bigger|greater|deeper|less|fewer|smaller|lower))|not(?!\s(?:needed|necessary|required|a\sproblem|sure))|never|without|w/o|avoid(?:ing)?|disabl(?:e|ed|ing)|"

@@ -20,7 +20,7 @@ _FAILS = (
 )
 _LOSE = r"(?:loss|failure|outage|death|crash)(?:\sof)?"
 _OUTLIVE = (
-    r"(?:surviv(?:e|es|ing)|outliv(?:e|es|ing)|tolerat(?:e|es|ing)|withstand(?:s|ing)?|ride\sout|absorb(?:s|ing)?|cope\swith|"
+    r"(?:surviv(?:e|es|ing)|outliv(?:e|es|ing)|tolerat(?:e|es|ing)|withstand(?:s|ing)?|ride\sout|absorb(?:s|ing)?|(?:cope|live|deal)\swith|"
     r"cover(?:s|ing)?)"
 )
 _CHINESE = r"(?P<{}>[一两二三1-9])\s?个?(?:模型)?(?:副本|实例)"
@@ -49,7 +49,7 @@ _LOST = Gated(
     rf"(?<![至最不])[少缺坏挂丢]了?{_CHINESE.format('cn')}"
 )
 _ENDURED = Gated(
-    r"(?<![a-z])(?:(?:must|may|can|should|shall|will)\s?(?:not|n't)|cannot|(?:is|are)\snot\sto|without|hold|still|absorb|surviv|tolerat|withst|stay|meet|within|keep|cover|carr|remain)|"
+    r"(?<![a-z])(?:(?:must|may|can|should|shall|will)\s?(?:not|n't)|cannot|(?:is|are)\snot\sto|without|hold|still|cope|absorb|surviv|tolerat|withst|stay|meet|within|keep|cover|carr|remain)|"
     r"不(?:能|得|可|影响)|也|仍|还|照样|满足|扛"
 )
 
