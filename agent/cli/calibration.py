@@ -15,11 +15,10 @@ from .streams import (
     STANDARD,
     check_places,
     is_standard,
-    may_style,
     read_stdin,
-    text_width,
+    write_answer,
     write_files,
-    write_json,
+    write_saved,
     write_stdout,
 )
 
@@ -66,12 +65,9 @@ def measure_command(output: Path | None, kernels: str | None, quick: bool, gpu: 
         return 0
 
     def report(_: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(measured.report)
-            return
         from ..report.calibration import render_measure
 
-        write_stdout(render_measure(measured.report, width=text_width(), bold=may_style(), saved_as=output))
+        write_answer(measured.report, output_format, render_measure, saved_as=output)
 
     write_files({output: text}, report)
     return 0
@@ -140,19 +136,9 @@ def calibrate_command(
     task = Task(_name(name, output, file), title_of(file), today, _served(served), base)
     report = calibrate(text, task)
     fitted = report.calibration.model_dump_json(indent=1, exclude_none=True) + "\n"
+    from ..report.calibration import render_calibration
 
-    def show(unwritten: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(report)
-            return
-        from ..report.calibration import render_calibration
-
-        saved_as = None if output in unwritten else output
-        write_stdout(
-            render_calibration(report, title=title_of(file), width=text_width(), bold=may_style(), saved_as=saved_as)
-        )
-
-    write_files({} if output is None else {output: fitted}, show)
+    write_saved(report, output_format, render_calibration, output, fitted, title=title_of(file))
     return 0
 
 

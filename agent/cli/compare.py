@@ -11,7 +11,7 @@ from ..report.text import value_text
 from .asking import said_of_options, says_setting
 from .documents import read_plan_text, title_of, typed_text
 from .flags import PRICE, SAID_HARDWARE, TEXT, output_format, take_stdin
-from .streams import STANDARD, may_style, named_path, text_width, write_json, write_stdout
+from .streams import STANDARD, named_path, write_answer
 
 if TYPE_CHECKING:
     from ...tools.plan.document import Plan
@@ -61,6 +61,7 @@ def compare_command(
             take_stdin(name, click.get_current_context())
     from ...tools.language.said import Said
     from ..compare import OfB, compared
+    from ..report.compare import render_comparison
 
     said = said_of_options(options)
     other: Said | None = None
@@ -75,12 +76,7 @@ def compare_command(
         titles=(_titled(first), _titled(second)),
         calibration=calibration,
     )
-    if output_format == "json":
-        write_json(comparison)
-    else:
-        from ..report.compare import render_comparison
-
-        write_stdout(render_comparison(comparison, width=text_width(), bold=may_style()))
+    write_answer(comparison, output_format, render_comparison)
     return comparison.exit_status
 
 

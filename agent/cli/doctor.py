@@ -8,7 +8,7 @@ import click
 
 from .endpoint_flags import endpoint_flags, endpoint_options
 from .flags import SECONDS, output_format
-from .streams import may_style, text_width, write_json, write_stdout
+from .streams import write_answer
 
 
 @click.command("doctor", short_help="Examine the endpoint of a language model.")
@@ -35,8 +35,5 @@ def doctor_command(output_format: str, seconds: float, **options: Any) -> int:
     patience = min(PROBE_ATTEMPTS, settings.transport_attempts)
     client = EndpointClient(settings.model_copy(update={"transport_attempts": patience}))
     report = examine(client, Deadline.after(seconds))
-    if output_format == "json":
-        write_json(report)
-    else:
-        write_stdout(render_doctor(report, width=text_width(), bold=may_style()))
+    write_answer(report, output_format, render_doctor)
     return report.exit_status

@@ -15,7 +15,7 @@ from ..report.safe import one_line
 from .asking import said_of_options, takes_load, trace_of
 from .flags import DASHED_INPUT, PRICE, output_format, output_format_of, own_calibration
 from .load_flags import refuse_beside_trace
-from .streams import STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
+from .streams import STANDARD, may_style, read_stdin, text_width, write_answer, write_json, write_stdout
 
 if TYPE_CHECKING:
     from ...tools.plan.document import Plan
@@ -176,13 +176,9 @@ def estimate_command(
     trace = None if options["trace"] is None else trace_of(options["trace"], options)
     figures = estimate(plan, usd_per_gpu_hour, calibration, trace)
     status = status_of(read, document)
-    if output_format == "json":
-        write_json(figures)
-    else:
-        from ..report.estimate import render_estimate
+    from ..report.estimate import render_estimate
 
-        title = f"Estimate of {title_of(document)}"
-        write_stdout(render_estimate(figures, title=title, width=text_width(), bold=may_style()))
+    write_answer(figures, output_format, render_estimate, title=f"Estimate of {title_of(document)}")
     return status
 
 

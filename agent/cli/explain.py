@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from .flags import COUNT, TEXT, output_format
-from .streams import MAX_REQUEST_BYTES, STANDARD, may_style, read_stdin, text_width, write_json, write_stdout
+from .streams import MAX_REQUEST_BYTES, STANDARD, read_stdin, write_answer
 
 
 @click.command("explain", short_help="Answer a topic, a rule or a question from the knowledge base.")
@@ -19,15 +19,11 @@ def explain_command(question: tuple[str, ...], count: int, every: bool, output_f
     English and Chinese are understood; no language model is used. Exit 1 where the knowledge base does not speak of it.
     """
     from ..explain import MAX_ANSWERS, explain
+    from ..report.explain import render_explanation
 
     asked = " ".join(question)
     explanation = explain(
         read_stdin(MAX_REQUEST_BYTES) if asked == STANDARD else asked, MAX_ANSWERS if every else count
     )
-    if output_format == "json":
-        write_json(explanation)
-    else:
-        from ..report.explain import render_explanation
-
-        write_stdout(render_explanation(explanation, width=text_width(), bold=may_style()))
+    write_answer(explanation, output_format, render_explanation)
     return explanation.exit_status

@@ -10,7 +10,7 @@ from ...tools.errors import InputError
 from ...tools.input.files import folder_place, write_folder
 from .documents import DOCUMENT, title_of, typed_plan
 from .flags import FILE, output_format
-from .streams import check_places, is_standard, may_style, text_width, write_files, write_json, write_stdout
+from .streams import check_places, is_standard, write_answer, write_files, write_stdout
 
 _TARGETS = "vllm, sglang, trtllm, kubernetes, docker-compose, slurm, dynamo, ray, llm-d or chakra."
 
@@ -43,14 +43,12 @@ def export_command(document: Path, target: str, output: Path | None, output_form
     exported = export(plan, target_named(target))
 
     def report(_: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(exported)
-        elif exported.text is None or output is not None:
-            from ..report.export import render_export
+        from ..report.export import render_export
 
-            write_stdout(render_export(exported, title=title_of(document), width=text_width(), bold=may_style()))
-        else:
+        if output_format == "text" and exported.text is not None and output is None:
             write_stdout(exported.text.rstrip("\n"))
+        else:
+            write_answer(exported, output_format, render_export, title=title_of(document))
 
     if exported.folder and output is not None:
         write_folder(output, {file.name: file.data for file in exported.folder})

@@ -10,7 +10,7 @@ import click
 from .documents import title_of
 from .flags import FILE, output_format
 from .online_flag import online_option
-from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
+from .streams import STANDARD, check_places, read_stdin, write_answer, write_files
 
 if TYPE_CHECKING:
     from ...tools.fidelity.table import MeasuredRow
@@ -38,16 +38,12 @@ def fidelity_command(table: Path, output: Path | None, output_format: str) -> in
 
     predictions = predict_rows(rows, serve)
     report = report_of(predictions)
+    from ..report.fidelity import render_fidelity
 
-    def show(_: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(report)
-            return
-        from ..report.fidelity import render_fidelity
-
-        write_stdout(render_fidelity(report, title=title_of(table), width=text_width(), bold=may_style()))
-
-    write_files({} if output is None else {output: predictions_csv(predictions)}, show)
+    write_files(
+        {} if output is None else {output: predictions_csv(predictions)},
+        lambda _: write_answer(report, output_format, render_fidelity, title=title_of(table)),
+    )
     return 0
 
 

@@ -12,7 +12,7 @@ from ...tools.errors import InputError
 from .documents import DOCUMENT, read_plan_text, title_of
 from .flags import FILE, TEXT, output_format, time_limit_option
 from .online_flag import online_option
-from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
+from .streams import STANDARD, check_places, write_answer, write_files, write_stdout
 
 if TYPE_CHECKING:
     from ...tools.autofix.result import FixResult
@@ -81,10 +81,8 @@ def _print(result: FixResult, title: str, output_format: str, *, diff: bool) -> 
         change = diff_text(result.read, result.document, old=f"{title} as read", new=f"{title} fixed")
         if change:
             write_stdout(change)
-    elif output_format == "json":
-        write_json(result)
     else:
-        write_stdout(render_fix(result, title=title, width=text_width(), bold=may_style()))
+        write_answer(result, output_format, render_fix, title=title)
 
 
 @click.command("verify", short_help="Check the certificate of a repair.")
@@ -100,14 +98,8 @@ def verify_command(certificate: Path, plan: Path | None, output_format: str) -> 
     if STANDARD in (str(certificate), str(plan)):
         raise InputError("verify reads files: name them")
     from ...tools.verify import verify_file
+    from ..report.fix import render_verification
 
     replay = verify_file(certificate, plan)
-    if output_format == "json":
-        write_json(replay)
-    else:
-        from ..report.fix import render_verification
-
-        write_stdout(
-            render_verification(replay, title=click.format_filename(certificate), width=text_width(), bold=may_style())
-        )
+    write_answer(replay, output_format, render_verification, title=click.format_filename(certificate))
     return replay.exit_status

@@ -11,7 +11,7 @@ from ...tools.input.files import is_there
 from .asking import said_of_options, says_setting
 from .documents import read_plan_text
 from .flags import FILE, TEXT, output_format, strict_option
-from .streams import STANDARD, check_places, may_style, text_width, write_files, write_json, write_stdout
+from .streams import STANDARD, check_places, write_saved
 
 # A name that ends like this is a file's, whether there is one or not.
 _FILES = (".sh", ".bash", ".yaml", ".yml", ".txt", ".md", ".sbatch", ".slurm", ".conf")
@@ -48,19 +48,10 @@ def import_command(
     text, texts = _texts(source)
     from ...tools.importing.launch import read_launch
     from ..import_api import imported
+    from ..report.importing import render_import
 
     result = imported(read_launch(text, texts), said_of_options(options), calibration)
-
-    def report(unwritten: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(result)
-        else:
-            from ..report.importing import render_import
-
-            saved_as = None if output in unwritten else output
-            write_stdout(render_import(result, width=text_width(), bold=may_style(), saved_as=saved_as))
-
-    write_files({} if output is None else {output: result.plan.model_dump_json(indent=2) + "\n"}, report)
+    write_saved(result, output_format, render_import, output, result.plan.model_dump_json(indent=2) + "\n")
     return result.exit_status or int(strict and bool(result.not_understood))
 
 

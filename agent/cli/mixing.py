@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from .flags import INPUT
-from .streams import may_style, text_width, write_files, write_json, write_stdout
+from .streams import write_saved
 
 if TYPE_CHECKING:
     from ..intent.intent import Intent
@@ -32,18 +32,9 @@ def deliver_mix(
         InputError: the kinds cannot be read, the hardware is left open, or something is stated that a mix cannot have.
     """
     from ..mix import answer_mix, read_kinds
+    from ..report.mix import render_mix
 
     answer = answer_mix(intent, read_kinds(mix))
     document = None if answer.plan is None else answer.plan.model_dump_json(indent=2) + "\n"
-
-    def report(unwritten: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(answer)
-            return
-        from ..report.mix import render_mix
-
-        saved_as = None if output in unwritten else output
-        write_stdout(render_mix(answer, top=top, width=text_width(), bold=may_style(), saved_as=saved_as))
-
-    write_files({} if output is None else {output: document}, report)
+    write_saved(answer, output_format, render_mix, output, document, top=top)
     return answer.exit_status or int(is_strict and bool(answer.not_acted_on))

@@ -15,7 +15,7 @@ from .day_flags import asks_of_day
 from .flags import FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .proposing import agent_of, proposer_options
-from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
+from .streams import check_places, write_saved
 
 if TYPE_CHECKING:
     from ..agent import Agent
@@ -130,16 +130,7 @@ def _is_short(result: PlanResult) -> bool:
 
 
 def _deliver(result: PlanResult, output: Path | None, output_format: str, *, is_whole: bool) -> None:
+    from ..report.plan import render_plan
+
     document = result.plan.model_dump_json(indent=2) + "\n" if result.plan is not None else None
-
-    def report(unwritten: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(result)
-            return
-        from ..report.plan import render_plan
-
-        saved_as = None if output in unwritten else output
-        text = render_plan(result, width=text_width(), bold=may_style(), saved_as=saved_as, is_whole=is_whole)
-        write_stdout(text)
-
-    write_files({} if output is None else {output: document}, report)
+    write_saved(result, output_format, render_plan, output, document, is_whole=is_whole)

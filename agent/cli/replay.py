@@ -8,7 +8,7 @@ import click
 
 from ...tools.errors import InputError
 from .flags import FILE, output_format
-from .streams import STANDARD, may_style, text_width, write_json, write_stdout
+from .streams import STANDARD, write_answer
 
 
 @click.command("replay", short_help="Do a recorded run of a language model again, without the model.")
@@ -34,15 +34,11 @@ def replay_command(transcript: Path, output_format: str) -> int:
         from ..report.replay import render_chat_replay
 
         replayed = replay_chat(recorded)
-        text = render_chat_replay(replayed, title=title, width=text_width(), bold=may_style())
+        write_answer(replayed, output_format, render_chat_replay, title=title)
     else:
         from ..loop.replay import replay
         from ..report.replay import render_replay
 
         replayed = replay(recorded)
-        text = render_replay(replayed, recorded, title=title, width=text_width(), bold=may_style())
-    if output_format == "json":
-        write_json(replayed)
-    else:
-        write_stdout(text)
+        write_answer(replayed, output_format, render_replay, recorded=recorded, title=title)
     return 0 if replayed.same else 1

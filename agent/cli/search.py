@@ -13,7 +13,7 @@ from .endpoint_flags import endpoint_options
 from .flags import COUNT, FILE, output_format, strict_option, time_limit_option
 from .mixing import deliver_mix, mix_option
 from .proposing import reader_of, reader_option
-from .streams import check_places, may_style, text_width, write_files, write_json, write_stdout
+from .streams import check_places, write_answer, write_files
 
 if TYPE_CHECKING:
     from ..search_results import SearchAnswer
@@ -97,12 +97,9 @@ def _drawn(answer: SearchAnswer, plot: Path) -> dict[Path, bytes]:
 
 
 def _deliver(answer: SearchAnswer, top: int | None, output_format: str, plotted: Path | None) -> None:
-    if output_format == "json":
-        from ..search_api import leading
-
-        write_json(answer if top is None else leading(answer, top))
-        return
     from ..report.search import render_search
+    from ..search_api import leading
 
-    shown = top or DEFAULT_TOP
-    write_stdout(render_search(answer, top=shown, width=text_width(), bold=may_style(), plotted=plotted))
+    if output_format == "json" and top is not None:
+        answer = leading(answer, top)
+    write_answer(answer, output_format, render_search, top=top or DEFAULT_TOP, plotted=plotted)

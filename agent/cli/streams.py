@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import redirect_stdout
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ...tools.errors import InputError
 from ...tools.input import files
@@ -111,6 +111,14 @@ def write_json(model: BaseModel) -> None:
     write_stdout(model.model_dump_json(indent=2))
 
 
+def write_answer(answer: BaseModel, output_format: str, render: Callable[..., str], **told: Any) -> None:
+    """Write the answer of a command: as JSON, or as the report that `render` makes of it, `told` more."""
+    if output_format == "json":
+        write_json(answer)
+    else:
+        write_stdout(render(answer, width=text_width(), bold=may_style(), **told))
+
+
 def text_width() -> int:
     """Columns that a report may use: the terminal's (or $COLUMNS), else 100."""
     import shutil
@@ -164,6 +172,26 @@ def write_files(contents: Mapping[Path, str | bytes | None], report: Callable[[f
         write_piece(promised[0])
     for error in unwritten.values():
         raise error
+
+
+def write_saved(
+    answer: BaseModel,
+    output_format: str,
+    render: Callable[..., str],
+    place: Path | None,
+    content: str | None,
+    **told: Any,
+) -> None:
+    """Write `content` to `place`, if one is named, and the answer, whose report tells where that is (`saved_as`).
+
+    Raises:
+        InputError: as `write_files`.
+    """
+
+    def report(unwritten: frozenset[Path]) -> None:
+        write_answer(answer, output_format, render, saved_as=None if place in unwritten else place, **told)
+
+    write_files({} if place is None else {place: content}, report)
 
 
 def check_places(outputs: Mapping[str, Path | None], inputs: Iterable[Path | None] = ()) -> None:

@@ -13,7 +13,7 @@ from .documents import title_of
 from .flags import COUNT, DASHED_INPUT, FILE, TEXT, output_format, own_calibration, time_limit_option
 from .online_flag import online_option
 from .progress import progress_bar
-from .streams import STANDARD, check_places, may_style, read_stdin, text_width, write_files, write_json, write_stdout
+from .streams import STANDARD, check_places, read_stdin, write_answer, write_files
 
 if TYPE_CHECKING:
     from ..sweep.document import Sweep
@@ -80,13 +80,10 @@ def sweep_command(
         contents[plot] = sweep_picture(result.rows, plot.suffix.lower())
 
     def report(unwritten: frozenset[Path]) -> None:
-        if output_format == "json":
-            write_json(result)
-            return
         from ..report.sweep import render_sweep
 
         saved_as = None if output is None or output in unwritten else title_of(output)
-        write_stdout(render_sweep(result, saved_as=saved_as, width=text_width(), bold=may_style()))
+        write_answer(result, output_format, render_sweep, saved_as=saved_as)
 
     write_files(contents, report)
     return 0 if result.feasible else 1
