@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..tools.catalog.accelerators import Accelerator
@@ -103,6 +104,43 @@ class RuleList(Frozen):
     """The rule catalogue."""
 
     rules: tuple[RuleFacts, ...]
+
+
+def models_asked_for(model: str | Mapping[str, Any] | None) -> ModelList | ModelFacts:
+    """A model by its name or its config; every model of the catalogue where it is `None`.
+
+    Raises:
+        InputError: there is no such model.
+    """
+    from ..tools.catalog.models import all_models, load_model
+
+    if model is None:
+        return ModelList(models=tuple(map(model_facts, all_models())))
+    return model_facts(load_model(model), with_config=True)
+
+
+def accelerators_asked_for(name: str | None) -> AcceleratorList | Accelerator:
+    """The accelerator of that name; every one of the catalogue where it is `None`.
+
+    Raises:
+        InputError: there is no such accelerator.
+    """
+    from ..tools.catalog.hardware import all_accelerators, find_accelerator
+
+    return AcceleratorList(accelerators=all_accelerators()) if name is None else find_accelerator(name)
+
+
+def rules_asked_for(rule_id: str | None) -> RuleList | RuleFacts:
+    """The rule of that id, with its examples; every rule where it is `None`.
+
+    Raises:
+        InputError: there is no such rule.
+    """
+    from ..tools.rules.registry import all_rules, find_rule
+
+    if rule_id is None:
+        return RuleList(rules=tuple(map(rule_facts, all_rules())))
+    return rule_facts(find_rule(rule_id), with_examples=True)
 
 
 def model_facts(entry: ModelEntry, *, with_config: bool = False) -> ModelFacts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import islice
 from urllib.parse import quote, unquote
 
@@ -19,15 +19,15 @@ from mcp.types import (
 from msgspec import Struct
 
 from ...knowledge.index import knowledge
-from ...tools.catalog.hardware import all_accelerators, find_accelerator
-from ...tools.catalog.models import all_models, load_model
+from ...tools.catalog.hardware import all_accelerators
+from ...tools.catalog.models import all_models
 from ...tools.errors import InputError
 from ...tools.input.files import without_files
 from ...tools.plan.schema import compact_schema, plan_schema
-from ...tools.rules.registry import all_rules, find_rule
-from ..facts import model_facts, rule_facts
+from ...tools.rules.registry import all_rules
+from ..facts import accelerators_asked_for, models_asked_for, rules_asked_for
 from ..operations.operation import WIDTH
-from ..report.catalogues import render_accelerator, render_model, render_rule
+from ..report.catalogues import Facts, render_facts
 from .shelf import SCHEME, Shelf
 
 PAGE = 100
@@ -37,6 +37,9 @@ _SCHEMAS = {
     "plan": ("The JSON Schema of the plan document", plan_schema),
     "compact": ("The JSON Schema of the form that a proposer may write, with repeat and like", compact_schema),
 }
+_LOOK_UPS: dict[str, Callable[[str], Facts]] = {
+    "rules": rules_asked_for, "models": models_asked_for, "hardware": accelerators_asked_for,
+}  # fmt: skip
 _TEMPLATES = (
     ("plan", "{hash}", "A plan document that this server keeps, by the handle that a call gave.", _JSON),
     ("text", "{hash}", "A text that was too long for the answer of a call, whole.", _TEXT),
@@ -115,12 +118,8 @@ class Resources(Struct, frozen=True):
         if kind == "knowledge":
             section = knowledge().section(name)
             return f"{section.text}\n\nFrom: {section.citation}\n", _MARKDOWN
-        if kind == "rules":
-            return render_rule(rule_facts(find_rule(name), with_examples=True), width=WIDTH), _TEXT
-        if kind == "models":
-            return render_model(model_facts(load_model(name), with_config=True), width=WIDTH), _TEXT
-        if kind == "hardware":
-            return render_accelerator(find_accelerator(name), width=WIDTH), _TEXT
+        if kind in _LOOK_UPS:
+            return render_facts(_LOOK_UPS[kind](name), width=WIDTH), _TEXT
         if kind == "schema" and name in _SCHEMAS:
             return json.dumps(_SCHEMAS[name][1](), ensure_ascii=False), _JSON
         raise InputError(f"{address[:100]!r}: there is nothing at this address; see the templates")

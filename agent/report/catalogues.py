@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ...tools.catalog.accelerators import Accelerator
 from ...tools.catalog.config_fields import MAX_POSITIONS
 from ..citations import public_sources
+from ..facts import AcceleratorList, AttentionFacts, ExampleFacts, ModelFacts, ModelList, RuleFacts, RuleList
 from .edits import edit_text
 from .text import (
     NONE,
@@ -25,13 +27,28 @@ from .text import (
 )
 from .validation import violation_blocks
 
-if TYPE_CHECKING:
-    from ...tools.catalog.accelerators import Accelerator
-    from ..facts import AttentionFacts, ExampleFacts, ModelFacts, RuleFacts
+Facts = ModelList | ModelFacts | AcceleratorList | Accelerator | RuleList | RuleFacts
 
 
-def render_models(models: Sequence[ModelFacts], *, width: int, bold: bool = False) -> str:
-    """One line for each model."""
+def render_facts(facts: Facts, *, width: int, bold: bool = False) -> str:
+    """Models, accelerators or rules, a line each; or one of them in full."""
+    match facts:
+        case ModelList():
+            sections = _models(facts.models)
+        case ModelFacts():
+            sections = _model(facts)
+        case AcceleratorList():
+            sections = _accelerators(facts.accelerators)
+        case Accelerator():
+            sections = _accelerator(facts)
+        case RuleList():
+            sections = _rules(facts.rules)
+        case RuleFacts():
+            sections = _rule(facts, width)
+    return render(sections, width=width, bold=bold)
+
+
+def _models(models: Sequence[ModelFacts]) -> list[Section]:
     columns = (
         Column("model", wraps=True),
         Column("params", figures=True),
@@ -57,11 +74,10 @@ def render_models(models: Sequence[ModelFacts], *, width: int, bold: bool = Fals
         "Experts: all / for each token. KV cache in bf16, before any window. `shardwright models NAME` shows one; "
         "the path of a config.json works wherever a model is named."
     )
-    return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
+    return [section("", Table(columns, rows)), section("", hint)]
 
 
-def render_model(model: ModelFacts, *, width: int, bold: bool = False) -> str:
-    """One model in full."""
+def _model(model: ModelFacts) -> list[Section]:
     facts: list[tuple[str, str]] = [
         ("type", model.model_type),
         ("parameters", f"{params_text(model.total_params)} ({model.total_params:,})"),
@@ -77,13 +93,12 @@ def render_model(model: ModelFacts, *, width: int, bold: bool = False) -> str:
     facts += [("source", model.source or NONE), ("confidence", model.confidence or NONE)]
     if model.notes:
         facts.append(("notes", model.notes))
-    sections = [
+    return [
         section("", model.name),
         section("Facts", _pairs(facts)),
         section("Attention", Bullets(tuple(_attention_text(item) for item in model.attention))),
         section("Read by documented defaults", Bullets(model.assumptions)),
     ]
-    return render(sections, width=width, bold=bold)
 
 
 def _attention_text(item: AttentionFacts) -> str:
@@ -106,8 +121,7 @@ def _longest(positions: int) -> str:
     return "no limit stated" if positions >= MAX_POSITIONS else count_text(positions, "token")
 
 
-def render_accelerators(accelerators: Sequence[Accelerator], *, width: int, bold: bool = False) -> str:
-    """One line for each accelerator."""
+def _accelerators(accelerators: Sequence[Accelerator]) -> list[Section]:
     columns = (
         Column("accelerator", wraps=True),
         Column("memory", figures=True),
@@ -132,11 +146,10 @@ def render_accelerators(accelerators: Sequence[Accelerator], *, width: int, bold
         for item in accelerators
     )
     hint = "Dense peaks of one accelerator; links are one way. `shardwright hardware NAME` shows one in full."
-    return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
+    return [section("", Table(columns, rows)), section("", hint)]
 
 
-def render_accelerator(accelerator: Accelerator, *, width: int, bold: bool = False) -> str:
-    """Every figure that is known of one accelerator."""
+def _accelerator(accelerator: Accelerator) -> list[Section]:
     values: dict[str, Any] = accelerator.model_dump(mode="json", exclude_none=True, exclude={"id", "source", "notes"})
     pairs: list[tuple[str, str]] = []
     for name, value in values.items():
@@ -145,30 +158,28 @@ def render_accelerator(accelerator: Accelerator, *, width: int, bold: bool = Fal
         else:
             pairs.append((name, value_text(value)))
     count_bytes, which = accelerator.memory_bytes()
-    sections = [
+    return [
         section("", accelerator.id),
         section("Facts", _pairs(pairs), f"Memory that plans count with: {count_bytes:,} bytes ({which})"),
         section("Notes", accelerator.notes or ""),
         section("Sources", Bullets(accelerator.source)),
     ]
-    return render(sections, width=width, bold=bold)
 
 
 def _pairs(pairs: Sequence[tuple[str, str]]) -> Table:
     return Table((Column("fact"), Column("value", wraps=True)), tuple(pairs))
 
 
-def render_rules(rules: Sequence[RuleFacts], *, width: int, bold: bool = False) -> str:
-    """One line for each rule."""
+def _rules(rules: Sequence[RuleFacts]) -> list[Section]:
     columns = (Column("rule"), Column("severity"), Column("auto-fix"), Column("what must hold", wraps=True))
     rows = tuple((rule.id, rule.severity, rule.fix, rule.requirement) for rule in rules)
     hint = "`shardwright rules ID` explains one, with an example that breaks it."
-    return render([section("", Table(columns, rows)), section("", hint)], width=width, bold=bold)
+    return [section("", Table(columns, rows)), section("", hint)]
 
 
-def render_rule(rule: RuleFacts, *, width: int, bold: bool = False) -> str:
+def _rule(rule: RuleFacts, width: int) -> list[Section]:
     """One rule explained, with its examples and what validation says of them."""
-    sections = [
+    return [
         section("", f"{rule.id} {rule.name} ({rule.severity})"),
         section("What must hold", rule.requirement),
         section("Why", rule.rationale),
@@ -179,7 +190,6 @@ def render_rule(rule: RuleFacts, *, width: int, bold: bool = False) -> str:
         _example_section("An example that breaks it", rule.bad, width),
         _example_section("An example that passes", rule.good, width),
     ]
-    return render(sections, width=width, bold=bold)
 
 
 def _example_section(title: str, example: ExampleFacts | None, width: int) -> Section:
