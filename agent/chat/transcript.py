@@ -21,7 +21,6 @@ from ..loop.budget import Limits, Prices
 from ..loop.feedback import Level
 from ..loop.planner import ModelPlanner
 from ..loop.transcript import VERSION, Step, StepLog
-from ..model.client import EndpointError
 from ..model.messages import ModelRequest
 from .outcome import ChatAnswer
 
@@ -93,12 +92,6 @@ def answer_data(answer: ChatAnswer) -> dict[str, Any]:
     """The outcome of a turn, as a replay compares it."""
     plan = None if answer.result is None or answer.result.plan is None else content_hash(answer.result.plan)
     return {"kind": answer.kind, "plan": plan, "text": answer.text, "error": answer.error}
-
-
-def fault_data(fault: EndpointError) -> dict[str, Any]:
-    """A fault as a recording holds it."""
-    took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}
-    return {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts, **took}
 
 
 def without_fence(request: ModelRequest) -> ModelRequest:

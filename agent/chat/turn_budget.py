@@ -5,8 +5,8 @@ Each answer is charged, and written down, as it comes: an interrupt loses nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
@@ -14,14 +14,14 @@ from ..intent.intent import Intent
 from ..loop.budget import Budget, Limits
 from ..loop.request_digest import request_digest
 from ..loop.transcript import StepLog
-from ..model.client import EndpointError, ModelClient, asked
+from ..model.client import ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..pipeline import plan_intent
 from ..results import PlanResult
 from ..spent import Spent
 from .record import summed
-from .transcript import fault_data, without_fence
+from .transcript import without_fence
 
 if TYPE_CHECKING:
     from ..loop.planner import ModelPlanner
@@ -44,18 +44,6 @@ class TurnBudget:
         """Take `spent` out of the budget, and write it down."""
         self.budget.spent = summed(self.budget.spent, spent)
         self._write(spent)
-
-    def charge_reply(self, reply: Reply) -> None:
-        """Charge one answer of the model."""
-        budget = Budget.start(self.options.limits, self.options.prices)
-        budget.charge_answer(reply.usage, reply.attempts)
-        self.charge(budget.spent)
-
-    def charge_fault(self, fault: EndpointError) -> None:
-        """Charge requests that gave no answer."""
-        budget = Budget.start(self.options.limits, self.options.prices)
-        budget.charge_requests(fault.attempts, fault.usage)
-        self.charge(budget.spent)
 
     def reader(self) -> ModelReader:
         """A reader of requests that spends what is left, each answer charged here."""
@@ -110,23 +98,19 @@ class _Metered:
     def complete(
         self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
     ) -> Reply:
-        log, pieces = self._turn_budget.log, list[str]()
+        turn, pieces = self._turn_budget, list[str]()
+        budget = Budget.start(turn.options.limits, turn.options.prices)
 
         def heard(piece: str) -> None:
             pieces.append(piece)
             if on_text is not None:
                 on_text(piece)
 
-        if log is not None:
-            log.add("request", {"digest": request_digest(without_fence(request))})
-        try:
-            reply = asked(self._client, request, deadline, None if on_text is None else heard)
-        except EndpointError as fault:
-            if log is not None:
-                log.add("fault", {**fault_data(fault), "said": "".join(pieces)})
-            self._turn_budget.charge_fault(fault)
-            raise
-        if log is not None:
-            log.add("reply", reply.model_dump(mode="json", exclude_defaults=True))
-        self._turn_budget.charge_reply(reply)
-        return reply
+        def answered(kind: str, data: Mapping[str, Any]) -> None:
+            if turn.log is not None:
+                turn.log.add(kind, {**data, "said": "".join(pieces)} if kind == "fault" else data)
+            turn.charge(budget.spent)
+
+        if turn.log is not None:
+            turn.log.add("request", {"digest": request_digest(without_fence(request))})
+        return budget.ask(self._client, request, deadline, answered, None if on_text is None else heard)

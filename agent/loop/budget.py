@@ -8,12 +8,16 @@ read, so that an unreadable one is paid for.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 from msgspec import Struct
 from pydantic import Field
 
 from ...tools.frozen import Frozen
+from ..model.client import EndpointError, ModelClient, asked
 from ..model.deadline import MAX_SECONDS, Deadline
-from ..model.messages import ModelRequest, Usage
+from ..model.messages import ModelRequest, Reply, Usage
 from ..spent import Spent
 from .outcome import Status
 from .request_tokens import request_tokens
@@ -116,6 +120,31 @@ class Budget(Struct):
     def charge_correction(self) -> None:
         """Charge a proposal, or an answer without one, that has to be repeated."""
         self.spent = self.spent.model_copy(update={"corrections": self.spent.corrections + 1})
+
+    def ask(
+        self,
+        client: ModelClient,
+        request: ModelRequest,
+        deadline: Deadline,
+        log: Callable[[str, Mapping[str, Any]], None],
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:
+        """The answer of `client`, charged before it is read; `log` gets it, or the fault in its place.
+
+        Raises:
+            EndpointError: no usable answer came.
+            InputError: the client returned something else than a `Reply`.
+        """
+        try:
+            reply = asked(client, request, deadline, on_text)
+        except EndpointError as fault:
+            self.charge_requests(fault.attempts, fault.usage)
+            took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}
+            log("fault", {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts, **took})
+            raise
+        self.charge_answer(reply.usage, reply.attempts)
+        log("reply", reply.model_dump(mode="json", exclude_defaults=True))
+        return reply
 
     @property
     def has_corrections(self) -> bool:

@@ -17,7 +17,7 @@ from msgspec import Struct, field
 
 from ...prompts.render import render
 from ...tools.checkpoint import doing
-from ..model.client import EndpointError, ModelClient, asked
+from ..model.client import EndpointError, ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
 from ..spent import Spent
@@ -215,16 +215,7 @@ class _Run:
         self.asked += 1
         doing(f"asking {self.client.name}, request {self.asked}")
         self.log.add("request", {"messages": len(self.messages), "digest": request_digest(request)})
-        try:
-            reply = asked(self.client, request, self.budget.deadline)
-        except EndpointError as fault:
-            self.budget.charge_requests(fault.attempts, fault.usage)
-            took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}
-            self.log.add("fault", {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts, **took})
-            raise
-        self.budget.charge_answer(reply.usage, reply.attempts)
-        self.log.add("reply", reply.model_dump(mode="json", exclude_defaults=True))
-        return reply
+        return self.budget.ask(self.client, request, self.budget.deadline, self.log.add)
 
     def take(self, reply: Reply) -> Status | None:
         """Process an answer: the status that ends the run, or `None` with the conversation continued."""

@@ -21,7 +21,7 @@ from ..loop.fence import random_fence
 from ..loop.outcome import Status
 from ..loop.request_digest import request_digest
 from ..loop.transcript import RecordedReading, Step
-from ..model.client import EndpointError, ModelClient, asked
+from ..model.client import EndpointError, ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import Message, ModelRequest
 from .answer import READING_ANSWER, ReadingAnswer, read_answer
@@ -110,6 +110,10 @@ class ModelReader(Struct, dict=True):
 
     def _answer(self, text: str, fence: str, steps: list[Step]) -> ReadingAnswer | str:
         """The model's reading, or why there is none."""
+
+        def log(kind: str, data: Mapping[str, Any]) -> None:
+            steps.append(Step(kind=kind, data=dict(data)))
+
         content = render("read_request", fields=render("read_fields"), fence=fence, text=text)
         within = self.deadline.sooner(self.deadline.left_s() / 2)
         for with_schema in (True, False) if self.with_schema else (False,):
@@ -123,18 +127,13 @@ class ModelReader(Struct, dict=True):
             if isinstance(request, str):
                 return _without(request)
             doing(f"asking {self.client.name} to read the request")
-            _log(steps, "request", {"messages": 1, "digest": request_digest(request)})
+            log("request", {"messages": 1, "digest": request_digest(request)})
             try:
-                reply = asked(self.client, request, within)
+                reply = self.budget.ask(self.client, request, within, log)
             except EndpointError as fault:
-                self.budget.charge_requests(fault.attempts, fault.usage)
-                took = {} if fault.usage is None else {"usage": fault.usage.model_dump(mode="json")}
-                _log(steps, "fault", {"kind": fault.kind, "message": str(fault), "attempts": fault.attempts, **took})
                 if fault.kind == "not_supported" and with_schema:
                     continue
                 return str(fault)
-            self.budget.charge_answer(reply.usage, reply.attempts)
-            _log(steps, "reply", reply.model_dump(mode="json", exclude_defaults=True))
             return read_answer(reply.text) or f"the answer of {self.client.name} is no reading ({reply.finish})"
         raise AssertionError("the last way to ask returns")
 
@@ -173,7 +172,3 @@ def _read_on(source: Source, rules: Said | RequestError, reading: Verified) -> S
 
 def _without(limit: Status) -> str:
     return f"the budget of the model: {limit.replace('_', ' ')}"
-
-
-def _log(steps: list[Step], kind: str, data: Mapping[str, Any]) -> None:
-    steps.append(Step(kind=kind, data=dict(data)))
