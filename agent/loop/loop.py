@@ -21,10 +21,11 @@ from ..model.client import EndpointError, ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
 from ..spent import Spent
-from ..time_limit import TIME_LIMIT_S, within
+from ..time_limit import within
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
-from .budget import Budget, Limits, Prices
+from .agent_options import AgentOptions
+from .budget import Budget
 from .clock import Clock, Log, Stop
 from .context import Passages, opening
 from .desk import Desk, Maker, Standing
@@ -47,30 +48,21 @@ class Mode(Struct, frozen=True):
     answer: AnswerSchema | None = None
 
 
-class Options(Struct, frozen=True):
-    """The settings of a run. It begins in the mode of `tools` and `answer`; `further` modes follow if the server
-    refuses what the last one needs.
+class Options(AgentOptions, frozen=True):
+    """The settings of a run: how the agent works, and what is of this run alone. It begins in the mode of `tools` and
+    `answer`; `further` modes follow if the server refuses what the last one needs.
 
-    The time ends at `deadline`, else `limits.seconds` after the start; in a replay at `stop`, as recorded. A tool's
-    search ends after `time_limit_s` with its best so far.
+    The time ends at `deadline`, else `limits.seconds` after the start; in a replay at `stop`, as recorded.
     """
 
-    limits: Limits = field(default_factory=Limits)
-    prices: Prices | None = None
-    level: Level = "patch"
-    repairs: bool = True
     tools: tuple[Tool[Any], ...] = ()
     answer: AnswerSchema | None = None
-    max_output_tokens: int = 4096
     fence: Callable[[], str] = random_fence
     further: tuple[Mode, ...] = ()
     deadline: Deadline | None = None
     stop: Stop | None = None
-    time_limit_s: float = TIME_LIMIT_S
     # Spent before the run: the model read the request.
     spent: Spent | None = None
-    # Whether the model gets the built-in plan, and has to match it.
-    has_reference: bool = True
 
 
 _ORIGINS: Mapping[Maker, Origin] = {
@@ -109,7 +101,7 @@ def run(
     question: Question, request_text: str, passages: Passages, client: ModelClient, options: Options, log: Log
 ) -> Ending:
     """Ask `client` until a plan is accepted, a budget is spent, or there is no progress."""
-    state = _Run(question, client, options, log, _Teacher(passages, options.fence(), options.level))
+    state = _Run(question, client, options, log, _Teacher(passages, options.fence(), options.feedback))
     state.begin(Mode(options.tools, options.answer), request_text)
     further = list(options.further)
     status = state.exhausted()
@@ -148,7 +140,7 @@ class _Run:
 
     def __init__(self, question: Question, client: ModelClient, options: Options, log: Log, teacher: _Teacher) -> None:
         self.client, self.options, self.log, self.teacher = client, options, log, teacher
-        self.desk = Desk(question, getattr(client, "redact", str), options.has_reference)
+        self.desk = Desk(question, getattr(client, "redact", str), options.reference)
         self.budget = Budget.start(options.limits, options.prices, options.deadline)
         self.budget.spent = options.spent or self.budget.spent
         self.clock = Clock(self.budget.deadline, options.stop, log)
@@ -158,7 +150,7 @@ class _Run:
     def begin(self, mode: Mode, request_text: str) -> None:
         """Begin a conversation in `mode`; judgements and costs so far stay."""
         self.answer = mode.answer
-        self.toolset = Toolset(Bench(self.desk, self.options.level, self.options.repairs), mode.tools)
+        self.toolset = Toolset(Bench(self.desk, self.options.feedback, self.options.repairs), mode.tools)
         self.progress = Progress()
         self.messages: list[Message] = []
         passages, fence = self.teacher.passages, self.teacher.fence
@@ -168,7 +160,7 @@ class _Run:
             passages,
             with_tools=bool(mode.tools),
             fence=fence,
-            has_reference=self.options.has_reference,
+            has_reference=self.options.reference,
         )
         self.log.add("opening", {"prompts": start.prompts, "sections": list(start.sections)})
         self.say(start.messages)
@@ -240,7 +232,7 @@ class _Run:
         status = self._weigh((judgement,))
         if status is not None:
             return status
-        content = json.dumps(feedback(judgement, self.options.level), ensure_ascii=False)
+        content = json.dumps(feedback(judgement, self.options.feedback), ensure_ascii=False)
         self.say([Message(role="user", content=render("judged", feedback=content, fence=self.teacher.fence))])
         return self._teach(judgement)
 

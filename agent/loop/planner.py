@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent
@@ -137,23 +138,16 @@ class ModelPlanner:
         return run(question, request, passages, self.client, options, recorder), recorder
 
     def _loop_options(self, deadline: Deadline, reader: ModelReader | None) -> Options:
-        options = self.options
-        fence = random_fence()
-        first, *further = [_MODES[name] for name in (_MODES if options.mode == "auto" else (options.mode,))]
+        fence, mode = random_fence(), self.options.mode
+        first, *further = [_MODES[name] for name in (_MODES if mode == "auto" else (mode,))]
         return Options(
-            limits=options.limits,
-            prices=options.prices,
-            level=options.feedback,
-            repairs=options.repairs,
+            **asdict(self.options),
             tools=first.tools,
             answer=first.answer,
-            max_output_tokens=options.max_output_tokens,
             fence=lambda: fence,
             further=tuple(further),
             deadline=deadline,
-            time_limit_s=options.time_limit_s,
             spent=None if reader is None else reader.budget.spent,
-            has_reference=options.reference,
         )
 
     def _setup(
@@ -170,12 +164,12 @@ class ModelPlanner:
             has_answer_schema=options.answer is not None,
             limits=options.limits,
             prices=options.prices,
-            level=options.level,
+            level=options.feedback,
             repairs=options.repairs,
             max_output_tokens=options.max_output_tokens,
-            knowledge_tokens=self.options.knowledge_tokens,
+            knowledge_tokens=options.knowledge_tokens,
             fence=options.fence(),
-            has_reference=options.has_reference,
+            has_reference=options.reference,
             readings=() if reader is None else tuple(reader.records),
         )
 

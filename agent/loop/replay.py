@@ -196,7 +196,7 @@ def _options_of(transcript: Transcript) -> Options:
     return Options(
         limits=setup.limits.model_copy(update={"seconds": 86_400.0}),
         prices=setup.prices,
-        level=setup.level,
+        feedback=setup.level,
         repairs=setup.repairs,
         tools=first.tools,
         answer=first.answer,
@@ -204,7 +204,7 @@ def _options_of(transcript: Transcript) -> Options:
         fence=lambda: setup.fence,
         further=tuple(_mode(_read(_RecordedMode, step)) for step in transcript.steps if step.kind == "mode"),
         stop=stops[0] if stops else None,
-        has_reference=setup.has_reference,
+        reference=setup.has_reference,
     )
 
 

@@ -80,7 +80,7 @@ def hostile_run(seed: int, question: Question) -> HostileRun:
     mode = rng.choice(("tools", "tools", "tools", "text", "schema"))
     options = Options(
         limits=LIMITS,
-        level=rng.choice(("patch", "full", "codes", "bit", "none")),
+        feedback=rng.choice(("patch", "full", "codes", "bit", "none")),
         repairs=rng.random() < 0.9,
         tools=ALL_TOOLS if mode == "tools" else (),
         answer=STRATEGY_ANSWER if mode == "schema" else None,

@@ -58,7 +58,7 @@ SCRIPTS = st.lists(st.one_of(_CALLS, _CALLS, _WORDS, _WORDS, _OTHER, _FAULT), ma
 OPTIONS = st.builds(
     lambda corrections, tool_calls, level, repairs, with_tools: Options(
         limits=Limits(corrections=corrections, tool_calls=tool_calls, seconds=60),
-        level=level,
+        feedback=level,
         repairs=repairs,
         tools=ALL_TOOLS if with_tools else (),
         fence=lambda: "data-0000000000000000",
@@ -89,7 +89,7 @@ def recorder_of(posed: Question, options: Options, path: Path | None = None, req
         model="scripted",
         tools=tuple(tool.name for tool in options.tools),
         limits=options.limits,
-        level=options.level,
+        level=options.feedback,
         repairs=options.repairs,
         max_output_tokens=options.max_output_tokens,
         fence=options.fence(),

@@ -129,7 +129,7 @@ def test_a_worse_plan_is_told_by_how_much_why_and_what_to_do() -> None:
 
 def test_without_the_reference_a_valid_plan_is_accepted_and_nothing_is_told_of_it() -> None:
     model, asked = ScriptedModel([strategy(1, tp=2)]), question(OPEN)
-    options = replace(TOOLS, has_reference=False)
+    options = replace(TOOLS, reference=False)
     ending = run(asked, OPEN, Passages(), model, options, recorder_of(asked, options))
     assert (ending.status, ending.origin) == ("accepted", "model")
     assert all(f"`{REFERENCE}`" not in message.content for message in model.requests[0].messages[1:])

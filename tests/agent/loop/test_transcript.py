@@ -165,7 +165,7 @@ def test_a_tool_that_there_is_not_is_named() -> None:
 
 
 def test_the_recorded_options_are_those_of_the_replay() -> None:
-    whole = recorded(TWO_TURNS, Options(level="bit", repairs=False, tools=TOOLS.tools, fence=TOOLS.fence))
+    whole = recorded(TWO_TURNS, Options(feedback="bit", repairs=False, tools=TOOLS.tools, fence=TOOLS.fence))
     assert replay(whole).same
     louder = whole.setup.model_copy(update={"level": "full"})
     assert not replay(whole.model_copy(update={"setup": louder})).same
