@@ -29,7 +29,7 @@ _COUNTED = ("turns", "corrections", "tool_calls", "input_tokens", "output_tokens
 
 def spent_together(every: Sequence[Spent]) -> Spent:
     """What several runs took together; `usd` only if every run that asked a model has a price."""
-    prices = [run.usd for run in every if run.turns]
+    prices = [run.usd for run in every if run.requests or run.turns]
     known = bool(prices) and all(price is not None for price in prices)
     return Spent(
         **{name: sum(getattr(run, name) for run in every) for name in _COUNTED},

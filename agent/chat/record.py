@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...tools.language.said import Said
-from ..spent import Spent
+from ..spent import Spent, spent_together
 from .grounding import asked_in
 from .outcome import Speaker
 from .session import Event, Session
@@ -96,7 +96,7 @@ class Record(Struct):
         elif event.kind == "done" and self.turns:
             self.turns[-1].ending = str(data.get("kind", ""))
         elif event.kind == "spent":
-            self.spent = summed(self.spent, Spent.model_validate(data))
+            self.spent = spent_together((self.spent, Spent.model_validate(data)))
 
     def begin(self, text: str, at: int, said: tuple[Said, ...] = (), given: Given | None = None) -> Turn:
         """Begin a turn."""
@@ -122,20 +122,6 @@ class Record(Struct):
         """The last turn, where it was cut off."""
         last = self.turns[-1] if self.turns else None
         return last if last is not None and last.ending is None else None
-
-
-def summed(run: Spent, other: Spent) -> Spent:
-    """What two runs took together; `usd` is known only if it is known of each run that cost any."""
-    counts = {
-        name: getattr(run, name) + getattr(other, name)
-        for name in ("turns", "corrections", "tool_calls", "input_tokens", "output_tokens", "cached_input_tokens",
-                     "requests")
-    }  # fmt: skip
-    priced = [spent for spent in (run, other) if spent.requests or spent.turns]
-    usd = (
-        None if any(spent.usd is None for spent in priced) or not priced else sum(spent.usd or 0.0 for spent in priced)
-    )
-    return Spent(**counts, tokens_estimated=run.tokens_estimated or other.tokens_estimated, usd=usd)
 
 
 def log_text(events: Iterable[Event]) -> Iterator[str]:

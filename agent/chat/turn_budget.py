@@ -19,8 +19,7 @@ from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..pipeline import plan_intent
 from ..results import PlanResult
-from ..spent import Spent
-from .record import summed
+from ..spent import Spent, spent_together
 from .transcript import without_fence
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ class TurnBudget:
 
     def charge(self, spent: Spent) -> None:
         """Take `spent` out of the budget, and write it down."""
-        self.budget.spent = summed(self.budget.spent, spent)
+        self.budget.spent = spent_together((self.budget.spent, spent))
         self._write(spent)
 
     def reader(self) -> ModelReader:

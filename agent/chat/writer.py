@@ -7,9 +7,9 @@ from typing import Any
 
 from ..model.redaction import RedactedStream
 from ..report.safe import harmless
-from ..spent import Spent
+from ..spent import Spent, spent_together
 from .outcome import Outcome, Planned, Speaker
-from .record import Record, Turn, summed
+from .record import Record, Turn
 from .session import Document, EventKind
 from .state import State, Version
 from .words import title_of
@@ -72,7 +72,7 @@ class TurnWriter:
         """Write down what a language model took."""
         if spent != _NOTHING:
             self._session.add(("spent", spent.model_dump(mode="json")))
-            self._record.spent = summed(self._record.spent, spent)
+            self._record.spent = spent_together((self._record.spent, spent))
 
     def finish(self, outcome: Outcome) -> None:
         """Put the outcome of the turn in force, show it, and end the turn: all of it, or nothing."""
