@@ -23,7 +23,7 @@ from ..tools.input.files import read_bounded, utf8_text
 from ..tools.language.brief_parse import parse_json, parse_yaml
 from ..tools.language.file_counts import WrittenTokens
 from ..tools.language.said import FrozenModel
-from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.builder import build_plan
 from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock, WorkloadBlock
 from ..tools.plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
 from ..tools.plan.lengths import MOST_PAIRS, RequestLengths
@@ -31,7 +31,7 @@ from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Assumption, Intent
 from .keeping import pinned
-from .search_request import hardware_block, search_request
+from .search_request import build_request, hardware_block, search_request, with_concurrency
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
 from .stated_request import stated_intent
 from .time_limit import TIME_LIMIT_S, within
@@ -225,17 +225,8 @@ def _plan(intent: Intent, parts: Sequence[Part], result: MixResult) -> Plan | No
     if best is None:
         return None
     request = parts[0].request
-    plan = build_plan(
-        BuildRequest(
-            model=intent.model.block,
-            hardware=request.hardware,
-            workload=_mixture(parts).model_copy(update={"concurrency": best.concurrency}),
-            precision=result.precision or request.precision,
-            strategy=best.strategy,
-            policy=request.policy,
-            serving=request.serving,
-        )
-    )
+    mixed = replace(request, workload=_mixture(parts), precision=result.precision or request.precision)
+    plan = build_plan(build_request(intent.model.block, with_concurrency(mixed, best.concurrency), best.strategy))
     report = validate(plan)
     if not report.valid:
         rules = ", ".join(dict.fromkeys(finding.rule for finding in report.violations))

@@ -16,7 +16,7 @@ from ..tools.calibration.custom import CustomCalibration
 from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
 from ..tools.input.arguments import checks_arguments
-from ..tools.plan.builder import BuildRequest, build_plan
+from ..tools.plan.builder import build_plan
 from ..tools.plan.describe import describe, in_format
 from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import LoadRoom, load_room
@@ -33,7 +33,7 @@ from .reasons import Proposal, batch_chosen, considered, figures, formats_chosen
 from .rejected import MAX_ALTERNATIVES, alternatives, on_other_phases
 from .reserve import with_reserve
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
-from .search_request import hardware_block, search_request, with_concurrency
+from .search_request import build_request, hardware_block, search_request, with_concurrency
 from .stated_arguments import (
     Arguments,
     HardwareArgument,
@@ -146,12 +146,12 @@ def _plan_once(intent: Intent, *, keep_stated: bool, with_hint: bool, with_hours
 
 def _planned(intent: Intent, outcome: Proposal, *, with_hint: bool) -> PlanResult:
     """The plan that was proposed, judged and estimated."""
-    build = _build_request(intent, outcome)
-    document = build_plan(build)
+    decided = with_concurrency(outcome.request, outcome.chosen.concurrency)
+    document = build_plan(build_request(intent.model.block, decided, outcome.chosen.strategy))
     report, figures_ = judged(document, intent.usd_per_gpu_hour, intent.calibration)
     stated = None
     if intent.strategy is not None:
-        stated = judge(intent.strategy, build.model, with_concurrency(outcome.request, outcome.chosen.concurrency))
+        stated = judge(intent.strategy, intent.model.block, decided)
         outcome = replace(outcome, asked=asked_about(outcome, intent.strategy, stated))
     room = _room(outcome) if with_hint else None
     return PlanResult(
@@ -197,19 +197,6 @@ def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
         limits_met=False,
     )
     return PlanResult(plan=None, valid=False, report=report, infeasible=infeasible, intent=intent)
-
-
-def _build_request(intent: Intent, proposal: Proposal) -> BuildRequest:
-    request, chosen = proposal.request, proposal.chosen
-    return BuildRequest(
-        model=intent.model.block,
-        hardware=request.hardware,
-        workload=request.workload.model_copy(update={"concurrency": chosen.concurrency}),
-        precision=request.precision,
-        strategy=chosen.strategy,
-        policy=request.policy,
-        serving=request.serving,
-    )
 
 
 def _report(

@@ -12,7 +12,8 @@ from ..tools.catalog.hardware import find_accelerator
 from ..tools.engines.names import JUDGED
 from ..tools.errors import InputError
 from ..tools.performance.layout import facts_of
-from ..tools.plan.document import HardwareBlock
+from ..tools.plan.builder import BuildRequest
+from ..tools.plan.document import HardwareBlock, ModelBlock, Strategy
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.sizing import resized
 from .intent.formats import formats_on
@@ -77,6 +78,19 @@ def with_concurrency(request: SearchRequest, concurrency: int) -> SearchRequest:
     """The request with its concurrency decided."""
     workload = request.workload.model_copy(update={"concurrency": concurrency})
     return replace(request, workload=workload, concurrency_open=False)
+
+
+def build_request(model: ModelBlock, request: SearchRequest, strategy: Strategy) -> BuildRequest:
+    """What the builder makes the plan of `strategy` of, as an answer to `request`."""
+    return BuildRequest(
+        model=model,
+        hardware=request.hardware,
+        workload=request.workload,
+        precision=request.precision,
+        strategy=strategy,
+        policy=request.policy,
+        serving=request.serving,
+    )
 
 
 def open_node(intent: Intent, request: SearchRequest) -> int | None:

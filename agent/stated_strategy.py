@@ -26,6 +26,7 @@ from ..tools.search.candidate import SearchRequest
 from ..tools.validate import validate
 from .judgement import judged
 from .results import StatedStrategyVerdict
+from .search_request import build_request
 
 # A stated strategy larger than this is not laid out, only refused.
 MAX_STATED_GPUS = 4096
@@ -188,17 +189,8 @@ def judge(stated: StatedStrategy, model: ModelBlock, request: SearchRequest) -> 
     except InputError as error:
         return StatedStrategyVerdict(summary="", valid=False, findings=(), why_not_built=str(error))
     summary = describe(strategy, has_split_ffn=architecture.has_split_ffn)
-    build = BuildRequest(
-        model=model,
-        hardware=hardware,
-        workload=request.workload,
-        precision=request.precision,
-        strategy=strategy,
-        policy=request.policy,
-        serving=request.serving,
-    )
     try:
-        plan = build_stated(build, architecture)
+        plan = build_stated(build_request(model, request, strategy), architecture)
     except InputError as error:
         return StatedStrategyVerdict(summary=summary, valid=False, findings=(), why_not_built=str(error))
     try:

@@ -17,7 +17,6 @@ from ...tools.catalog.config import read_architecture
 from ...tools.engines.names import JUDGED, EngineName
 from ...tools.errors import InputError
 from ...tools.input.bounds import REQUESTS
-from ...tools.plan.builder import BuildRequest
 from ...tools.plan.document import ModelBlock, Plan, ServingBlock, Strategy
 from ...tools.plan.elements import as_mapping
 from ...tools.plan.performance import PerformanceEstimate
@@ -33,7 +32,7 @@ from ..intent.intent import Intent
 from ..model.redaction import words_of
 from ..pipeline import plan_intent
 from ..results import PlanReport, PlanResult
-from ..search_request import search_request
+from ..search_request import build_request, search_request, with_concurrency
 from ..stated_arguments import checked
 from ..stated_strategy import build_stated
 from .against import Against, against, against_candidate
@@ -158,7 +157,7 @@ class Question(Struct, frozen=True):
         if needed > MOST_TIMES_HARDWARE * there:
             raise InputError(f"GP004: the strategy needs {needed:,} GPUs, the hardware has {there:,}")
         chosen = concurrency if concurrency and self.intent.concurrency_open else self.concurrency_of(strategy)
-        request = self.build_request(strategy, chosen)
+        request = build_request(self.model, with_concurrency(self.request, chosen), strategy)
         settings = self._open_settings(proposed or {})
         if settings:
             named = {} if request.serving is None else request.serving.model_dump(exclude_none=True)
@@ -170,18 +169,6 @@ class Question(Struct, frozen=True):
         """Words of the format, of a report, and of the reference plan, none of them a model's."""
         plan, schemas = self.reference_plan.model_dump(mode="json"), (Plan, PlanReport)
         return words_of(plan, *(schema.model_json_schema() for schema in schemas))
-
-    def build_request(self, strategy: Strategy, concurrency: int) -> BuildRequest:
-        """The builder's input for the plan of `strategy`."""
-        return BuildRequest(
-            model=self.model,
-            hardware=self.request.hardware,
-            workload=self.request.workload.model_copy(update={"concurrency": concurrency}),
-            precision=self.request.precision,
-            strategy=strategy,
-            policy=self.request.policy,
-            serving=self.request.serving,
-        )
 
     def concurrency_of(self, strategy: Strategy) -> int:
         """Requests in flight for `strategy`: as stated; if left open, the reference's, or fewer if those do not fit."""
