@@ -98,45 +98,22 @@ def search_intent(intent: Intent, *, top: int | None = None, sensitivity: bool =
     started = time.perf_counter()
     outcome = examine(intent)
     seconds = time.perf_counter() - started
+    answer = _answer(intent, outcome, seconds)
     if outcome.request is None or outcome.result is None:
-        answer = _nothing_searched(intent, outcome, seconds)
-    else:
-        answer = _answer(intent, outcome, outcome.request, outcome.result, seconds)
-        if sensitivity:
-            flips = find_flips(outcome.request, outcome.result)
-            answer = answer.model_copy(update={"sensitivity": flips})
-        answer = answer if top is None else leading(answer, top)
-        ranged = tuple(with_ranges(outcome.request, answer.candidates))
-        answer = answer.model_copy(update={"candidates": ranged, "left_out": left_out()})
-    return answer
+        return answer
+    if sensitivity:
+        answer = answer.model_copy(update={"sensitivity": find_flips(outcome.request, outcome.result)})
+    answer = answer if top is None else leading(answer, top)
+    ranged = tuple(with_ranges(outcome.request, answer.candidates))
+    return answer.model_copy(update={"candidates": ranged, "left_out": left_out()})
 
 
-def _nothing_searched(intent: Intent, outcome: Examined | Refused, seconds: float) -> SearchAnswer:
-    return SearchAnswer(
-        feasible=False,
-        request=_asked_for(intent),
-        candidates=(),
-        pareto=(),
-        listed=0,
-        evaluated=0,
-        rejected={},
-        pruned={},
-        seconds=seconds,
-        families=(),
-        excluded=(),
-        infeasible=outcome.infeasible if isinstance(outcome, Refused) else None,
-        assumptions=intent.assumptions,
-        readings=intent.readings,
-        not_acted_on=intent.unread,
-        trace=intent.trace,
-        left_out=left_out(),
-        words=intent.words,
-    )
+_NOTHING_SEARCHED = SearchResult(candidates=(), evaluated=0, rejected={})
 
 
-def _answer(
-    intent: Intent, outcome: Examined | Refused, request: SearchRequest, result: SearchResult, seconds: float
-) -> SearchAnswer:
+def _answer(intent: Intent, outcome: Examined | Refused, seconds: float) -> SearchAnswer:
+    """The answer without what is searched for it again; without hardware to search on it says only why."""
+    request, result = outcome.request, outcome.result or _NOTHING_SEARCHED
     return SearchAnswer(
         feasible=isinstance(outcome, Examined),
         request=_asked_for(intent, request, result),
@@ -151,16 +128,17 @@ def _answer(
         rejected=result.rejected,
         pruned=result.pruned,
         seconds=seconds,
-        families=tuple(families_lost(request, result)),
-        excluded=tuple(excluded(request)),
-        stated=_stated_rank(intent, result),
+        families=() if request is None else tuple(families_lost(request, result)),
+        excluded=() if request is None else tuple(excluded(request)),
+        stated=None if request is None else _stated_rank(intent, result),
         infeasible=outcome.infeasible if isinstance(outcome, Refused) else None,
         on_fewer=outcome.on_fewer if isinstance(outcome, Examined) else None,
-        within_reach=tuple(within_reach(request)) if _misses_limits(outcome) else (),
+        within_reach=tuple(within_reach(request)) if request is not None and _misses_limits(outcome) else (),
         assumptions=_assumptions(intent, outcome),
         readings=intent.readings,
         not_acted_on=intent.unread,
         trace=intent.trace,
+        left_out=left_out(),
         words=intent.words,
     )
 
@@ -169,9 +147,9 @@ def _misses_limits(outcome: Examined | Refused) -> bool:
     return isinstance(outcome, Refused) and outcome.infeasible.rule == "PE010"
 
 
-def _asked_for(intent: Intent, request: SearchRequest | None = None, result: SearchResult | None = None) -> AskedFor:
+def _asked_for(intent: Intent, request: SearchRequest | None, result: SearchResult) -> AskedFor:
     hardware: HardwareBlock | None = None if request is None else request.hardware
-    searched = [candidate.precision for candidate in result.candidates] if result is not None else []
+    searched = [candidate.precision for candidate in result.candidates]
     precisions = ()
     if request is not None and intent.precisions is not None:
         accelerator, native = request.facts.accelerator, request.architecture.native_precision
