@@ -193,7 +193,7 @@ def request_changes(before: Intent, after: Intent) -> tuple[str, ...]:
 def comparison_sections(comparison: Comparison, names: tuple[str, str]) -> list[Section]:
     """What differs between two plans, in layout and in figures."""
     columns = (
-        Column("", wraps=True), Column(names[0], figures=True), Column(names[1], figures=True), Column("", figures=True)
+        Column("", wraps=True), *Column.of_figures(names[0], names[1], "")
     )  # fmt: skip
     shown = [figure for name in _SHOWN if (figure := comparison.figure(name)) is not None]
     # What the engine holds decides who waits, and is what the sentences count; without an engine it is not known.

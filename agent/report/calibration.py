@@ -87,7 +87,7 @@ def _percent(value: float | None) -> str:
 
 def _kernels_section(kernels: Sequence[KernelLearned]) -> Section:
     names = ("rows", "unseen", "shipped %", "own %", "own p90 %")
-    columns = (Column("kernel", wraps=True), Column("measured with"), *(Column(name, figures=True) for name in names))
+    columns = (Column("kernel", wraps=True), Column("measured with"), *Column.of_figures(*names))
     rows = tuple(
         (
             f"{row.accelerator} {row.kernel} {row.variant}" + ("" if row.ranks is None else f" x{row.ranks}"),
@@ -112,7 +112,7 @@ def _engine_sections(fit: EngineLearned) -> list[Section]:
     has_left_out = any(error.left_out_pct is not None for error in fit.errors)
     columns = (
         Column("figure"),
-        *(Column(title, figures=True) for title in ("runs", "shipped %", "fitted %")),
+        *Column.of_figures("runs", "shipped %", "fitted %"),
         *((Column("left out %", figures=True),) if has_left_out else ()),
     )
     rows = tuple(
@@ -140,7 +140,7 @@ def _engine_sections(fit: EngineLearned) -> list[Section]:
 def _changes(fit: EngineLearned) -> Block:
     if not fit.changes:
         return Bullets(("nothing: what ships fits as well",))
-    columns = (Column("constant", wraps=True), Column("shipped", figures=True), Column("fitted", figures=True))
+    columns = (Column("constant", wraps=True), *Column.of_figures("shipped", "fitted"))
     rows = tuple((_MEANINGS.get(c.name, c.name), f"{c.before:.3g}", f"{c.after:.3g}") for c in fit.changes)
     return Table(columns, rows)
 
@@ -158,7 +158,7 @@ def _runs(fit: EngineLearned, has_left_out: bool) -> Table:
         )
         for run in fit.figures
     )
-    return Table((Column("run"), Column("figure"), *(Column(name, figures=True) for name in names)), rows)
+    return Table((Column("run"), Column("figure"), *Column.of_figures(*names)), rows)
 
 
 def _notes(title: str, notes: Sequence[str]) -> Section:

@@ -51,9 +51,7 @@ def render_facts(facts: Facts, *, width: int, bold: bool = False) -> str:
 def _models(models: Sequence[ModelFacts]) -> list[Section]:
     columns = (
         Column("model", wraps=True),
-        Column("params", figures=True),
-        Column("layers", figures=True),
-        Column("experts", figures=True),
+        *Column.of_figures("params", "layers", "experts"),
         Column("attention", wraps=True),
         Column("KV/token", figures=True),
         Column("stored"),
@@ -124,13 +122,7 @@ def _longest(positions: int) -> str:
 def _accelerators(accelerators: Sequence[Accelerator]) -> list[Section]:
     columns = (
         Column("accelerator", wraps=True),
-        Column("memory", figures=True),
-        Column("GB/s", figures=True),
-        Column("bf16 TFLOP/s", figures=True),
-        Column("fp8", figures=True),
-        Column("link GB/s", figures=True),
-        Column("per node", figures=True),
-        Column("USD/h", figures=True),
+        *Column.of_figures("memory", "GB/s", "bf16 TFLOP/s", "fp8", "link GB/s", "per node", "USD/h"),
     )
     rows = tuple(
         (

@@ -47,9 +47,7 @@ def _title(name: str, side: Side) -> str:
 def _figures(comparison: Comparison) -> Table:
     columns = (
         Column(""),
-        Column("A", figures=True),
-        Column("B", figures=True),
-        Column("B / A", figures=True),
+        *Column.of_figures("A", "B", "B / A"),
         Column("ahead"),
     )
     rows = tuple(

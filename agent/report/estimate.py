@@ -74,11 +74,7 @@ def time_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = 
     ]
     columns = (
         Column("phase"),
-        Column("time", figures=True),
-        Column("compute", figures=True),
-        Column("memory", figures=True),
-        Column("comm.", figures=True),
-        Column("bubble", figures=True),
+        *Column.of_figures("time", "compute", "memory", "comm.", "bubble"),
         Column("", picture=True),
     )
     ranges = estimate.ranges
@@ -153,7 +149,7 @@ def rate_text(tokens_per_s: float) -> str:
 def load_section(estimate: PerformanceEstimate) -> Section:
     """The simulated run: percentiles of what users see, and the load."""
     load, percentiles = estimate.load, estimate.latency.percentiles
-    columns = (Column(""), *(Column(name, figures=True) for name in ("mean", "p50", "p90", "p95", "p99", "alone")))
+    columns = (Column(""), *Column.of_figures("mean", "p50", "p90", "p95", "p99", "alone"))
     latency, alone = estimate.latency, estimate.latency.alone
     rows = tuple(
         (

@@ -31,10 +31,7 @@ def _phase_section(dag: ExecutionDAG) -> Section:
         groups.setdefault(f"{node.op} {node.role}" if node.role else node.op, []).append(node)
     columns = (
         Column("operator"),
-        Column("runs", figures=True),
-        Column("computes", figures=True),
-        Column("reads and writes", figures=True),
-        Column("sends", figures=True),
+        *Column.of_figures("runs", "computes", "reads and writes", "sends"),
     )
     rows = tuple(_operator_row(name, nodes) for name, nodes in groups.items())
     devices = {device for node in dag.nodes for device in devices_of(node)}

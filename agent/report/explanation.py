@@ -76,9 +76,7 @@ def _costs(phase: str, why: PhaseExplanation) -> Block:
     )
     columns = (
         Column(f"largest costs of {phase}", wraps=True),
-        Column("layers", figures=True),
-        Column("time", figures=True),
-        Column("share", figures=True),
+        *Column.of_figures("layers", "time", "share"),
         Column("bound by"),
     )
     return Table(columns, rows)
@@ -96,8 +94,7 @@ def _largest_steps(phase: str, steps: tuple[PathStep, ...]) -> Block | None:
     rows = tuple((name, ms_text(sum(times)), f"{sum(times) / total_ms:.0%}", kind) for (name, kind), times in largest)
     columns = (
         Column(f"largest steps of {phase}", wraps=True),
-        Column("time", figures=True),
-        Column("share", figures=True),
+        *Column.of_figures("time", "share"),
         Column("bound by"),
     )
     return Table(columns, rows)

@@ -81,7 +81,7 @@ def _family_table(scores: Sequence[FamilyScore], heading: str) -> Table:
 
 
 def _order_table(scores: Iterable[OrderScore]) -> Table:
-    columns = (Column("metric"), *(Column(name, figures=True) for name in ("sets", "tau", "roofline's tau")))
+    columns = (Column("metric"), *Column.of_figures("sets", "tau", "roofline's tau"))
     return Table(
         columns,
         tuple(
@@ -100,7 +100,7 @@ def _scaling_table(scores: Iterable[ScalingScore]) -> Table:
     columns = (
         Column("metric"),
         Column("TP"),
-        *(Column(name, figures=True) for name in ("groups", "measured", "predicted", "error %")),
+        *Column.of_figures("groups", "measured", "predicted", "error %"),
     )
     return Table(
         columns,
@@ -137,7 +137,7 @@ def _worst_table(groups: Sequence[GroupScore]) -> Table:
         Column("model", wraps=True),
         Column("GPU"),
         Column("layout"),
-        *(Column(name, figures=True) for name in ("rows", "error %", "bias %")),
+        *Column.of_figures("rows", "error %", "bias %"),
     )
     return Table(
         columns,

@@ -66,9 +66,7 @@ def layout_section(plan: Plan) -> Section:
     layouts = phase_layouts(plan)
     columns = (
         Column("phase"),
-        Column("replicas", figures=True),
-        Column("stages", figures=True),
-        Column("GPUs/stage", figures=True),
+        *Column.of_figures("replicas", "stages", "GPUs/stage"),
         Column("attention", wraps=True),
         Column("FFN"),
         Column("experts", wraps=True),

@@ -32,11 +32,7 @@ def memory_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool 
     rows = [_memory_row(group, bar_width) for group in ordered[:_GROUPS_SHOWN]]
     columns = (
         Column("GPUs", wraps=True),
-        Column("weights", figures=True),
-        Column("KV cache", figures=True),
-        Column("activations", figures=True),
-        Column("comm.", figures=True),
-        Column("free", figures=True),
+        *Column.of_figures("weights", "KV cache", "activations", "comm.", "free"),
         Column("", picture=True),
     )
     further = len(ordered) - len(rows)

@@ -42,10 +42,10 @@ def render_mix(answer: MixAnswer, *, top: int, width: int, bold: bool = False, s
 
 def _kinds(answer: MixAnswer, best: MixCandidate) -> Section:
     columns = (
-        Column("kind", wraps=True), Column("share", figures=True), Column("in/out", figures=True),
-        Column("TTFT", figures=True), Column("TPOT", figures=True), Column("alone, tokens/s", figures=True),
+        Column("kind", wraps=True),
+        *Column.of_figures("share", "in/out", "TTFT", "TPOT", "alone, tokens/s"),
         Column("why not", wraps=True),
-    )  # fmt: skip
+    )
     total = sum(kind.weight for kind in answer.workloads)
     rows: list[tuple[str, ...]] = []
     for kind in answer.workloads:
@@ -68,10 +68,10 @@ def _ranking(answer: MixAnswer, top: int) -> Section:
     from ...tools.plan.describe import describe
 
     columns = (
-        Column("strategy", wraps=True), Column("GPUs", figures=True), Column("in flight", figures=True),
-        Column("requests/s", figures=True), Column("tokens/s", figures=True), Column("tokens/s/GPU", figures=True),
+        Column("strategy", wraps=True),
+        *Column.of_figures("GPUs", "in flight", "requests/s", "tokens/s", "tokens/s/GPU"),
         Column("why not", wraps=True),
-    )  # fmt: skip
+    )
     rows = tuple(
         (
             describe(row.strategy), str(row.gpus), f"{row.concurrency:,}", figure(row.requests_per_s),

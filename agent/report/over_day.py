@@ -69,12 +69,9 @@ def _table(day: OverDay) -> Table:
     is_billed = any(step.billed_gpus != step.gpus for step in day.steps)
     columns = [
         Column("from-to"),
-        Column("requests/s", figures=True),
-        Column("replicas", figures=True),
-        Column("GPUs", figures=True),
+        *Column.of_figures("requests/s", "replicas", "GPUs"),
         *([Column("billed", figures=True)] if is_billed else []),
-        Column("TTFT p95", figures=True),
-        Column("TPOT p95", figures=True),
+        *Column.of_figures("TTFT p95", "TPOT p95"),
     ]
     rows = tuple(
         (

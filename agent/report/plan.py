@@ -249,11 +249,7 @@ def _choice_sections(report: PlanReport, *, is_whole: bool) -> list[Section]:
     why = section("Why this one", report.explanation, Bullets(report.citations if is_whole else (), mark="→"))
     columns = (
         Column("strategy", wraps=True),
-        Column("GPUs", figures=True),
-        Column("TTFT", figures=True),
-        Column("TPOT", figures=True),
-        Column("tokens/s/GPU", figures=True),
-        Column("memory/GPU", figures=True),
+        *Column.of_figures("GPUs", "TTFT", "TPOT", "tokens/s/GPU", "memory/GPU"),
         Column("why not", wraps=True),
     )
     shown = ALTERNATIVES_SHOWN if is_whole else _ALTERNATIVES_IN_SHORT

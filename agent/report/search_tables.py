@@ -21,13 +21,7 @@ FRONT_SHOWN = 12
 _FIGURES = (
     Column("#", figures=True),
     Column("strategy", wraps=True),
-    Column("GPUs", figures=True),
-    Column("load", figures=True),
-    Column("TTFT", figures=True),
-    Column("TPOT", figures=True),
-    Column("tok/s", figures=True),
-    Column("/GPU", figures=True),
-    Column("memory", figures=True),
+    *Column.of_figures("GPUs", "load", "TTFT", "TPOT", "tok/s", "/GPU", "memory"),
 )
 _LEGEND = (
     "load: requests at once (grows: more come than are served); tok/s: output tokens per second; memory: that of the "

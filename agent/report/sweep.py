@@ -66,10 +66,7 @@ def _best_section(result: SweepResult) -> Section:
         Column("best on", wraps=True),
         *([Column("formats", wraps=True)] if many else []),
         Column("strategy", wraps=True),
-        Column("GPUs", figures=True),
-        Column("TTFT", figures=True),
-        Column("TPOT", figures=True),
-        Column("tokens/s/GPU", figures=True),
+        *Column.of_figures("GPUs", "TTFT", "TPOT", "tokens/s/GPU"),
     )
     rows = tuple(_best_row(row, with_formats=many) for row in list(best.values())[:PAIRS_SHOWN])
     more = len(best) - len(rows)

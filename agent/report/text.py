@@ -34,6 +34,11 @@ class Column(Struct, frozen=True):
     wraps: bool = False
     picture: bool = False
 
+    @classmethod
+    def of_figures(cls, *headings: str) -> tuple[Column, ...]:
+        """Columns of figures."""
+        return tuple(cls(heading, figures=True) for heading in headings)
+
 
 class Table(Struct, frozen=True):
     """Rows of cells under columns. Columns that wrap give way first; a table that is too wide still becomes a list.

@@ -18,11 +18,7 @@ def compared_sections(report: PlanReport | None) -> list[Section]:
         return []
     columns = (
         Column("strategy", wraps=True),
-        Column("GPUs", figures=True),
-        Column("TTFT", figures=True),
-        Column("TPOT", figures=True),
-        Column("tokens/s", figures=True),
-        Column("memory/GPU", figures=True),
+        *Column.of_figures("GPUs", "TTFT", "TPOT", "tokens/s", "memory/GPU"),
         Column("beside the plan", wraps=True),
     )
     rows = tuple(

@@ -34,12 +34,7 @@ _LEGEND = (
 def _table(report: AblationReport) -> Table:
     columns = (
         Column("variant"),
-        Column("asked", figures=True),
-        Column("accepted", figures=True),
-        Column("own", figures=True),
-        Column("corrections", figures=True),
-        Column("tokens", figures=True),
-        Column("gain", figures=True),
+        *Column.of_figures("asked", "accepted", "own", "corrections", "tokens", "gain"),
         *(Column(f"{rung} {stage.replace('_', ' ')}", figures=True) for rung, stage in _SHOWN),
     )
     return Table(columns, tuple(_row(variant) for variant in report.variants))

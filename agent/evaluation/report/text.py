@@ -40,8 +40,7 @@ def _table(rungs: Rungs) -> Table:
     columns = (
         Column("rung"),
         *(Column(title, figures=True) for title in STAGE_TITLES.values()),
-        Column("95% interval", figures=True),
-        Column("cases", figures=True),
+        *Column.of_figures("95% interval", "cases"),
     )
     rows = tuple(
         (
@@ -67,7 +66,7 @@ def _readings(summary: Summary) -> Table:
         )
         for score in summary.readings
     )
-    return Table((Column("set"), *(Column(name, figures=True) for name in figures)), rows)
+    return Table((Column("set"), *Column.of_figures(*figures)), rows)
 
 
 def _corrections(rungs: Rungs) -> str:
@@ -171,7 +170,7 @@ def _gains(summary: Summary) -> Iterator[Table | str]:
         )
         for gain in summary.gains
     )
-    yield Table((Column("objective"), *(Column(name, figures=True) for name in figures)), rows)
+    yield Table((Column("objective"), *Column.of_figures(*figures)), rows)
     yield "By the objective's own figure: tokens/s, time from end to end, cost of a token. Above zero is better."
 
 
