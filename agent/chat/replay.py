@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from msgspec import Struct, field
@@ -16,7 +16,7 @@ from ..loop.planner import ModelPlanner
 from ..loop.replay import RecordedModel
 from ..loop.shorten import short_text
 from ..loop.transcript import Step
-from ..model.client import EndpointError
+from ..model.client import EndpointError, OnText
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from .chat import Chat
@@ -64,9 +64,7 @@ class _Player:
         self.model = RecordedModel(steps, self.name)
         self._answers = iter([step for step in steps if step.kind in ("reply", "fault")])
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         words = getattr(next(self._answers, None), "data", {}).get("said")
         try:
             return self.model.complete(without_fence(request), deadline, on_text)

@@ -14,7 +14,7 @@ from ..intent.intent import Intent
 from ..loop.budget import Budget, Limits
 from ..loop.request_digest import request_digest
 from ..loop.transcript import StepLog
-from ..model.client import ModelClient
+from ..model.client import ModelClient, OnText
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..pipeline import plan_intent
@@ -94,9 +94,7 @@ class _Metered:
     def name(self) -> str:
         return self._client.name
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         turn, pieces = self._turn_budget, list[str]()
         budget = Budget.start(turn.options.limits, turn.options.prices)
 

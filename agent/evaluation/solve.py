@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from msgspec import Struct
@@ -22,7 +22,7 @@ from ..loop.desk import Desk
 from ..loop.judge import Judgement, judge_document, judge_text
 from ..loop.loop import Ending
 from ..loop.question import Question
-from ..model.client import ModelClient
+from ..model.client import ModelClient, OnText
 from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..model.scripted import calls
@@ -202,9 +202,7 @@ class _Opened(Struct, frozen=True):
     def name(self) -> str:
         return self.then.name
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         if any(message.role == "assistant" for message in request.messages):
             return self.then.complete(request, deadline, on_text)
         return Reply(text=self.first, finish="stop", usage=_NOTHING)
@@ -223,9 +221,7 @@ class _BuiltIn(Struct, frozen=True):
     question: Question
     name: str = "builtin"
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         repaired = _REPAIRED.search(request.messages[-1].content)
         if repaired is not None:
             return calls(("submit_dag", {"handle": repaired[1]}))

@@ -15,7 +15,7 @@ from msgspec import Struct
 from pydantic import Field
 
 from ...tools.frozen import Frozen
-from ..model.client import EndpointError, ModelClient, asked
+from ..model.client import EndpointError, ModelClient, OnText, asked
 from ..model.deadline import MAX_SECONDS, Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..spent import Spent
@@ -127,7 +127,7 @@ class Budget(Struct):
         request: ModelRequest,
         deadline: Deadline,
         log: Callable[[str, Mapping[str, Any]], None],
-        on_text: Callable[[str], None] | None = None,
+        on_text: OnText = None,
     ) -> Reply:
         """The answer of `client`, charged before it is read; `log` gets it, or the fault in its place.
 

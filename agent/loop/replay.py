@@ -5,7 +5,7 @@ It shows that the recording is complete and that today's tools come to the same 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -18,7 +18,7 @@ from ...tools.performance.estimate import estimate
 from ...tools.plan.canonical import content_hash
 from ...tools.validate import validate
 from ..intent.intent import Intent
-from ..model.client import EndpointError, FaultKind
+from ..model.client import EndpointError, FaultKind, OnText
 from ..model.deadline import MAX_SECONDS, Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..results import PlanResult
@@ -77,9 +77,7 @@ class RecordedModel:
         """The number of answers not asked for."""
         return sum(1 for step in self._steps if step.kind != "request")
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         """The next recorded answer.
 
         Raises:

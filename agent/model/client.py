@@ -28,6 +28,9 @@ FaultKind = Literal[
     "unplayed",
 ]
 
+# Gets the text of an answer as it comes; `None`: it comes at the end.
+OnText = Callable[[str], None] | None
+
 
 class EndpointError(ServiceError):
     """No usable answer came, after the retries that were worth it. The message holds no secret.
@@ -82,9 +85,7 @@ def checked_client(client: object) -> ModelClient:
     return cast(ModelClient, client)
 
 
-def asked(
-    client: ModelClient, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-) -> Reply:
+def asked(client: ModelClient, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
     """The answer of `client` to `request`.
 
     Raises:

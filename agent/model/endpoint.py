@@ -16,7 +16,7 @@ from typing import Any, TypeVar
 
 from ..report.safe import one_line
 from .answer import read_answer, reply_from, spent_on
-from .client import EndpointError
+from .client import EndpointError, OnText
 from .connection import Connection, checked_client
 from .deadline import Deadline
 from .faults import FaultError
@@ -98,9 +98,7 @@ class EndpointClient:
         """`text` without the secrets of this endpoint."""
         return self._connection.redactor.text(text)
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         """The answer to `request`, streamed with `on_text` or if the settings say so; after a broken stream, the next
         try shows the text again from its beginning.
 
@@ -153,9 +151,7 @@ class EndpointClient:
         # Raised outside the handler, so that no exception of the SDK, and no secret, is chained to it.
         raise self._error(failed, self.requests_made - before)
 
-    def _ask(
-        self, request: ModelRequest, within: Deadline, on_text: Callable[[str], None] | None, *, stream: bool
-    ) -> Reply:
+    def _ask(self, request: ModelRequest, within: Deadline, on_text: OnText, *, stream: bool) -> Reply:
         """One try: a request, repeated at once without parts that the server refuses."""
         for tries_left in reversed(range(MOST_CONCESSIONS)):
             body = request_body(request, self.settings.model, self.features, stream=stream)
@@ -169,9 +165,7 @@ class EndpointClient:
                 raise
         raise AssertionError("the last try returns or raises")
 
-    def _reply(
-        self, request: ModelRequest, body: dict[str, Any], within: Deadline, on_text: Callable[[str], None] | None
-    ) -> Reply:
+    def _reply(self, request: ModelRequest, body: dict[str, Any], within: Deadline, on_text: OnText) -> Reply:
         """One HTTP request with its answer checked."""
         shown: list[str] = []
 
@@ -227,7 +221,7 @@ class EndpointClient:
             return streamed.end()
         return read_answer(bytes(buffer), redactor)
 
-    def _within(self, within: Deadline, work: Callable[[Line], Any], on_text: Callable[[str], None] | None) -> Any:
+    def _within(self, within: Deadline, work: Callable[[Line], Any], on_text: OnText) -> Any:
         try:
             return work_until(within, work, on_piece=on_text, on_drop=self._connection.drop)
         except OverdueError:

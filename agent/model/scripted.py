@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from .client import EndpointError
+from .client import EndpointError, OnText
 from .deadline import Deadline
 from .messages import ModelRequest, Reply, ToolCall, Usage
 
@@ -49,9 +49,7 @@ class ScriptedModel:
         """The given name."""
         return self._name
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         """The next step's answer.
 
         Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.input.files import read_bounded, shown_path
 from ...loop.agent_options import AgentOptions
-from ...model.client import EndpointError, ModelClient
+from ...model.client import EndpointError, ModelClient, OnText
 from ...model.deadline import Deadline
 from ...model.endpoint import EndpointClient
 from ...model.messages import ModelRequest, Reply
@@ -130,9 +130,7 @@ class PlayedClient:
         """The name of the recorded model."""
         return self._client.name
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         """The recorded answer.
 
         Raises:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from ....tools.calibration.custom import CustomCalibration
 from ....tools.errors import InputError
 from ....tools.input.files import shown_path
 from ...loop.agent_options import AgentOptions
-from ...model.client import EndpointError, ModelClient
+from ...model.client import EndpointError, ModelClient, OnText
 from ...model.connection import BoundedHttp, own_client, secrets_of
 from ...model.deadline import Deadline
 from ...model.endpoint import EndpointClient
@@ -191,9 +191,7 @@ class RecordingClient:
         """`text` without the secrets of the endpoint."""
         return self._client.redact(text)
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         """The answer of the model.
 
         Raises:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ....knowledge.tokens import estimate_tokens
 from ...loop.request_tokens import request_tokens
+from ...model.client import OnText
 from ...model.deadline import Deadline
 from ...model.messages import ModelRequest, Reply, Usage
 from ...model.scripted import calls, says
@@ -24,9 +25,7 @@ class Speaker(Struct, frozen=True):
     name: str
     answer: Callable[[ModelRequest], Reply]
 
-    def complete(
-        self, request: ModelRequest, deadline: Deadline, on_text: Callable[[str], None] | None = None
-    ) -> Reply:
+    def complete(self, request: ModelRequest, deadline: Deadline, on_text: OnText = None) -> Reply:
         """The answer, with its estimated tokens."""
         reply = counted(request, self.answer(request))
         if on_text is not None and reply.text:
