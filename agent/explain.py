@@ -128,20 +128,11 @@ def _rule_asked_for(question: str) -> str | None:
 
 def _rule_explained(question: str, rule_id: str, limit: int) -> Explanation:
     from ..tools.rules.registry import find_rule
+    from .facts import rule_facts
 
     rule = find_rule(rule_id)
-    page = RulePage(
-        id=rule.id,
-        name=rule.name,
-        severity=rule.severity,
-        requirement=rule.requirement,
-        rationale=rule.rationale,
-        fix=rule.fix,
-        remedy=rule.remedy,
-        source=rule.source,
-        bad=_example(rule.bad),
-        good=_example(rule.good),
-    )
+    facts = rule_facts(rule).model_dump(include=RulePage.model_fields.keys() - {"bad", "good"})
+    page = RulePage(**facts, bad=_example(rule.bad), good=_example(rule.good))
     teaching = search_index().teaching(rule_id)[:limit]
     return Explanation(question=question, rule=page, answers=tuple(_passage(section) for section in teaching))
 

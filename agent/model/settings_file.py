@@ -13,7 +13,7 @@ It is `$SHARDWRIGHT_CONFIG`, else `config.toml` in the platform's folder for app
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any
 
@@ -23,19 +23,6 @@ from ...tools.input.strict_values import check_value
 
 FILE_VARIABLE = "SHARDWRIGHT_CONFIG"
 MAX_FILE_BYTES = 1 << 16
-_FIELDS = frozenset(
-    {
-        "base_url",
-        "headers",
-        "max_answer_bytes",
-        "mode",
-        "model",
-        "prices",
-        "request_timeout_s",
-        "stream",
-        "transport_attempts",
-    }
-)
 _KEY_LIKE = re.compile(r"auth|key|token|secret|cookie|password|credential", re.IGNORECASE)
 _USER_IN_URL = re.compile(r"://[^/?#]*@")
 
@@ -50,8 +37,10 @@ def settings_path(environment: Mapping[str, str]) -> tuple[Path, bool]:
     return Path(click.get_app_dir("shardwright")) / "config.toml", False
 
 
-def read_settings_file(environment: Mapping[str, str], file: Path | None = None) -> tuple[dict[str, Any], str]:
-    """The fields that the file sets, and the file's name for errors; no fields if there is no file.
+def read_settings_file(
+    environment: Mapping[str, str], file: Path | None, known: Set[str]
+) -> tuple[dict[str, Any], str]:
+    """The fields out of `known` that the file sets, and the file's name for errors; no fields if there is no file.
 
     Raises:
         InputError: the named file is missing, is no TOML, or holds a key or an unknown field.
@@ -74,16 +63,16 @@ def read_settings_file(environment: Mapping[str, str], file: Path | None = None)
     if unknown or not isinstance(endpoint, dict):
         key = unknown[0] if unknown else "endpoint"
         raise InputError(f"{name}: {key!r} cannot be read; settings stand in one table, [endpoint]")
-    return _fields(dict(endpoint), environment, name), name
+    return _fields(dict(endpoint), environment, name, known), name
 
 
-def _fields(table: dict[str, Any], environment: Mapping[str, str], name: str) -> dict[str, Any]:
+def _fields(table: dict[str, Any], environment: Mapping[str, str], name: str, known: Set[str]) -> dict[str, Any]:
     key_variable, header_variables = table.pop("api_key_env", None), table.pop("headers_env", {})
     _refuse_keys(table, name)
-    unknown = sorted(table.keys() - _FIELDS)
+    unknown = sorted(table.keys() - known)
     if unknown:
-        known = ", ".join(sorted(_FIELDS | {"api_key_env", "headers_env"}))
-        raise InputError(f"{name}: unknown setting {unknown[0]!r} in [endpoint]; there are {known}")
+        settings = ", ".join(sorted(known | {"api_key_env", "headers_env"}))
+        raise InputError(f"{name}: unknown setting {unknown[0]!r} in [endpoint]; there are {settings}")
     if key_variable is not None:
         table["api_key"] = _variable(environment, key_variable, f"{name}: api_key_env")
     if not isinstance(header_variables, dict):
