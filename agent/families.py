@@ -13,7 +13,7 @@ from ..tools.plan.describe import describe, family, number
 from ..tools.rules.registry import all_rules
 from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.rules.tensor_parallel.uneven_split import divides
-from ..tools.search.candidate import SearchRequest, SearchResult
+from ..tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ..tools.search.sizing import least_weights_bytes
 from ..tools.search.space import Replica, SpaceRequest, colocated_replicas, stage_widths
 from .reasons import named
@@ -21,6 +21,14 @@ from .rejected import Lost, why_lost
 from .search_results import Excluded, FamilyLost
 
 _DEGREES_SHOWN = 6
+
+
+def family_lost(name: str, candidate: Candidate, best: Candidate | None, objective: str) -> FamilyLost:
+    """The family `name` by its best, `candidate`, with what decided for `best`."""
+    lost = why_lost(candidate, best, objective)
+    return FamilyLost(
+        family=name, strategy=candidate.strategy, summary=named(candidate), reason=lost.reason, rule=lost.rule
+    )
 
 
 def families_lost(request: SearchRequest, result: SearchResult) -> Iterator[FamilyLost]:
@@ -32,14 +40,7 @@ def families_lost(request: SearchRequest, result: SearchResult) -> Iterator[Fami
         name = family(candidate.strategy)
         if name not in seen:
             seen.add(name)
-            lost = why_lost(candidate, best, request.workload.objective)
-            yield FamilyLost(
-                family=name,
-                strategy=candidate.strategy,
-                summary=named(candidate),
-                reason=lost.reason,
-                rule=lost.rule,
-            )
+            yield family_lost(name, candidate, best, request.workload.objective)
     if not request.disaggregated:
         yield from _not_listed(request, result, seen)
 

@@ -14,12 +14,11 @@ from ....tools.plan.describe import describe, number
 from ....tools.plan.document import Plan
 from ....tools.plan.performance import PerformanceEstimate
 from ....tools.plan.placement import gpu_count, is_disaggregated
+from ...families import family_lost
 from ...intent.intent import Intent
 from ...keeping import best_with, keeps
 from ...languages.say import say
 from ...plan_of_words import plan_of_stated, plan_of_strategy, plan_of_words, strategy_of_words
-from ...reasons import named
-from ...rejected import why_lost
 from ...report.plan import ALTERNATIVES_SHOWN
 from ...report.text import Bullets, render, section
 from ...report.validation import violation_blocks
@@ -191,10 +190,7 @@ def _best_apart(answer: SearchAnswer, plan: Plan) -> Iterator[FamilyLost]:
     chosen = next((candidate for candidate in answer.candidates if candidate.strategy == plan.strategy), None)
     for apart in answer.candidates:
         if is_disaggregated(apart.strategy):
-            lost = why_lost(apart, chosen, plan.workload.objective)
-            yield FamilyLost(
-                family=_SEPARATE, strategy=apart.strategy, summary=named(apart), reason=lost.reason, rule=lost.rule
-            )
+            yield family_lost(_SEPARATE, apart, chosen, plan.workload.objective)
             return
 
 
