@@ -78,8 +78,9 @@ def compare_runs(
     apart = sorted((set(before) | set(after)) - same)
     plan_rungs = {rung.name for rung in PLAN_RUNGS}
     places = [(rung, stage) for rung in RUNG_NAMES for stage in (_STAGES if rung in plan_rungs else (FINAL,))]
-    changes = [_change(first, second, rung, stage, len(places), is_exact) for rung, stage in places]
-    changes.append(_regret_change(first, second, len(places), is_exact))
+    changes = [
+        _change(first, second, rung, stage, len(places), is_exact) for rung, stage in (*places, (REGRET_FIGURE, FINAL))
+    ]
     return Comparison(
         baseline=baseline,
         compared=len(same),
@@ -92,18 +93,23 @@ def compare_runs(
 def _change(
     old: Sequence[CaseResult], new: Sequence[CaseResult], rung: str, stage: str, looks: int, is_exact: bool
 ) -> RungChange | None:
-    before, after = case_means(old, rung, stage), case_means(new, rung, stage)
+    is_regret = rung == REGRET_FIGURE
+    before, after = (_regrets(run) if is_regret else case_means(run, rung, stage) for run in (old, new))
     # A case without an answer has no mark where it had one: it is lost, not left out. The rung "own" counts only cases
-    # in which a model was asked.
-    cases = sorted(before.keys() & after.keys() if rung == "own" else before.keys() | after.keys())
+    # in which a model was asked, and a regret is that of a plan.
+    in_both = is_regret or rung == "own"
+    cases = sorted(before.keys() & after.keys() if in_both else before.keys() | after.keys())
     if not cases:
         return None
     first, second = ({case: means.get(case, 0.0) for case in cases} for means in (before, after))
     families = {result.id: result.family for result in (*old, *new)}
-    differences = {case: second[case] - first[case] for case in cases}
-    mean, low, high = interval(differences, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-1.0, 1.0))
-    has_changed = any(differences.values())
-    lost = tuple(case for case in cases if differences[case] < 0)
+    # A regret, a share of the golden, may rise a long way before its rung is lost.
+    minuend, subtrahend = (first, second) if is_regret else (second, first)
+    better = {case: minuend[case] - subtrahend[case] for case in cases}
+    least, most = (_LEAST_REGRET, _MOST_REGRET) if is_regret else (0.0, 1.0)
+    mean, low, high = interval(better, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-most, most))
+    has_changed = any(better.values())
+    lost = tuple(case for case in cases if better[case] < -least)
     return RungChange(
         rung=rung,
         stage=stage,
@@ -113,33 +119,7 @@ def _change(
         high=high if has_changed else 0.0,
         n=len(cases),
         lost=lost,
-        gained=tuple(case for case in cases if differences[case] > 0),
-        is_regression=bool(lost) if is_exact else mean < 0 and high < 0,
-    )
-
-
-def _regret_change(
-    old: Sequence[CaseResult], new: Sequence[CaseResult], looks: int, is_exact: bool
-) -> RungChange | None:
-    """The change of the regret itself, which may rise a long way before its rung is lost; as a share of the golden."""
-    before, after = _regrets(old), _regrets(new)
-    cases = sorted(before.keys() & after.keys())
-    if not cases:
-        return None
-    families = {result.id: result.family for result in (*old, *new)}
-    better = {case: before[case] - after[case] for case in cases}
-    mean, low, high = interval(better, families, 1.0 - (1.0 - CONFIDENCE) / looks, bounds=(-_MOST_REGRET, _MOST_REGRET))
-    lost = tuple(case for case in cases if better[case] < -_LEAST_REGRET)
-    return RungChange(
-        rung=REGRET_FIGURE,
-        stage=FINAL,
-        before=fmean(before[case] for case in cases),
-        after=fmean(after[case] for case in cases),
-        low=low if any(better.values()) else 0.0,
-        high=high if any(better.values()) else 0.0,
-        n=len(cases),
-        lost=lost,
-        gained=tuple(case for case in cases if better[case] > _LEAST_REGRET),
+        gained=tuple(case for case in cases if better[case] > least),
         is_regression=bool(lost) if is_exact else mean < 0 and high < 0,
     )
 
