@@ -11,7 +11,6 @@ from typing import Unpack
 
 from ..tools.calibration.custom import CustomCalibration, own_calibration
 from ..tools.catalog.architecture import Architecture
-from ..tools.catalog.config import read_architecture
 from ..tools.engines.names import ENGINES
 from ..tools.errors import InputError, expect
 from ..tools.frozen import Sparse
@@ -54,6 +53,7 @@ from .import_said import is_known, statements
 from .intent.complete import complete
 from .intent.intent import Assumption, Intent
 from .judgement import judged
+from .search_request import architecture_of
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
 from .stated_strategy import build_stated
 from .waiting import Waiting, lacks_room_alone, waiting_of
@@ -178,7 +178,7 @@ def imported(
     """
     hardware = named_hardware(launch)
     intent = _intent(launch, hardware, said, under).model_copy(update={"calibration": own_calibration(calibration)})
-    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    architecture = architecture_of(intent.model)
     deployment = deployment_of(launch, architecture)
     request = request_of(intent, launch, deployment, architecture)
     request, assumptions = filled(request, launch, deployment, architecture, intent.assumptions)

@@ -9,7 +9,6 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ..tools.catalog.config import read_architecture
 from ..tools.engines.names import JUDGED
 from ..tools.language.said import StatedStrategy
 from ..tools.plan.document import Plan, ServingBlock, Strategy
@@ -22,7 +21,7 @@ from .intent.intent import Intent
 from .placement import filled, placed
 from .reasons import Proposal, figures, named
 from .results import StatedStrategyVerdict
-from .search_request import search_request, with_concurrency
+from .search_request import architecture_of, search_request, with_concurrency
 from .stated_strategy import judge, pinning, read_strategy
 
 # The rule that is broken when a limit of the load is not held.
@@ -91,7 +90,7 @@ def _note_on_kept(best: Candidate, chosen: Candidate, objective: str) -> str:
 
 def best_with(intent: Intent, stated: StatedStrategy, plan: Plan) -> BestWith:
     """The best that has the stated degrees, whatever the others are, on the hardware and under the load of `plan`."""
-    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    architecture = architecture_of(plan.model)
     request = with_concurrency(search_request(intent, architecture, plan.hardware), plan.workload.concurrency)
     request = replace(request, precision=plan.precision, precisions=())
     relaxations = (*request.policy.relaxations, "attention_dp")

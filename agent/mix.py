@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from ..tools.calibration.custom import CustomCalibration
-from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
 from ..tools.frozen import Sparse
@@ -31,7 +30,7 @@ from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Assumption, Intent
 from .keeping import pinned
-from .search_request import build_request, hardware_block, search_request, with_concurrency
+from .search_request import architecture_of, build_request, hardware_block, search_request, with_concurrency
 from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
 from .stated_request import stated_intent
 from .time_limit import TIME_LIMIT_S, within
@@ -175,7 +174,7 @@ def answer_mix(intent: Intent, kinds: Kinds) -> MixAnswer:
     _refuse_what_no_mix_has(intent)
     if intent.strategy is not None:
         intent = pinned(intent, intent.strategy)
-    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    architecture = architecture_of(intent.model)
     base = search_request(intent, architecture, hardware_block(choice, choice.nodes))
     parts: list[Part] = []
     for kind in kinds.workloads:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
 from ..tools.plan.describe import describe
 from ..tools.search.candidate import Candidate
@@ -15,7 +14,7 @@ from .intent.intent import Intent
 from .placement import holds_as_much
 from .reasons import Proposal
 from .results import PlanResult
-from .search_request import accelerator_of, search_request, with_concurrency
+from .search_request import accelerator_of, architecture_of, search_request, with_concurrency
 
 
 def as_good_at_peak(intent: Intent, proposal: Proposal) -> tuple[Candidate, ...]:
@@ -54,7 +53,7 @@ def with_day(result: PlanResult, at_peak: AtPeak | None = None) -> PlanResult:
     intent, plan = result.intent, result.plan
     if intent is None or intent.day is None or plan is None or not result.valid or result.over_day is not None:
         return result
-    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    architecture = architecture_of(intent.model)
     request = search_request(intent.model_copy(update={"precisions": None}), architecture, plan.hardware)
     request = with_concurrency(request, plan.workload.concurrency).with_precision(plan.precision)
     chosen = Candidate(

@@ -13,7 +13,6 @@ from typing import Unpack
 from msgspec.structs import replace
 
 from ..tools.calibration.custom import CustomCalibration
-from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
 from ..tools.input.arguments import checks_arguments
 from ..tools.plan.builder import build_plan
@@ -33,7 +32,7 @@ from .reasons import Proposal, batch_chosen, considered, figures, formats_chosen
 from .rejected import MAX_ALTERNATIVES, alternatives, on_other_phases
 from .reserve import with_reserve
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
-from .search_request import build_request, hardware_block, search_request, with_concurrency
+from .search_request import architecture_of, build_request, hardware_block, search_request, with_concurrency
 from .stated_arguments import (
     Arguments,
     HardwareArgument,
@@ -181,7 +180,7 @@ def _room(outcome: Proposal) -> LoadRoom | None:
 def _refusal(intent: Intent, infeasible: Infeasible) -> PlanResult:
     stated = None
     if intent.strategy is not None and intent.hardware is not None and intent.hardware.nodes is not None:
-        architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+        architecture = architecture_of(intent.model)
         request = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
         stated = judge(intent.strategy, intent.model.block, request)
     report = PlanReport(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..tools.catalog.architecture import Architecture
-from ..tools.catalog.config import read_architecture
 from ..tools.errors import InputError
 from ..tools.importing.launch import is_launch, read_launch
 from ..tools.language import whole_strategy
@@ -13,6 +12,7 @@ from ..tools.plan.describe import read_shorthand
 from ..tools.plan.document import PHASES, Plan, PolicyBlock, Strategy
 from ..tools.rules.legality import RELAXATION_OF
 from .import_api import imported
+from .search_request import architecture_of
 from .stated_strategy import build_stated, read_block, read_strategy
 
 
@@ -27,7 +27,7 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
     """
     if is_launch(text):
         return imported(read_launch(text), None, under=plan).plan
-    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    architecture = architecture_of(plan.model)
     try:
         strategy = read_strategy(strategy_of_words(text), architecture, plan.hardware)
     except InputError:
@@ -40,7 +40,7 @@ def plan_of_words(text: str, plan: Plan) -> Plan:
 
 def experts_left_open(text: str, plan: Plan) -> str | None:
     """How `plan` lays out the experts that `text` leaves open; `None` if it leaves none open."""
-    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    architecture = architecture_of(plan.model)
     ep = max(plan.strategy.prefill.ep, plan.strategy.decode.ep)
     try:
         stated = strategy_of_words(text)
@@ -60,7 +60,7 @@ def plan_of_stated(stated: StatedStrategy, plan: Plan) -> Plan:
     Raises:
         InputError: it is one that no document can hold.
     """
-    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    architecture = architecture_of(plan.model)
     return _laid_out(read_strategy(stated, architecture, plan.hardware), architecture, plan)
 
 
@@ -70,7 +70,7 @@ def plan_of_strategy(strategy: Strategy, plan: Plan) -> Plan:
     Raises:
         InputError: it is one that no document can hold.
     """
-    return _laid_out(strategy, read_architecture(plan.model.config, where=f"config of {plan.model.name}"), plan)
+    return _laid_out(strategy, architecture_of(plan.model), plan)
 
 
 def _laid_out(strategy: Strategy, architecture: Architecture, plan: Plan) -> Plan:

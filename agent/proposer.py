@@ -9,7 +9,6 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ..tools.catalog.cluster import SAY_NETWORK
-from ..tools.catalog.config import read_architecture
 from ..tools.checkpoint import if_time, left_out
 from ..tools.errors import InputError, MissingFieldError
 from ..tools.language.said import StatedStrategy
@@ -29,7 +28,7 @@ from .open_hardware import kinds_of, least_hardware, on_any_hardware
 from .placement import filled, placed
 from .reasons import LOOKED_AT, Proposal, done_by_more_than, figures, named, on_fewer
 from .results import Infeasible
-from .search_request import accelerator_of, hardware_block, search_request
+from .search_request import accelerator_of, architecture_of, hardware_block, search_request
 
 
 def examine(intent: Intent, *, with_fewer_too: bool = True) -> Examined | Refused:
@@ -59,7 +58,7 @@ def _placed(examined: Examined) -> Examined:
 
 
 def _examined(intent: Intent, *, with_fewer_too: bool) -> Examined | Refused:
-    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    architecture = architecture_of(intent.model)
     choice = intent.hardware
     if choice is None:
         return on_any_hardware(intent, architecture)
@@ -203,7 +202,7 @@ def _with_hints(intent: Intent, proposal: Proposal) -> Proposal:
     request, choice = proposal.request, intent.hardware
     fewer: str | None = None
     if choice is None:
-        architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+        architecture = architecture_of(intent.model)
         fewer = other_with_engine(request, kinds_of(intent, architecture), lambda kinds: least_hardware(intent, kinds))
     elif choice.nodes is None:
         fewer = fewer_with_engine(request, choice.gpus_per_node)

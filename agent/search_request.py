@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from ..tools.catalog.accelerators import Accelerator
 from ..tools.catalog.architecture import Architecture
+from ..tools.catalog.config import read_architecture
 from ..tools.catalog.hardware import find_accelerator
 from ..tools.engines.names import JUDGED
 from ..tools.errors import InputError
@@ -17,7 +18,16 @@ from ..tools.plan.document import HardwareBlock, ModelBlock, Strategy
 from ..tools.search.candidate import SearchRequest
 from ..tools.search.sizing import resized
 from .intent.formats import formats_on
-from .intent.intent import HardwareChoice, Intent
+from .intent.intent import HardwareChoice, Intent, ModelChoice
+
+
+def architecture_of(model: ModelChoice | ModelBlock) -> Architecture:
+    """The architecture of a request's or a plan's model, by its config.
+
+    Raises:
+        InputError: the config cannot be read.
+    """
+    return read_architecture(model.config, where=f"config of {model.name}")
 
 
 def accelerator_of(choice: HardwareChoice) -> Accelerator:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from ..knowledge.situation import Situation
 from ..tools.catalog.architecture import Architecture
 from ..tools.catalog.attention.grouped import GroupedQueryAttention
-from ..tools.catalog.config import read_architecture
 from ..tools.catalog.dtypes import DType
 from ..tools.performance.limits import stated_limits
 from ..tools.performance.request_memory import all_layers, request_bytes
@@ -19,7 +18,7 @@ from ..tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ..tools.search.search import base_setting
 from ..tools.search.sizing import least_weights_bytes
 from .intent.intent import Intent
-from .search_request import hardware_block, search_request
+from .search_request import architecture_of, hardware_block, search_request
 
 # From this many requests in flight on, batching decides.
 MANY_REQUESTS = 16
@@ -34,7 +33,7 @@ def situation_of(intent: Intent) -> Situation:
     Raises:
         InputError: the config or the hardware cannot be read.
     """
-    architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+    architecture = architecture_of(intent.model)
     attentions = [layer.attention for layer in architecture.layers if layer.attention is not None]
     nodes = None if intent.hardware is None else intent.hardware.nodes
     workload = intent.workload

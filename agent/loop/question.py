@@ -13,7 +13,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...tools.catalog.config import read_architecture
 from ...tools.engines.names import JUDGED, EngineName
 from ...tools.errors import InputError
 from ...tools.input.bounds import REQUESTS
@@ -32,7 +31,7 @@ from ..intent.intent import Intent
 from ..model.redaction import words_of
 from ..pipeline import plan_intent
 from ..results import PlanReport, PlanResult
-from ..search_request import build_request, search_request, with_concurrency
+from ..search_request import architecture_of, build_request, search_request, with_concurrency
 from ..stated_arguments import checked
 from ..stated_strategy import build_stated
 from .against import Against, against, against_candidate
@@ -223,7 +222,7 @@ def question_of(intent: Intent, reference: PlanResult) -> Question | PlanResult:
     plan = reference.plan
     if plan is None:
         return reference
-    architecture = read_architecture(plan.model.config, where=f"config of {plan.model.name}")
+    architecture = architecture_of(plan.model)
     request = replace(
         search_request(intent, architecture, plan.hardware),
         precision=plan.precision,

@@ -13,7 +13,6 @@ from msgspec import Struct
 from pydantic import Field
 
 from ...tools.calibration.custom import CustomCalibration
-from ...tools.catalog.config import read_architecture
 from ...tools.errors import InputError
 from ...tools.frozen import Frozen
 from ...tools.language.errors import RequestError
@@ -24,7 +23,7 @@ from ...tools.plan.performance import CostUnit
 from ...tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ...tools.search.search import base_setting, search
 from ..intent.complete import complete
-from ..search_request import hardware_block, search_request
+from ..search_request import architecture_of, hardware_block, search_request
 from ..time_limit import TIME_LIMIT_S, within
 from ..workers import DIED
 from .document import Case
@@ -99,7 +98,7 @@ def evaluate_case(
         if intent.precisions is None:
             labels |= intent.precision.model_dump()
         assert intent.hardware is not None and intent.hardware.nodes is not None  # every case names both
-        architecture = read_architecture(intent.model.config, where=f"config of {intent.model.name}")
+        architecture = architecture_of(intent.model)
         request = search_request(intent, architecture, hardware_block(intent.hardware, intent.hardware.nodes))
         with within(time_limit_s):
             result = search(request)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from ....tools.catalog.config import read_architecture
 from ....tools.comparison.result import Comparison
 from ....tools.language.said import StatedStrategy
 from ....tools.plan.describe import describe
@@ -16,6 +15,7 @@ from ...languages.say import say
 from ...reasons import figures, named
 from ...report.text import render, section
 from ...report.validation import violation_blocks
+from ...search_request import architecture_of
 from ..outcome import Outcome
 from .compare import told_of as told_of_comparison
 
@@ -30,7 +30,7 @@ def wants_experts(stated: StatedStrategy) -> bool:
 
 def has_experts(plan: Plan) -> bool:
     """Whether the model of `plan` has experts."""
-    return read_architecture(plan.model.config, where=f"config of {plan.model.name}").is_moe
+    return architecture_of(plan.model).is_moe
 
 
 def no_experts(plan: Plan, text: str) -> Outcome:
