@@ -180,10 +180,9 @@ class Claims(Struct):
         """Whether anything was claimed for this field."""
         return name in self.values
 
-    def drop(self, name: str) -> None:
-        """Forget a field that turned out to be weaker than another claim."""
-        self.values.pop(name, None)
-        self.words.pop(name, None)
+    def drop(self, name: str) -> tuple[Any, str]:
+        """Forget what was claimed for a name; returns its value and words, `None` and "" where nothing was."""
+        return self.values.pop(name, None), self.words.pop(name, "")
 
     def replace(self, name: str, value: Any, words: str) -> None:
         """Put a value in the place of an earlier one, where the two are known not to contradict each other."""

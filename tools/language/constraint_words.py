@@ -35,8 +35,7 @@ def read_constraints(page: Page, claims: Claims) -> None:
     whole = (*read_kept_whole(page), *_degree_sets(page, claims))
     constraints: list[Constraint] = [*whole, *read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
-        constraints.append(claims.values["accelerators"])
-        claims.drop("accelerators")
+        constraints.append(claims.drop("accelerators")[0])
     add_constraints(claims, (constraint for constraint in constraints if not claims.is_past(constraint.words)))
 
 

@@ -133,8 +133,7 @@ def _read_per_node(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> None:
 
 def _or_withdrawn_count(claims: Claims, counts: list[Count]) -> list[Count]:
     """`counts`, or the count of cards whose kind was corrected later, where no other is stated."""
-    former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
-    claims.drop(COUNT_TAKEN_BACK)
+    former, words = claims.drop(COUNT_TAKEN_BACK)
     if former is None or counts or claims.has("gpus_open"):
         return counts
     claims.reading(f"{words!r} still counts the cards, of the kind that was named after it")

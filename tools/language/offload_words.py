@@ -100,22 +100,19 @@ def _claim_size(claims: Claims, size: int, words: str, *, of_gpu: bool) -> None:
 
 def settle_offload(claims: Claims) -> None:
     """Put the size and the link together; the memory of a node is that of its GPUs, where these are counted."""
-    gb_s, link_words = claims.values.get(LINK), claims.words.get(LINK, "")
-    claims.drop(LINK)
+    gb_s, link_words = claims.drop(LINK)
     if claims.has(SIZE_OF_NODE):
         _share_node(claims)
     offload, words = claims.values.get("kv_offload"), claims.words.get("kv_offload", "")
     if offload is not None and gb_s is not None:
         offload = checked(claims, KVOffload, {**dict(offload), "host_bw_gb_s": gb_s}, [link_words])
-        claims.drop("kv_offload")
-        claims.claim("kv_offload", offload, f"{words}, {link_words}")
+        claims.replace("kv_offload", offload, f"{words}, {link_words}")
     if offload is not None:
         claims.reading(f"{claims.words['kv_offload']!r} read as {offload}")
 
 
 def _share_node(claims: Claims) -> None:
-    offload, words = claims.values[SIZE_OF_NODE], claims.words[SIZE_OF_NODE]
-    claims.drop(SIZE_OF_NODE)
+    offload, words = claims.drop(SIZE_OF_NODE)
     per_node = claims.gpus_of_node
     if not per_node:
         claims.leave_unread(f"{words!r}: host memory of a node is shared out only where its GPUs are counted")

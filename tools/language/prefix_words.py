@@ -169,8 +169,7 @@ def read_prefixes(page: Page, claims: Claims) -> None:
 
 def settle_repeated(claims: Claims) -> None:
     """Make the share of a prompt that repeats the request before it the share that the cache holds."""
-    tokens, words = claims.values.get(REPEATED), claims.words.get(REPEATED, "")
-    claims.drop(REPEATED)
+    tokens, words = claims.drop(REPEATED)
     if tokens is None:
         return
     prompt = claims.values.get("input_tokens", 0)

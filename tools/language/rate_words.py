@@ -192,8 +192,7 @@ def _upper_end(claims: Claims, rate: Quantity) -> Quantity:
 def settle_rates(claims: Claims) -> None:
     """Turn amounts of tokens into a rate of requests, and a mean rate into its peak where a factor was stated."""
     settle_token_amounts(claims)
-    factor, peak = claims.values.get(_STRETCH), claims.words.get(_STRETCH, "")
-    claims.drop(_STRETCH)
+    factor, peak = claims.drop(_STRETCH)
     if factor is None or not claims.has("request_rate"):
         return
     mean, mean_words = claims.values["request_rate"], claims.words["request_rate"]

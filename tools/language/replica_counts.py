@@ -62,9 +62,9 @@ def _note_on_each_node(page: Page, claims: Claims) -> None:
 
 def settle_on_each_node(claims: Claims) -> Iterator[Constraint]:
     """As many replicas as are wanted on each of the nodes that were counted."""
-    each, words, nodes = claims.values.get(ON_EACH_NODE), claims.words.get(ON_EACH_NODE), claims.values.get("nodes")
-    claims.drop(ON_EACH_NODE)
-    if each is None or words is None:
+    each, words = claims.drop(ON_EACH_NODE)
+    nodes = claims.values.get("nodes")
+    if each is None:
         return
     if nodes is None:
         claims.leave_unread(f"{words!r}: how many nodes there are was not said")

@@ -249,10 +249,8 @@ def _settle_open(claims: Claims) -> None:
     Raises:
         RequestError: there is no limit on their number, and a number of them.
     """
-    fewest, unlimited = (claims.words.get(name) for name in (FEWEST, UNLIMITED))
+    fewest, unlimited = (claims.drop(name)[1] for name in (FEWEST, UNLIMITED))
     counted = next((claims.words[name] for name in ("gpus", "nodes") if claims.has(name)), None)
-    claims.drop(FEWEST)
-    claims.drop(UNLIMITED)
     if unlimited and counted:
         raise claims.refusal(f"the number of GPUs is open in {unlimited!r}, but stated in {counted!r}; keep one")
     if fewest and not claims.has("objective") and _FEWEST.search(fewest):
@@ -294,10 +292,9 @@ def _resolve_shares(claims: Claims) -> None:
     """Convert figures per GPU or per node into those of the fields, where the counts are known."""
     settle_offload(claims)
     for name, field, needed, reading in _SHARES:
-        if not claims.has(name):
+        value, words = claims.drop(name)
+        if value is None:
             continue
-        value, words = claims.values[name], claims.words[name]
-        claims.drop(name)
         is_of_gpu = name.endswith("per_gpu")
         count = claims.gpus if is_of_gpu else claims.gpus_of_node
         if count is None:
