@@ -32,7 +32,7 @@ from .limit_words import read_limits, settle_speed
 from .link_words import read_links, settle_missing_nvlink
 from .load_words import read_load
 from .markup import without_markup
-from .merge import merge_said, stated_fields
+from .merge import merge_said, refusal, stated_fields
 from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .model_names import read_model, refuse_unknown_model, with_size_said_before
 from .most_load_words import read_most_load, settle_most_load
@@ -51,7 +51,7 @@ from .quoted import quoted_apart, without_reference
 from .rate_words import leave_mixed_units, read_batches, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .reserve_words import read_reserve
-from .said import Said, Understood
+from .said import Said
 from .serving_words import read_engine
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced, set_aside_restored
 from .setting_words import read_settings, settle_settings
@@ -95,7 +95,7 @@ def read_request(text: str) -> Said:
     """
     said = read_words(text)
     if said.model is None:
-        raise RequestError(why_no_model(text), _understood(said))
+        raise refusal(said, why_no_model(text))
     return said
 
 
@@ -256,13 +256,6 @@ def _settle_open(claims: Claims) -> None:
     if fewest and not claims.has("objective") and _FEWEST.search(fewest):
         claims.claim("objective", "cost", fewest)
         claims.reading(f"{fewest!r} read as the objective cost: as few of the GPUs that there are as do")
-
-
-def _understood(said: Said) -> tuple[Understood, ...]:
-    stated = said.model_dump(exclude_defaults=True, exclude={"words", "assumed", "unread", "readings"})
-    if said.rate_curve is not None:
-        stated["rate_curve"] = str(said.rate_curve)
-    return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 
 # Figures per GPU or node: their claim, the field that they become, what that needs, and how the reading is worded.
