@@ -25,7 +25,7 @@ _FORMATS = (
     ("bf16", r"bf16|bfloat16"), ("fp16", r"fp16|float16|half|16 ?bit"), ("fp8", r"fp8|e4m3|float8"), ("int8", r"int8"),
     ("fp4", r"(?:nv|mx)?fp4"), ("int4", r"int4"), ("fp32", r"fp32|float32|single"),
 )  # fmt: skip
-_FORMAT = Gated("|".join(rf"(?P<{name}>(?<![a-z0-9])(?:{words})(?![a-z0-9]))" for name, words in _FORMATS), flags=0)
+_FORMAT = Gated("|".join(rf"(?P<{name}>(?<![a-z0-9])(?:{words})(?![a-z0-9]))" for name, words in _FORMATS))
 _SPARSE = re.compile(r"(?<!no )(?<!without )(?<!non )(?<!w/o )spars\w+|(?<!非)稀疏")
 _DENSE = re.compile(r"\bdense\b|no spars|without spars|w/o spars|non spars|稠密|非稀疏")
 # A figure this near to the catalogue's is the catalogue's, rounded.

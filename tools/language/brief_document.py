@@ -29,12 +29,9 @@ from .unknown_cards import own_cards
 from .unread_words import list_unread
 
 _MODEL_KEY = Gated(
-    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)",
-    flags=0,
+    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)"
 )
-_CARD_KEY = Gated(
-    rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号", flags=0
-)
+_CARD_KEY = Gated(rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号")
 _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
 _ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
 _PLAIN_ANSWER = Gated(
@@ -52,20 +49,18 @@ _FOREIGN_KEY = Gated(
     r"status|revision|room|rack|address|phone|"
     rf"{_PRODUCT}|(?:request|customer|user|job|run|brief) (?:id|no|number)|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
-    r"|地址|电话|状态)",
-    flags=0,
+    r"|地址|电话|状态)"
 )
 # The name under which a model is served, beside the model: "endpoint: kimi-k2".
-_SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?", flags=0)
-_NAMES_MODEL = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?", flags=0)
-_PRODUCT_KEY = Gated(rf"(?:.* )?(?:{_PRODUCT})", flags=0)
+_SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?")
+_NAMES_MODEL = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?")
+_PRODUCT_KEY = Gated(rf"(?:.* )?(?:{_PRODUCT})")
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|service|id|notes?|comments?|description|purpose|status|region|zone|currency|"
-    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)",
-    flags=0,
+    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
 )
 
 

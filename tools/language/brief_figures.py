@@ -36,8 +36,7 @@ _GENERIC = Gated(
     r"sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default|bandwidth|bw|"
     r"speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|lengths|type"
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
-    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为",
-    flags=0,
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
 )
 _UNIT_MARKS: dict[Unit, str] = {
     "count": "<c>", "gpus": "<g>", "nodes": "<n>", "tokens": "<t>",

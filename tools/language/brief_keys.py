@@ -8,33 +8,29 @@ from typing import Any
 from .brief_statements import key_words
 from .gated import Gated
 
-COUNT = Gated(r"count|quantity|qty|number|num|amount|how many|replicas|数量|台数|n", flags=0)
-GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)
+COUNT = Gated(r"count|quantity|qty|number|num|amount|how many|replicas|数量|台数|n")
+GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
 # {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
 KEPT_BACK = Gated(
     r"reserved|(?:kept|held) (?:back|free|aside)|keep free|set aside|stand ?by|spares?$|[冷热灾]备|备用|"
-    r"others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
-    flags=0,
+    r"others?$|not (?:ours|available)|blocked|unavailable|预留|占用"
 )
 # {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.
-_ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用", flags=0)
+_ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用")
 # "gpus_granted_to_us", "taken_by_others".
 _GRANTED_KEY = Gated(
     r"(?:gpus?|cards?|accelerators?) (?:granted|given|assigned|allotted|allocated|available)"
-    r"(?: (?:to|for) (?:us|me|this|the project))?",
-    flags=0,
+    r"(?: (?:to|for) (?:us|me|this|the project))?"
 )
 _TAKEN_KEY = Gated(
     r"(?:gpus? |cards? |accelerators? )?(?:taken|used|occupied|blocked|in use|reserved) "
-    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))",
-    flags=0,
+    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))"
 )
-_NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络", flags=0)
-_BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间", flags=0)
-_HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?", flags=0)
+_NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络")
+_BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间")
+_HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?")
 _CROSSING = Gated(
-    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
-    flags=0,
+    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)"
 )
 DEGREE = Gated(
     r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
@@ -45,46 +41,41 @@ _MACHINE = r"(?:node|server|machine|host|box|chassis|tray)"
 OF_EACH = Gated(
     rf"(?:{_THINGS} )?(?:per {_MACHINE}|each)(?: (?:{_THINGS}|count))?|"
     rf"{_THINGS} (?:in|on|of|inside|each|every|a)(?: (?:an?|one|each|every|the))? {_MACHINE}|"
-    rf"{_MACHINE} {_THINGS}|(?:每(?:[台机]|节点)|单[台机])(?:机器|服务器)?(?:卡|gpu|显卡)数量?",
-    flags=0,
+    rf"{_MACHINE} {_THINGS}|(?:每(?:[台机]|节点)|单[台机])(?:机器|服务器)?(?:卡|gpu|显卡)数量?"
 )
-MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)", flags=0)
+MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)")
 # {"typical": 22, "plan_for": 70}: of several figures for one quantity, the one to plan for.
-_PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan", flags=0)
+_PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan")
 _OTHER_FIGURES = Gated(
-    r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured",
-    flags=0,
+    r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured"
 )
 _SHARED_KEY = Gated(
     r"(?:prompts? |input )?(?:common|shared|fixed|static|same) "
-    r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?",
-    flags=0,
+    r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?"
 )
-_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
-_MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?", flags=0)
+_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))")
+_MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?")
 # {"gpus": {"at_most": 6}}
-_AT_MOST = Gated(r"at most|max(?:imum)?|up to|no more than|limit|cap|最多|上限", flags=0)
-_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
+_AT_MOST = Gated(r"at most|max(?:imum)?|up to|no more than|limit|cap|最多|上限")
+_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off")
 MACHINE_TYPE = Gated(
     r"(?:machine|instance|vm|node|server|box) ?(?:type|model|shape|size|sku|flavou?r)|sku|机型|实例(?:类型|规格)|"
-    r"服务器型号",
-    flags=0,
+    r"服务器型号"
 )
 # {"avoid": ["pipeline parallelism"]}, and "Not wanted" over a list.
 _FORBIDS = Gated(
     r"(?:(?:what )?(?:we )?(?:do|must|may|should) not|dont|don't|not)(?: be)?"
     r"(?: used?| do| want(?:ed)?| acceptable| an option)?|no|never|avoid|forbid(?:den)?|ban(?:ned)?|excluded?|unwanted|"
     r"no[ -]gos?|disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not (?:allowed|permitted)|"
-    r"禁止(?:项|事项)?|禁用|不用|不要|不使用|不允许",
-    flags=0,
+    r"禁止(?:项|事项)?|禁用|不用|不要|不使用|不允许"
 )
 _DENIES = Gated(r"(?:no|not|never|none|do\snot|don't)(?![a-z])|[不无禁]")
 _SHORT = 60
 # {"budget": {"per_hour_usd": 11}}
-_BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用", flags=0)
-_PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly", flags=0)
+_BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用")
+_PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly")
 # {"nice": ["first token after 700 ms"]}
-_WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望", flags=0)
+_WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望")
 
 
 def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:

@@ -71,21 +71,18 @@ _OUT_OF_SCOPE = Gated(
     r"(?:(?:other |rejected |discarded )?alternatives|(?:other|rejected|discarded) (?:options|ideas)"
     r"|options(?= considered| rejected))"
     r"(?: (?:that )?(?:we |were )?(?:considered|rejected|discarded|dropped|looked at))?(?: and (?:rejected|dropped))?|"
-    r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})",
-    flags=0,
+    r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
 )
 _BACKGROUND = Gated(
     rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|(?:\w+ )?history(?: \w+){{0,3}}"
     rf"|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
     rf"|(?:monitoring|telemetry)(?: \w+){{0,4}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}}"
-    rf"|(?:附录?\W?)?监控.{{0,10}})",
-    flags=0,
+    rf"|(?:附录?\W?)?监控.{{0,10}})"
 )
 # A heading over what runs now, beside which limits may stand.
 _OBSERVED = Gated(
     rf"{_NUMBERED}(?:observed|measure(?:d|ments?)|current (?:figures|numbers|performance)|what we see)(?: \w+){{0,3}}"
-    r"|现状数据|实测.{0,4}",
-    flags=0,
+    r"|现状数据|实测.{0,4}"
 )
 _ASKED = Gated(
     r"(?P<name>.{2,40}?)\s?(?:(?:is\s)?(?:allowed|permitted)|"

@@ -16,15 +16,14 @@ _RANGE_KEYS = {
     "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
 }  # fmt: skip
 # Keys beside a figure in its object that qualify it.
-QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径", flags=0)
+QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径")
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?)")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
 _FIGURE_KEY = Gated(
     r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: |$)|(?=ms|milli|s))"
     r"(?P<unit>ms|milliseconds?|s|sec|seconds?)?|"
-    r"值|取值|目标",
-    flags=0,
+    r"值|取值|目标"
 )
 _QUANTILE = re.compile(r"p|pct|quantile|percentile|分位数?")
 UNIT_KEYS = ("unit", "units", "单位")

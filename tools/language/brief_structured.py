@@ -54,8 +54,7 @@ _BESIDE_CONFIG = Gated(
     r"(?:quantization|precision|weights?|kv cache|activations?|(?:weights?|kv cache|kv|activations?) "
     r"?(?:dtype|precision|type)"
     r"|hardware|cluster|nodes|gpus?|accelerators?|slo|sla|workload|requirements?|constraints?|limits?|load|traffic"
-    r"|strategy|parallelism|performance|objective|throughput|latency|memory)",
-    flags=0,
+    r"|strategy|parallelism|performance|objective|throughput|latency|memory)"
 )
 _NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
 _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
@@ -66,17 +65,12 @@ _CHOICE_LIST = Gated(
     r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
     r"(?:types?|kinds?|models?|options?|choices?)|(?:any|one|either) of|cho(?:ose|ice) (?:from|of)|select from|"
     r"(?:allowed|possible|acceptable) "
-    r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号",
-    flags=0,
+    r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号"
 )
 # A list of offers to choose from, each with its cards and number of nodes.
-_OFFERS = Gated(
-    r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)", flags=0
-)
-_NODES_OF_OFFER = Gated(
-    r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数", flags=0
-)
-_GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数", flags=0)
+_OFFERS = Gated(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
+_NODES_OF_OFFER = Gated(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
+_GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数")
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
@@ -84,8 +78,8 @@ _DEMANDS = Gated(
 )
 # "so choose among these:", above a list that says it.
 _INTRODUCES = Gated(r"^(?!.*(?:(?<![a-z])(?:not|never|except|without)(?![a-z])|n't(?![a-z])|不|别|禁)).*[:\uff1a]\s*$")
-_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)", flags=0)
-_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)", flags=0)
+_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)")
+_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)")
 
 
 class _Counting(Struct, frozen=True):

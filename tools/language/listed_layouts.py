@@ -12,11 +12,10 @@ from .gated import Gated
 _WEIGHED = Gated(
     r"(?:to )?compare[ds]?|comparisons?|options?|对比|比较|(?:候选|备选)(?:方案|布局)?|"
     r"(?:candidate )?(?:candidates?|layouts?|strateg(?:y|ies)|parallelisms?|variants?|configurations?)"
-    r"(?: (?:to )?(?:compare|judge|try|weigh|choose from))?",
-    flags=0,
+    r"(?: (?:to )?(?:compare|judge|try|weigh|choose from))?"
 )
-_DEGREE = Gated(rf"{DEGREE.pattern}|replicas?|(?:attention|attn) (?:dp|data parallel\w*)(?: size)?", flags=0)
-_LABEL = Gated(r"name|label|id|key|note|comment|名称|编号|备注", flags=0)
+_DEGREE = Gated(rf"{DEGREE.pattern}|replicas?|(?:attention|attn) (?:dp|data parallel\w*)(?: size)?")
+_LABEL = Gated(r"name|label|id|key|note|comment|名称|编号|备注")
 
 
 def weighed_layouts(key: str, items: list[Any]) -> str | None:
