@@ -240,11 +240,7 @@ def _formats(words: str) -> list[str]:
 
 
 def share(fact: Fact) -> float:
-    """A figure as a share of 1: `55%`, `0.55` and a bare `55` are the same.
-
-    Raises:
-        BriefError: it is not between 0 and 1, or 0 and 100 per cent.
-    """
+    """A figure as a share of 1: `55%`, `0.55` and a bare `55` are the same; what is no share is refused."""
     is_percent = fact.quantity is not None and fact.quantity.unit == "count" and fact.value > 1
     value = fact.value / 100 if is_percent else fact.value
     if not 0 < value <= 1:

@@ -65,11 +65,7 @@ class Facts(Struct):
         return [fact for fact in self.items if fact.field == name]
 
     def agreed(self, name: str) -> Fact | None:
-        """The fact about a field, or `None`; tables and keys go before sentences, which may speak of something else.
-
-        Raises:
-            BriefError: two places state different values.
-        """
+        """The fact about a field, or `None`; tables and keys go before sentences, which may speak of something else."""
         facts = self.of(name)
         keyed = [fact for fact in facts if fact.keyed]
         for fact in facts if keyed else ():
@@ -79,11 +75,7 @@ class Facts(Struct):
 
 
 def only(label: str, facts: list[Fact]) -> Fact | None:
-    """The fact that all of `facts` agree on.
-
-    Raises:
-        BriefError: two of them differ.
-    """
+    """The fact that all of `facts` agree on; two that differ are refused."""
     for other in facts[1:]:
         if not same(facts[0].value, other.value):
             raise BriefError(

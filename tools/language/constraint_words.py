@@ -129,11 +129,7 @@ def leave_primitives_unread(page: Page, claims: Claims) -> None:
 
 
 def refuse_broken_bounds(claims: Claims) -> None:
-    """Refuse a degree that is demanded although it is ruled out or bounded below it.
-
-    Raises:
-        RequestError: there is such a degree; the message has both words.
-    """
+    """Refuse a degree that is demanded although it is ruled out or bounded below it."""
     strategy: StatedStrategy | None = claims.values.get("strategy")
     bounds = [c for c in claims.values.get("constraints", ()) if isinstance(c, DegreeConstraint)]
     if strategy is None:

@@ -57,11 +57,7 @@ def without_the_busy(claims: Claims, counts: list[Count], available: Count | Non
 
 
 def _is_rest_reserved(claims: Claims, counts: list[Count], available: Count) -> bool:
-    """Whether `available` is what reservations leave; if nodes are counted, their rest is reserved here.
-
-    Raises:
-        RequestError: another number of GPUs is reserved.
-    """
+    """Whether `available` is what reservations leave; if nodes are counted, their rest is reserved here."""
     largest = {
         field: max((count.number for count in counts if count.field == field), default=0) for field in ("gpus", "nodes")
     }

@@ -15,11 +15,7 @@ _LEAST_BROKEN = 16  # a mean of 512.5 tokens may be; 1.6 are a ratio
 
 
 def claim_statement(page: Page, claims: Claims, statement: Statement) -> None:
-    """Claim a figure for the field of its role.
-
-    Raises:
-        RequestError: other words state another one.
-    """
+    """Claim a figure for the field of its role."""
     role, quantity, words = statement.role, statement.quantity, statement.words
     role = "input" if role == "tokens_of" else PHASES.get(role, role)
     if role in ("input", "output"):

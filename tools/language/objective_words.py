@@ -23,10 +23,7 @@ class _Wish(Struct, frozen=True):
 
 
 def read_objective(page: Page, claims: Claims) -> None:
-    """Read the objective.
-    Raises:
-        RequestError: two different things are wanted equally much.
-    """
+    """Read the objective."""
     page.take_all(INDIFFERENT)
     wishes: list[list[_Wish]] = []
     for tier in TIERS:

@@ -220,11 +220,7 @@ def _matches(
 
 
 def checked(claims: Claims, kind: type[Any], fields: dict[str, Any], words: list[str]) -> Any:
-    """`fields` as a `kind`.
-
-    Raises:
-        RequestError: they cannot be.
-    """
+    """`fields` as a `kind`; they are refused where they cannot be."""
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

@@ -244,11 +244,7 @@ def _doubt_unlikely_load(claims: Claims) -> None:
 
 
 def _settle_open(claims: Claims) -> None:
-    """Make cost the objective of an open number of GPUs ("the fewest"), where no other objective is stated.
-
-    Raises:
-        RequestError: there is no limit on their number, and a number of them.
-    """
+    """Make cost the objective of an open number of GPUs ("the fewest") without another; refuse it beside a number."""
     fewest, unlimited = (claims.drop(name)[1] for name in (FEWEST, UNLIMITED))
     counted = next((claims.words[name] for name in ("gpus", "nodes") if claims.has(name)), None)
     if unlimited and counted:

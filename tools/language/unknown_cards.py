@@ -74,11 +74,7 @@ def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def refuse_unknown_card(page: Page, claims: Claims) -> None:
-    """Refuse the name of an unknown card; an unknown instance type is listed.
-
-    Raises:
-        RequestError: an unknown card is counted, or is what the model is to run on, and no known card is named.
-    """
+    """Refuse an unknown card that is counted or to run the model, where none is known; list unknown instance types."""
     if claims.has("accelerator") or chosen_kinds(claims.values.get("constraints", ())):
         return
     beneath: list[re.Match[str]] = []
