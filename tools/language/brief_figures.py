@@ -42,8 +42,6 @@ _UNIT_MARKS: dict[Unit, str] = {
     "count": "<c>", "gpus": "<g>", "nodes": "<n>", "tokens": "<t>",
     "GB/s": "<gbs>", "TFLOPS": "<tf>", "bytes": "<b>", "share": "<%>",
 }  # fmt: skip
-
-
 _NEIGHBOURS = 4  # figures on either side that may explain one
 _MAX_FIGURES = 80  # of a statement; more are left unread
 

@@ -94,8 +94,6 @@ _LATENCIES = {
         rf"(?:whole|full|entire|complete|total) (?:{_ANSWER}|latency|time)(?: latency| time)?"
     ),
 }
-
-
 # "预留显存GB": the unit of a Chinese key, without a blank before it.
 UNIT_BEHIND = Gated(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)")
 

@@ -55,8 +55,6 @@ _MANY = re.compile(r"million|billion|trillion|[万亿]", re.IGNORECASE)
 # The largest gap between a statement and its correction, in characters.
 _MOST_BETWEEN = 60
 _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
-
-
 # Fields in which words about the past demand nothing.
 _OF_NOW = frozenset((
     "strategy", "compared", "engine", "engine_version", "weights", "kv_cache", "activations", "disaggregated",

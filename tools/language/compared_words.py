@@ -51,8 +51,6 @@ _ONLY = Gated(r"(?<![a-z])(?:plain|pure|just|only|simple)(?![a-z])|纯|单独|�
 _COUNT_BEFORE = Gated(
     rf"(?<![A-Za-z0-9_.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})\s?(?:[x×*个组套份路]\s?|(?:times|separate|independent|copies\sof|replicas\sof|instances\sof)\s)?$"
 )
-
-
 # DP attention without a number, beside a degree of EP ("DP attention + EP16").
 _GROUPS = Gated(
     rf"(?:{ATTENTION_DP})(?=\s?(?:[+&,/]|with|and|plus)\s?(?:ep|expert))|"

@@ -107,8 +107,6 @@ LEFT_TO_US = Gated(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
     r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou|no\s(?:strong\s)?(?:idea|opinion|view|clue|preference))(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
 )
-
-
 _GOES_ON = Gated(
     rf"(?<![A-Za-z])(?:{'|'.join(PRIMITIVES.values())})(?:\s?[,/&]\s?|\s?(?:and|or|和|与)\s?){{1,2}}(?:the\s)?$",
 )

@@ -27,12 +27,8 @@ FEWEST, UNLIMITED = "fewest", "unlimited"
 _ONE_NODE = Gated(r"(?:node|machine|server|box|host|instance|tray)\s?$")
 _GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])")
 _SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$")
-
-
 # "Three replicas of it, one per server".
 _OF_REPLICAS = Gated(r"(?<![a-z])(?:replicas?|copies|instances?|engines?)(?![a-z])[^.;:\n]{0,50},\s?$")
-
-
 # No server holds so many cards: the figure is a part of a card's name.
 _LEAST_OF_A_NAME = 1000
 

@@ -176,8 +176,6 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
 
 
 _TOKENS_COME = Gated(r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$")
-
-
 _NAMES_REQUESTS = Gated(r"rp[sm]|qp[sm]|req|r/s|quer|call|prompt|chat|请求")
 
 
@@ -190,8 +188,6 @@ def _is_speed(page: Page, quantity: Quantity) -> bool:
 _FAR_FROM_ONLY = 9.0  # from the only limit a statistic may stand further away
 # No GPU decodes one sequence faster than some thousand tokens a second.
 _MOST_OF_ONE_USER = 5000
-
-
 # Below so many tokens/s for each of the requests a bound on the whole deployment bounds nothing.
 _LEAST_OF_ANY = 100  # tokens/s
 _LEAST_OF_EACH = 5.0

@@ -16,11 +16,7 @@ _OF_MEMORY = Gated(
     r"(?<![a-z])(?:kv|cache|memory|room|total|context|window|max(?:imum)?|longest|up\sto|limit|budget|per\s(?:day|second|hour)|a\sday)(?![a-z])|"
     r"缓存|显存|总共|上下文|最长|最多|每天|每秒"
 )
-
-
 _OF_CACHE = Gated(r"(?<![a-z])(?:kv|room|memory|space)(?![a-z])|显存|缓存")
-
-
 # ", the list of findings to 2,200.": a clause with a noun and a number.
 _BEHIND = Gated(
     r"[^,;.\n\d]{0,24}(?:\([^()\n]{0,30}\)\s?)?[,;]\s(?:and\s|with\s|while\s)?(?:the|its|an?|our|each)?\s?"

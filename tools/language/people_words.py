@@ -31,8 +31,6 @@ _STATE_BEFORE = Gated(r"(?<![a-z])(?:is|are|be|being|actually|really|currently|s
 _ONLINE = Gated(r"(?:在线|同时|活跃)[^,;。\d]{0,6}$|(?<![a-z])(?:online|active|logged\son|on\scall)\s[a-z\s]{0,12}$")
 _BESIDE, _MOST_APART = 40, 120  # characters
 _BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批")
-
-
 _EACH_GROUP = Gated(
     r"(?<![a-z])(?:each|every\sone|apiece|per\s(?:tenant|team|department|customer|client|app|application|product|site|office|region|bot|squad|unit))(?![a-z])|每[个家]?|各",
 )

@@ -106,8 +106,6 @@ def _boxes_told(match: re.Match[str]) -> str:
 _MOST_IN_NODES = Gated(
     rf"(?<![\w.$])(?P<n>\d{{1,4}})\s(?:max(?:imum)?|at\s(?:the\s)?most|tops)\s(?=(?:in|on|over|across)\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s(?:nodes|servers|machines|boxes|hosts)(?![a-z]))"
 )
-
-
 REWRITTEN: Rewriting = (
     (_MOST_IN_NODES, r"at most \g<n> gpus "),
     (_ENOUGH_OR_MORE, _at_most_as_few),

@@ -129,8 +129,6 @@ _ONLY_IF = Gated(
     r"(?:only\s)?if\s(?:(?:that's|it's|that\sis|it\sis|really|absolutely)\s)?(?:needed|necessary|required|unavoidable)|as\s(?:a\s|the\s)?(?:fall-?back|last\sresort|plan\sb))(?![a-z])"
     r"|(?:只在|仅在|除非)?(?:必要|不得已|放不下)时?(?:再用|才用)?"
 )
-
-
 # Around a format: it is not approved, was tried once, or is a fallback.
 _NOT_READY = Gated(
     r"(?:\s(?:weights?|version|checkpoint|build))?\s(?:(?:has|have|is|are|was)(?:n't|\snot)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))"

@@ -95,8 +95,6 @@ _ADDED = _any_of(
     rf"[^.\n\d]{{0,60}}?(?<![a-z])(?:user|question|query|turn|caller)[^.\n\d]{{0,24}}?(?<![a-z])adds\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}(?=\s?(?:[,.;)\n]|$))",
     rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s(?:(?:comes?|follows?|there\s(?:is|are))\s)?{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
 )
-
-
 # "24,000 tokens, 22,000 of which are byte-for-byte the same as that agent's previous call": found in the cache.
 _REPEATED = Gated(
     rf"(?:of\s(?:which|those|these|them|that)\s)?{_number('tokens')}{_TOKENS}\s(?:of\s(?:which|those|these|them|that)\s)?(?:are|is)\s(?:always\s|exactly\s|byte-for-byte\s|literally\s|all\s)?"
