@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from .brief_statements import Statement
+from .claims import Notes
 from .errors import BriefError
 from .quantities import Quantity
 
@@ -39,26 +40,14 @@ def statement_words(statement: Statement, words: str = "") -> str:
     return f"{(key + (words or statement.text))[:160]} ({statement.where})"
 
 
-class Facts(Struct):
+class Facts(Notes):
     """All facts of one brief, with the notes for the report."""
 
     items: list[Fact] = field(default_factory=list[Fact])
-    readings: list[str] = field(default_factory=list[str])
-    unread: list[str] = field(default_factory=list[str])
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Take more facts in."""
         self.items.extend(facts)
-
-    def reading(self, note: str) -> None:
-        """Note, once, how an ambiguous figure was read."""
-        if note not in self.readings:
-            self.readings.append(note)
-
-    def leave_unread(self, note: str) -> None:
-        """List, once, words that were not understood."""
-        if note not in self.unread:
-            self.unread.append(note)
 
     def of(self, name: str) -> list[Fact]:
         """Every fact about a field, in the order of the brief."""

@@ -63,7 +63,24 @@ _OF_NOW = frozenset((
 ))  # fmt: skip
 
 
-class Claims(Struct):
+class Notes(Struct):
+    """Notes for the report, each once: how ambiguous figures were read, and words that have no effect."""
+
+    readings: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
+
+    def reading(self, note: str) -> None:
+        """Note how an ambiguous figure was read."""
+        if note not in self.readings:
+            self.readings.append(note)
+
+    def leave_unread(self, note: str) -> None:
+        """List words that look like a demand and have no effect."""
+        if note not in self.unread:
+            self.unread.append(note)
+
+
+class Claims(Notes):
     """Collects the claims of all readers; `said()` checks them as a whole and freezes them."""
 
     # The text that is read, in which a later statement may correct an earlier one.
@@ -74,8 +91,6 @@ class Claims(Struct):
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
     assumed: dict[str, str] = field(default_factory=dict[str, str])
-    readings: list[str] = field(default_factory=list[str])
-    unread: list[str] = field(default_factory=list[str])
 
     def claim(self, name: str, value: Any, words: str) -> None:
         """Record that `words` state `value` for the field `name`.
@@ -187,19 +202,9 @@ class Claims(Struct):
         self.drop(name)
         self.claim(name, value, words)
 
-    def reading(self, note: str) -> None:
-        """Note how an ambiguous figure was read."""
-        if note not in self.readings:
-            self.readings.append(note)
-
     def assume(self, name: str, note: str) -> None:
         """Note that a field was read from words that do not quite state it, and how."""
         self.assumed[name] = note
-
-    def leave_unread(self, note: str) -> None:
-        """List words that look like a demand and have no effect."""
-        if note not in self.unread:
-            self.unread.append(note)
 
     def refusal(self, reason: str, field: str | None = None) -> RequestError:
         """The error that refuses the request, with all that was understood so far; `field` as `RequestError` has it."""
