@@ -273,51 +273,50 @@ class Claims(Notes):
             )
 
     def _check_counts(self) -> None:
+        """Where nodes, GPUs of each and all GPUs do not fit, drop what says it least plainly, or refuse them."""
         nodes, per_node, gpus = (self.values.get(name) for name in ("nodes", "gpus_per_node", "gpus"))
         if gpus is None or nodes is None:
             return
-        if nodes == 1 and per_node is not None and gpus < per_node and not holds(self.words["gpus_per_node"], per_node):
-            self.reading(f"{self.words['gpus_per_node']!r} has {per_node} GPUs, of which {gpus} are planned for")
+        if per_node is not None and nodes * per_node != gpus and self._is_no_size(nodes, per_node, gpus):
             self.drop("gpus_per_node")
             per_node = None
-        elif (
-            per_node is not None
-            and nodes * per_node != gpus
-            and gpus % nodes == 0
-            and not self._is_plain("gpus_per_node")
-        ):
-            self.leave_unread(f"{self.words['gpus_per_node']!r} was not read as the GPUs per node")
-            self.drop("gpus_per_node")
-            per_node = None
-        if per_node is not None and nodes * per_node < gpus and not holds(self.words["gpus"], gpus):
-            self.reading(f"{self.words['gpus']!r} is what {self.words['nodes']!r} are a part of")
-            self.drop("gpus")
-            return
-        parts = {} if per_node is None or nodes * per_node == gpus else self._parts_of(nodes, per_node)
-        if gpus in parts:
-            self.reading(f"{self.words['gpus']!r} is what {parts[gpus]}")
-            self.drop("gpus")
-            return
-        if per_node is not None and nodes * per_node != gpus and not self._is_plain("gpus"):
-            counted = f"{self.words['nodes']!r} with {self.words['gpus_per_node']!r}"
-            self.leave_unread(f"{self.words['gpus']!r} was not read as the number of GPUs, which {counted} say")
-            self.drop("gpus")
-            return
         if per_node is not None and nodes * per_node != gpus:
-            of_nodes, of_gpus = (standing_of(self.text, self.words[name]) for name in ("nodes", "gpus"))
-            if of_nodes < of_gpus:
-                self.reading(f"{self.words['gpus']!r} is said of something else, and was not read as what there is")
-                self.drop("gpus")
-                return
-            raise self.refusal(
-                f"the GPU counts contradict each other: {self.words['gpus']!r} says {gpus}, "
-                f"but {nodes} x {per_node} = {nodes * per_node} ({self.words['nodes']!r})"
-            )
-        if gpus % nodes:
+            self._settle_total(nodes, per_node, gpus)
+        elif gpus % nodes:
             raise self.refusal(
                 f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly "
                 f"over {nodes} nodes ({self.words['nodes']!r})"
             )
+
+    def _is_no_size(self, nodes: int, per_node: int, gpus: int) -> bool:
+        """Whether the GPUs of each node say less plainly what there is than the total beside them, which is noted."""
+        words = self.words["gpus_per_node"]
+        is_part = nodes == 1 and gpus < per_node and not holds(words, per_node)
+        is_other = not is_part and gpus % nodes == 0 and not self._is_plain("gpus_per_node")
+        if is_part:
+            self.reading(f"{words!r} has {per_node} GPUs, of which {gpus} are planned for")
+        elif is_other:
+            self.leave_unread(f"{words!r} was not read as the GPUs per node")
+        return is_part or is_other
+
+    def _settle_total(self, nodes: int, per_node: int, gpus: int) -> None:
+        """Drop a total that is said of more, of a part or of something else than the counted nodes; else refuse it."""
+        words, of_nodes, parts = self.words["gpus"], self.words["nodes"], self._parts_of(nodes, per_node)
+        if nodes * per_node < gpus and not holds(words, gpus):
+            self.reading(f"{words!r} is what {of_nodes!r} are a part of")
+        elif gpus in parts:
+            self.reading(f"{words!r} is what {parts[gpus]}")
+        elif not self._is_plain("gpus"):
+            counted = f"{of_nodes!r} with {self.words['gpus_per_node']!r}"
+            self.leave_unread(f"{words!r} was not read as the number of GPUs, which {counted} say")
+        elif standing_of(self.text, of_nodes) < standing_of(self.text, words):
+            self.reading(f"{words!r} is said of something else, and was not read as what there is")
+        else:
+            raise self.refusal(
+                f"the GPU counts contradict each other: {words!r} says {gpus}, "
+                f"but {nodes} x {per_node} = {nodes * per_node} ({of_nodes!r})"
+            )
+        self.drop("gpus")
 
     def _parts_of(self, nodes: int, per_node: int) -> dict[int, str]:
         """GPU counts that state a part of all GPUs, with that part in words: a node's, or those not reserved."""
