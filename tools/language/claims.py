@@ -172,13 +172,9 @@ class Claims(Notes):
                 self.values[name], self.words[name] = value, words
         return True
 
-    def tells_past(self, start: int, end: int) -> bool:
-        """Whether the words at this span of the text speak of the past."""
-        return any(left <= start and end <= right for left, right in self.past)
-
     def told_once(self, spans: Sequence[tuple[int, int]]) -> list[bool]:
         """For each span, whether it speaks of the past while another speaks of the present."""
-        past = [self.tells_past(*span) for span in spans]
+        past = [any(left <= start and end <= right for left, right in self.past) for start, end in spans]
         return [is_past and not all(past) for is_past in past]
 
     def is_past(self, words: str) -> bool:

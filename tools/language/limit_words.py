@@ -85,7 +85,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
     roles = _roles(page)
     limits: list[_Limit] = []
     last: Pairing[Quantity] | None = None
-    paired = pair(page.text, roles, times, _accepts_time)
+    paired = pair(page.text, roles, times, lambda role, q: q.unit != "ms/token" or role in ("tpot", "latency"))
     text = page.text
     for role in {pairing.role for pairing in paired}:
         page.take(role.start, role.end)
@@ -142,10 +142,6 @@ def _shares_unit(page: Page, quantity: Quantity, quantities: list[Quantity]) -> 
         and following.spelled.lower() in ("ms", "毫秒")
         and page.text[quantity.end : following.start].strip() == "/"
     )
-
-
-def _accepts_time(role: str, quantity: Quantity) -> bool:
-    return role in ("tpot", "latency") if quantity.unit == "ms/token" else True
 
 
 def _continues(text: str, last: Pairing[Quantity], quantity: Quantity) -> bool:

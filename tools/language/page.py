@@ -76,7 +76,7 @@ class Page:
         self.text = self.original
         # Spans that pretend another speaker ("system: ..."); permissions in them count for nothing.
         self.foreign: tuple[tuple[int, int], ...] = ()
-        self._breaks = self._find_breaks()
+        self._breaks = breaks_of(self.original, CLAUSE_END)
 
     def take_clause(self, start: int, end: int) -> str:
         """Mark a span as read; returns the words of the clause that it stands in."""
@@ -117,6 +117,3 @@ class Page:
         before = self.original[max(0, start - 60) : start].rpartition(BARRIER)[2]
         after = self.original[end : end + 30].partition(BARRIER)[0]
         return bool(_NEGATION.search(before) or _NEGATION_AFTER.search(after))
-
-    def _find_breaks(self) -> list[tuple[int, int]]:
-        return breaks_of(self.original, CLAUSE_END)

@@ -88,12 +88,8 @@ _ONE_OF_SO_MANY = Gated(
 )
 
 
-def _share_of_many(match: re.Match[str]) -> str:
-    return f"{100 * (read_number(match['n']) or 1) / int(match['of']):g}% "
-
-
 REWRITTEN: Rewriting = (
-    (_ONE_OF_SO_MANY, _share_of_many),
+    (_ONE_OF_SO_MANY, lambda match: f"{100 * (read_number(match['n']) or 1) / int(match['of']):g}% "),
     (_EMPLOYED, r"\g<verb> \g<n> people"),
     (_NUMBER_OF_REQUESTS, r"每\g<time> \g<n> 次请求"),
     (_ONE_EACH_AT_A_TIME, ""),

@@ -123,10 +123,6 @@ def in_plain_writing(text: str) -> str:
     return rewritten(text, _REWRITTEN)
 
 
-def _in_digits(match: re.Match[str]) -> str:
-    return f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"
-
-
 def _in_one_group(match: re.Match[str]) -> str:
     """A number in groups of digits as one; "8 512" may be two figures where neither its size nor a word tells."""
     text, groups = match.string, match["rest"].split()
@@ -170,7 +166,7 @@ _FIGURES: Rewriting = (
     (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
     (_NO_THOUSANDS, r"\1, "),
     (_SPACED_GROUPS, _in_one_group),
-    (_INDIAN_SCALE, _in_digits),
+    (_INDIAN_SCALE, lambda match: f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"),
     (_ABOUT_CHINESE, _as_range),
     (_TWO_OR_THREE, _as_range),
     (_SOME_TEN, "10"),
