@@ -9,9 +9,10 @@ from .alternatives import with_corrected_figures
 from .arithmetic import worked_out
 from .asides import without_asides
 from .current_figures import without_observed
-from .derived_lengths import with_told_lengths
-from .fewest_words import with_fewest
+from .derived_lengths import TOLD_LENGTHS
+from .fewest_words import FEWEST
 from .length_parts import with_parts_together
+from .rewriting import worked_out_by
 from .taken_back import with_revised_counts
 from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
@@ -33,13 +34,13 @@ def mended(text: str) -> Mended:
         with_revised_counts,
         with_corrected_figures,
         worked_out,
-        with_fewest,
+        FEWEST,
         with_parts_together,
-        with_told_lengths,
+        TOLD_LENGTHS,
         without_observed,
         with_alternatives_apart,
     ):
-        text, more = step(text)
+        text, more = step(text) if callable(step) else worked_out_by(text, step)
         notes += more
     text, lengths = in_tokens(with_whole_answers(text))
     return Mended(text, tuple(notes), lengths)
