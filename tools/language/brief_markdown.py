@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from .brief_headings import is_paragraph, says_something
 from .brief_keys import KEPT_BACK, forbidden_under
 from .brief_launch import plain_lines
+from .brief_layout import is_paragraph, says_something
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError

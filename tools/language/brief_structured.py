@@ -32,12 +32,12 @@ from .brief_objects import (
     percentile_text,
     range_text,
     unit_words,
+    weighed_layouts,
     with_own_qualifiers,
 )
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
 from .gated import Gated
-from .listed_layouts import weighed_layouts
 
 # Keys that only a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset((

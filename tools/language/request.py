@@ -24,12 +24,12 @@ from .dictation import undictated
 from .errors import RequestError
 from .evidence import Grade, grade
 from .gated import Gated
-from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .kept_of_each_node import settle_kept_of_each
 from .launched import claim_started, leave_unplanned, with_commands_in_words
 from .limit_words import read_limits, settle_speed
 from .link_words import read_links, settle_missing_nvlink
+from .load_changes import settle_growth
 from .load_words import read_load
 from .markup import without_markup
 from .merge import merge_said, refusal, stated_fields
