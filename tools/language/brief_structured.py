@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..catalog.config import TEXT_PARTS
 from ..engines.names import known_engine
 from ..input.shapes import is_list, is_object
 from .brief_keys import (
@@ -48,7 +49,6 @@ _CONFIG_CORE = frozenset((
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
 # Blocks of a brief: overrides replace defaults, key by key.
 _OVERRIDES, _DEFAULTS = re.compile(r"over ?rides?|final|覆盖"), re.compile(r"defaults?|base|默认")
-_CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
 _BESIDE_CONFIG = Gated(
     r"(?:quantization|precision|weights?|kv cache|activations?|(?:weights?|kv cache|kv|activations?) "
@@ -114,7 +114,7 @@ def read_yaml(name: str, text: str) -> Source:
 
 def is_config(value: Mapping[str, Any]) -> bool:
     """Whether an object is a model's `config.json` (or the part of one that matters)."""
-    if any(isinstance(value.get(key), Mapping) for key in _CONFIG_NESTS) and ("model_type" in value or len(value) < 9):
+    if any(isinstance(value.get(key), Mapping) for key in TEXT_PARTS) and ("model_type" in value or len(value) < 9):
         return True
     core = _CONFIG_CORE & value.keys()
     return bool(_CONFIG_ANCHOR & value.keys()) and len(core | ({"model_type", "architectures"} & value.keys())) >= 3
