@@ -50,7 +50,6 @@ class Figure(Struct, frozen=True):
 
     quantity: Quantity
     levels: tuple[str, ...]
-    context: str
 
 
 def plain_words(text: str) -> str:
@@ -73,7 +72,7 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
             previous = quantity.unit
             known = replace(quantity, unit="bytes", spelled="bytes") if in_bytes and previous == "count" else quantity
             moved = replace(known, start=quantity.start + clause_start, end=quantity.end + clause_start)
-            figures.append(Figure(moved, levels, levels[-1]))
+            figures.append(Figure(moved, levels))
     return tuple(figures)
 
 
@@ -171,7 +170,7 @@ def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:
             continue
         if rule.unless is not None and rule.unless.search(guarded):
             continue
-        if rule.scope is not None and not rule.scope.search(figure.context):
+        if rule.scope is not None and not rule.scope.search(figure.levels[-1]):
             continue
         for match in rule.words.finditer(level):
             gap = max(match.start() - at, at + 1 - match.end(), 0)
@@ -217,7 +216,7 @@ def read_figures(statement: Statement, page: Page, start: int = 0) -> tuple[Fact
                 value=quantity.value,
                 words=statement_words(statement),
                 where=statement.where,
-                context=figure.context,
+                context=figure.levels[-1],
                 near=figure.levels[0],
                 quantity=quantity,
                 # "Mind the 56 heads: they do not divide by 16" is a sentence.
