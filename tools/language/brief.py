@@ -23,7 +23,7 @@ from ..input.files import read_bounded, shown_path, utf8_text
 from ..input.strict_values import HALF_A_CHARACTER, is_text, whole_characters
 from .alternatives import with_later_figures
 from .brief_card import Card, read_card
-from .brief_document import Document, of_prefix
+from .brief_document import Document
 from .brief_facts import Fact
 from .brief_layout import plain_text
 from .brief_markdown import read_markdown
@@ -195,7 +195,8 @@ def _read_joined(source: Source, folder: Path, prose: str) -> Said:
     facts = document.facts
     model = read_model(facts, _named_models(document, said, file), list(source.objects), folder)
     card = _card(document, said, source.objects)
-    parts = "; ".join(dict.fromkeys(fact.words for fact in (*document.cards, *of_prefix(facts.items, "card."))))[:400]
+    of_card = [*document.cards, *(fact for fact in facts.items if fact.field.startswith("card."))]
+    parts = "; ".join(dict.fromkeys(fact.words for fact in of_card))[:400]
     updates: dict[str, Any] = {
         "model": model.name,
         "model_config_object": model.config,

@@ -6,7 +6,7 @@ What a request may state as well is left on the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -250,8 +250,3 @@ def _asked(statement: Statement) -> str:
 def _is_figure(name: str, start: int) -> bool:
     """Whether a number is a figure of its own, not part of a name ("TPX-3")."""
     return start == 0 or name[start - 1].isspace()
-
-
-def of_prefix(facts: Iterable[Fact], prefix: str) -> list[Fact]:
-    """The facts of the fields that begin with `prefix`."""
-    return [fact for fact in facts if fact.field.startswith(prefix)]

@@ -34,10 +34,10 @@ class Fact(Struct, frozen=True):
     keyed: bool = False
 
 
-def statement_words(statement: Statement, words: str = "") -> str:
+def statement_words(statement: Statement) -> str:
     """The words of a statement as a person sees them in the report: key, words and place."""
     key = f"{statement.path[-1]}: " if statement.keyed and statement.path else ""
-    return f"{(key + (words or statement.text))[:160]} ({statement.where})"
+    return f"{(key + statement.text)[:160]} ({statement.where})"
 
 
 class Facts(Notes):
