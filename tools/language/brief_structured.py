@@ -144,9 +144,7 @@ class _Walker:
             self._walk((), value, ())
         for line, words in self._parsed.remarks.items():
             if " " in words and _DEMANDS.search(words) and not _INTRODUCES.search(words):
-                where = f"{self._name} line {line}"
-                check_statement(words, where, len(self._statements))
-                self._statements.setdefault(((), words), Statement((), words, where, keyed=False))
+                self._state((), words, f"{self._name} line {line}")
         return Source(_overridden(self._statements.values()), tuple(self._objects))
 
     def _where(self, at: Path) -> str:
@@ -155,17 +153,18 @@ class _Walker:
         return f"{self._name} /{'/'.join(' '.join(str(part).split()) for part in at)}"[:200]
 
     def _add(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
+        comment = self._parsed.comments.get(at)
         if value is None or value == "":
-            if (comment := self._parsed.comments.get(at)) and " " in comment:  # "tensorParallel: null  # TP8 or TP4?"
-                check_statement(comment, self._where(at), len(self._statements))
-                self._statements.setdefault(((), comment), Statement((), comment, self._where(at), keyed=False))
+            if comment and " " in comment:  # "tensorParallel: null  # TP8 or TP4?"
+                self._state((), comment, self._where(at))
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
-        if comment := self._parsed.comments.get(at):
-            text = f"{text} ({comment})"
-        check_statement(text, self._where(at), len(self._statements))
+        self._state(keys, f"{text} ({comment})" if comment else text, self._where(at))
+
+    def _state(self, keys: tuple[str, ...], text: str, where: str) -> None:
+        check_statement(text, where, len(self._statements))
         # Servers of a list repeat each other: each statement is kept once, differing ones beside it.
-        self._statements.setdefault((keys, text), Statement(keys, text, self._where(at), keyed=bool(keys)))
+        self._statements.setdefault((keys, text), Statement(keys, text, where, keyed=bool(keys)))
 
     def _walk(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
         if is_object(value):
@@ -193,28 +192,27 @@ class _Walker:
             return
         value = _with_version_of_engine(value, is_part=bool(keys))
         parent = key_words(keys[-1]) if keys else ""
-        counts_both = any(MACHINES.fullmatch(key_words(k)) and isinstance(v, int) for k, v in value.items())
-        counts_machines = (any(OF_EACH.fullmatch(key_words(k)) for k in value) and not counts_both) or (
-            MACHINES.fullmatch(parent) is not None
-        )
-        names_machine = counts_machines or any(
-            MACHINE_TYPE.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
-        )
-        names_card = any(GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items())
-        qualifiers = [
-            k for k, v in value.items() if QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int | float)
-        ]
+        named = [(key, key_words(key), item) for key, item in value.items()]
+        counts_both = any(MACHINES.fullmatch(words) and isinstance(item, int) for _, words, item in named)
+        counts_of_each = any(OF_EACH.fullmatch(words) for _, words, _ in named) and not counts_both
+        names_machine = any(MACHINE_TYPE.fullmatch(words) and isinstance(item, str) for _, words, item in named)
+        is_of_machines = counts_of_each or names_machine or MACHINES.fullmatch(parent) is not None
+        names_card = any(GPU_KEY.fullmatch(words) and isinstance(item, str) for _, words, item in named)
+        counted = "node" if is_of_machines else "gpu" if names_card else ""
         unit = next(
-            (f" {unit_words(v)}" for k, v in value.items() if key_words(k) in UNIT_KEYS and isinstance(v, str)), ""
+            (f" {unit_words(item)}" for _, words, item in named if words in UNIT_KEYS and isinstance(item, str)), ""
         )
-        beside = ", ".join(percentile_text(key_words(k), value[k]) for k in qualifiers)
+        qualifying = [
+            entry for entry in named if QUALIFIER.fullmatch(entry[1]) and isinstance(entry[2], str | int | float)
+        ]
+        qualifiers = [key for key, _, _ in qualifying]
+        beside = ", ".join(percentile_text(words, item) for _, words, item in qualifying)
         for key, item in with_own_qualifiers(value).items():
             is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in qualifiers
             if is_figure and (unit or beside):
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
             elif key not in qualifiers and not (unit and key_words(key) in UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
-                counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
                 full_key = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
                 if (entry := statement_of_key(parent, key_words(key), item)) is not None:
                     self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
