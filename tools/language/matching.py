@@ -79,24 +79,18 @@ _JOINER = Gated(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*")
 def pair(
     text: str, roles: Iterable[Role], values: Iterable[Value], accepts: Callable[[str, Value], bool]
 ) -> tuple[Pairing[Value], ...]:
-    """Pair roles with values, but for pairs that cost more than leaving them out. Linear in the number of items."""
+    """Pair roles with values, but for pairs that cost more than leaving them out."""
     items: list[Role | Value] = sorted([*roles, *values], key=lambda item: (item.start, item.end))
-    costs = [0.0]
-    back: list[tuple[int, tuple[Pairing[Value], ...]]] = [(0, ())]
+    best: list[tuple[float, tuple[Pairing[Value], ...]]] = [(0.0, ())]  # of the items so far
     for i, item in enumerate(items):
-        best = (costs[i] + (0.0 if isinstance(item, Role) else _LEFT_OUT), i, ())
-        for width in (2, 3, 4):
-            candidate = _pairs_of(text, items[i + 1 - width : i + 1], accepts) if i + 1 >= width else None
-            if candidate is not None and costs[i + 1 - width] + candidate[0] < best[0]:
-                best = (costs[i + 1 - width] + candidate[0], i + 1 - width, candidate[1])
-        costs.append(best[0])
-        back.append((best[1], best[2]))
-    pairings: list[Pairing[Value]] = []
-    i = len(items)
-    while i > 0:
-        i, pairs = back[i]
-        pairings[:0] = pairs
-    return tuple(pairings)
+        pairs: tuple[Pairing[Value], ...] = ()
+        cost, start = best[i][0] + (0.0 if isinstance(item, Role) else _LEFT_OUT), i
+        for begin in range(i - 1, max(-1, i - 4), -1):
+            group = _pairs_of(text, items[begin : i + 1], accepts)
+            if group is not None and best[begin][0] + group[0] < cost:
+                cost, start, pairs = best[begin][0] + group[0], begin, group[1]
+        best.append((cost, best[start][1] + pairs))
+    return best[-1][1]
 
 
 def _pairs_of(
