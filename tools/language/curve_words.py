@@ -132,16 +132,16 @@ def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
 
 def _gaps(spans: list[Span], rate_per_s: float) -> list[Span]:
     """The parts of a day that `spans` leave out, at one rate."""
-    parts = [span for span in spans if span.begins_h < span.ends_h]
-    parts += [Span(0.0, span.ends_h, 0.0) for span in spans if span.begins_h >= span.ends_h]
-    parts += [Span(span.begins_h, DAY_H, 0.0) for span in spans if span.begins_h >= span.ends_h]
+    parts = [(span.begins_h, span.ends_h) for span in spans if span.begins_h < span.ends_h]
+    for span in (span for span in spans if span.begins_h >= span.ends_h):  # over midnight
+        parts += [(0.0, span.ends_h), (span.begins_h, DAY_H)]
     gaps: list[Span] = []
-    end = 0.0
-    for span in sorted(parts, key=lambda part: part.begins_h):
-        if span.begins_h > end:
-            gaps.append(Span(end, span.begins_h, rate_per_s))
-        end = max(end, span.ends_h)
-    return [*gaps, *([Span(end, DAY_H, rate_per_s)] if end < DAY_H else [])]
+    end_h = 0.0
+    for begins_h, ends_h in sorted([*parts, (DAY_H, DAY_H)]):
+        if begins_h > end_h:
+            gaps.append(Span(end_h, begins_h, rate_per_s))
+        end_h = max(end_h, ends_h)
+    return gaps
 
 
 def _shape(page: Page, *, needs_day: bool) -> tuple[RateCurve, str] | None:
