@@ -25,7 +25,7 @@ from .precision_words import FORMAT
 from .prepared_text import mended
 from .quantities import find_quantities
 from .spelling import corrected
-from .unknown_cards import own_cards
+from .unknown_names import own_cards
 from .unread_words import list_unread
 
 _MODEL_KEY = Gated(

@@ -22,8 +22,7 @@ from .claims import Claims
 from .gated import Gated
 from .page import Page
 from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, leave_unbounded, read_primitives
-from .replica_counts import settle_on_each_node
-from .replica_words import read_kept_whole
+from .replica_words import read_kept_whole, settle_on_each_node
 from .reserved_words import is_beyond, read_reserved
 from .said import StatedStrategy
 from .statement_rank import standing_of

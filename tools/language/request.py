@@ -59,8 +59,7 @@ from .spelling import corrected
 from .statement_rank import tells_of_before
 from .strategy_words import read_strategy
 from .token_amounts import read_token_amounts
-from .unknown_cards import refuse_unknown_card
-from .unknown_models import why_no_model
+from .unknown_names import refuse_unknown_card, why_no_model
 from .unread_words import TICKET, list_unread
 from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written

@@ -15,7 +15,7 @@ from .kept_of_each_node import OF_EACH_NODE, keep_of_each, read_taken_of_each
 from .limit_lexicon import ROLE
 from .page import BOX, CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_whole
-from .replica_counts import read_replicas
+from .replica_words import read_replicas
 from .statement_rank import STAYS
 
 _NAMED = re.compile(f"[{CARD}{BOX}]")
