@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from . import load_lexicon as lex
-from .choices import chosen, take_choice
 from .claims import Claims, label
 from .evidence import Grade, grade
 from .gated import Pattern
-from .length_percentiles import claim_percentiles
+from .length_percentiles import chosen, claim_percentiles, take_choice
 from .load_changes import multiplied, of_planned_state, parts_of_whole
 from .load_context import LOADS, Statement
 from .load_shares import load_per_person, of_all_hardware, of_all_people
