@@ -125,4 +125,3 @@ REWRITTEN: Rewriting = (
     (_SPOKEN_CARD, lambda match: f" RTX {match['card'].translate(_SPOKEN_DIGITS)}"),
     (_NAMED_SPEED, lambda match: f" {_NETWORK[match['n']]}G以太网"),
 )
-"""The rewritings, in the order in which they apply."""

@@ -106,4 +106,3 @@ REWRITTEN: Rewriting = (
     (_COMES_OUT, r"output \g<n> tokens"),
     (_EVERY_SO_OFTEN, _so_often),
 )
-"""The rewritings, in the order in which they apply."""
