@@ -16,7 +16,7 @@ from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_context import LOADS, Statement
 from .load_lexicon import OF_SPREAD
-from .page import SENTENCE_END, Page, between, breaks_of
+from .page import Page
 from .people_words import times
 from .quantities import read_number, read_share
 
@@ -173,7 +173,7 @@ def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]
 
 def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:
     """Which state words near a factor say to plan for; `None` where they do not say it, or say both."""
-    left, right = between(breaks_of(page.original, SENTENCE_END), *cue.span(), len(page.original))
+    left, right = page.sentence(*cue.span())
     words = {
         word.lower() for word in _WORD.findall(page.original[left : cue.start()] + page.original[cue.end() : right])
     }

@@ -8,7 +8,7 @@ from ..plan.kv_offload import KVOffload
 from .claims import Claims
 from .gated import Gated
 from .network_words import BOTH_WAYS, PER_GPU, PER_NODE
-from .page import SENTENCE_END, Page
+from .page import Page
 from .prefix_words import checked
 from .quantities import Quantity, find_quantities
 
@@ -46,7 +46,7 @@ def read_offload(page: Page, claims: Claims) -> None:
         size = round(float(re.sub("[,_]", "", match["n"])) * _SIZES[match["unit"].lower()])
         _claim_size(claims, size, words, of_gpu=match["of"].lower() == "gpu")
     for match in page.search(_OFFLOAD):
-        start, end = _sentence(page, *match.span())
+        start, end = page.sentence(*match.span())
         if page.is_negated(*match.span()):
             page.take(*match.span())
             continue
@@ -66,12 +66,6 @@ def read_offload(page: Page, claims: Claims) -> None:
         for match in page.search(_HOST_LINK) if not claims.has(LINK) else ():
             if match["m"] or match["unit"] or "bw" in match.group().lower():
                 claims.claim(LINK, float(match["m"] or match["n"]), page.take(*match.span()))
-
-
-def _sentence(page: Page, start: int, end: int) -> tuple[int, int]:
-    before = [match.end() for match in SENTENCE_END.finditer(page.original, 0, start)]
-    after = SENTENCE_END.search(page.original, end)
-    return before[-1] if before else 0, after.start() if after else len(page.original)
 
 
 def _claim(page: Page, claims: Claims, size: Quantity, speeds: list[Quantity], sentence: tuple[int, int]) -> None:

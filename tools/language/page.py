@@ -112,6 +112,10 @@ class Page:
         left, right = self.clause(start, end)
         return self.original[left:right].strip()
 
+    def sentence(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the sentence that holds `start`..`end`."""
+        return between(breaks_of(self.original, SENTENCE_END), start, end, len(self.original))
+
     def is_negated(self, start: int, end: int) -> bool:
         """Whether the words at this span are denied: "no fp8", "not H100", "X is not allowed", "不要 X"."""
         before = self.original[max(0, start - 60) : start].rpartition(BARRIER)[2]
