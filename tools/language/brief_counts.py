@@ -94,11 +94,10 @@ def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
     window, _ = _keyed(group, _WINDOW)
     its_calls = None if items is None else _ITS_CALLS.search(items.text)
     is_call = of_day is not None and of_day["item"] in _CALLS
-    if items is None or of_day is None or not (each or window or its_calls or is_call):
-        yield from group
-        return
+    is_spread = each or window or its_calls or is_call
     amounts = [find_quantities(entry.text)[:1] for entry in (items, each, window) if entry is not None]
-    if not all(amounts) or (of_each is not None and of_each["item"] != of_day["item"]):
+    is_other = of_day is None or (of_each is not None and of_each["item"] != of_day["item"])
+    if items is None or of_day is None or not is_spread or not all(amounts) or is_other:
         yield from group
         return
     amount = amounts[0][0].decimal_value * (amounts[1][0].decimal_value if each is not None else 1)
