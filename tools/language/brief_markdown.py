@@ -179,7 +179,7 @@ class _Reader:
         return (*(text for _, text in self._headings), *(key for key in self._list_keys if key))
 
     def _heading(self, level: int, text: str, line: int) -> None:
-        self._headings = [(at, words) for at, words in self._headings if at < level]
+        self._open(level)
         if says_something(text):
             key, value = split_key(text)
             self._say((*self._path(), key) if key else self._path(), value or key, line, keyed=bool(key and value))
@@ -198,7 +198,7 @@ class _Reader:
                 if self._list_keys and not i:
                     self._list_keys[-1] = key
                 elif not self._list_keys:
-                    self._start_section(key)
+                    self._open(9, key)  # a paragraph that is only `Hardware:`
                 continue
             if self._list_keys and not i and not self._list_keys[-1]:
                 self._list_keys[-1] = key or words[:80]
@@ -208,10 +208,10 @@ class _Reader:
             path = (*path, *((under,) if under and path[-1:] != (under,) else ()), *((key,) if key else ()))
             self._say(path, value, line + i, keyed=bool(key))
 
-    def _start_section(self, key: str) -> None:
-        """Take a paragraph that is only `Hardware:` as a heading of the lowest level."""
-        self._headings = [(at, words) for at, words in self._headings if at < 9]
-        self._headings.append((9, key))
+    def _open(self, level: int, heading: str = "") -> None:
+        """End the sections of this level and below it, and begin one where it has a heading."""
+        self._headings = [(at, words) for at, words in self._headings if at < level]
+        self._headings += [(level, heading)] if heading else []
 
     def _say(self, path: tuple[str, ...], text: str, line: int, keyed: bool = True) -> None:
         if self._list_keys and path and not keyed:

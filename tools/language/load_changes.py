@@ -123,7 +123,9 @@ def parts_of_whole(page: Page, claims: Claims, statements: list[Statement]) -> l
         loads = [
             load
             for load in statements
-            if load.role in LOADS and load.quantity.end <= match.start() and _number_of(load) == whole
+            if load.role in LOADS and load.quantity.end <= match.start()
+            # Its number as it was written, whatever its unit.
+            if round(load.quantity.value / load.quantity.factor, 9) == whole
         ]
         if len(loads) != 1 or not share:
             continue
@@ -134,11 +136,6 @@ def parts_of_whole(page: Page, claims: Claims, statements: list[Statement]) -> l
         claims.reading(f"{loads[0].words!r}, {words!r} read as {part.quantity.value:.4g}")
         statements = [part if load is loads[0] else load for load in statements]
     return statements
-
-
-def _number_of(load: Statement) -> float:
-    """The number of a load as it was written, whatever its unit."""
-    return round(load.quantity.value / load.quantity.factor, 9)
 
 
 def _factor(cue: re.Match[str]) -> float:

@@ -108,7 +108,7 @@ def _pairs_of(
         pairs = ((roles[0], values[0]),)
     elif shape in ("RRVV", "VVRR") and _joined(text, group[0], group[1]) and _joined(text, group[2], group[3]):
         pairs = ((roles[0], values[0]), (roles[1], values[1]))
-    elif shape in ("RRV", "VRR") and _shared(text, roles[0], roles[1]):
+    elif shape in ("RRV", "VRR") and roles[0].name != roles[1].name and _joined(text, roles[0], roles[1], _CONJUNCTION):
         pairs = ((roles[0], values[0]), (roles[1], values[0]))
     else:
         return None
@@ -124,15 +124,9 @@ def _pairs_of(
     return None if cost >= _LEFT_OUT else (cost, tuple(Pairing(role, value) for role, value in pairs))
 
 
-def _joined(text: str, first: Spanned, second: Spanned) -> bool:
+def _joined(text: str, first: Spanned, second: Spanned, joiner: Gated = _JOINER) -> bool:
     gap = text[first.end : second.start]
-    return len(gap) <= 12 and _JOINER.fullmatch(gap) is not None
-
-
-def _shared(text: str, first: Role, second: Role) -> bool:
-    """Whether two roles are joined so that a single value may be meant for both."""
-    gap = text[first.end : second.start]
-    return first.name != second.name and len(gap) <= 12 and _CONJUNCTION.fullmatch(gap) is not None
+    return len(gap) <= 12 and joiner.fullmatch(gap) is not None
 
 
 def gap_cost(gap: str) -> float:
