@@ -70,7 +70,6 @@ _CHOICE_LIST = Gated(
 # A list of offers to choose from, each with its cards and number of nodes.
 _OFFERS = Gated(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
 _NODES_OF_OFFER = Gated(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
-_GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数")
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
@@ -265,7 +264,7 @@ class _Walker:
             card = next((v for k, v in plain.items() if GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
             nodes, each = (
                 next((v for k, v in plain.items() if pattern.fullmatch(k)), None)
-                for pattern in (_NODES_OF_OFFER, _GPUS_OF_NODE)
+                for pattern in (_NODES_OF_OFFER, OF_EACH)
             )
             if card is None or not all(isinstance(n, int) for n in (nodes, each)):
                 return False
