@@ -24,7 +24,6 @@ from .page import BARRIER, CARD, MODEL, STATISTIC, Page
 from .precision_words import FORMAT
 from .prepared_text import mended
 from .quantities import find_quantities
-from .spelling import corrected
 from .unknown_names import own_cards
 from .unread_words import list_unread
 
@@ -95,9 +94,8 @@ class Document(Struct, frozen=True):
         has_model = any(_NAMES_MODEL.fullmatch(line.key) for line in lines)
         has_known_card = any(mention.accelerator for line in lines for mention in hardware.mentions(line.text))
         for line in lines:
-            text, slips = corrected(line.text)
-            settled = mended(text)
-            spelled = [f"{written!r} read as {meant!r}" for written, meant in slips]
+            settled = mended(line.text)
+            spelled = [f"{written!r} read as {meant!r}" for written, meant in settled.slips]
             for note in (*spelled, *settled.notes, *settled.lengths.values()):
                 facts.reading(f"{note} ({line.statement.where})")
             page = Page(settled.text)

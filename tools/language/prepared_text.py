@@ -1,4 +1,4 @@
-"""Steps before anything is read of a text: corrections, sums, figures of what only runs now, other units."""
+"""Steps before anything is read of a text: slips, corrections, sums, figures of what only runs now, other units."""
 
 from __future__ import annotations
 
@@ -13,22 +13,25 @@ from .derived_lengths import TOLD_LENGTHS
 from .fewest_words import FEWEST
 from .length_parts import with_parts_together
 from .rewriting import worked_out_by
+from .spelling import corrected
 from .taken_back import with_revised_counts
 from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
 
 
 class Mended(Struct, frozen=True):
-    """A text as the readers get it, notes on its changes, and the lengths that were converted to tokens."""
+    """A text as the readers get it, notes on its changes, the lengths in tokens, and slips as written and as read."""
 
     text: str
     notes: tuple[str, ...]
     lengths: dict[float, str]
+    slips: tuple[tuple[str, str], ...]
 
 
 def mended(text: str) -> Mended:
     """A normalised text after corrections, sums and conversions to tokens."""
     notes: list[str] = []
+    text, slips = corrected(text)
     text = without_asides(text)
     for step in (
         with_revised_counts,
@@ -43,4 +46,4 @@ def mended(text: str) -> Mended:
         text, more = step(text) if callable(step) else worked_out_by(text, step)
         notes += more
     text, lengths = in_tokens(with_whole_answers(text))
-    return Mended(text, tuple(notes), lengths)
+    return Mended(text, tuple(notes), lengths, slips)

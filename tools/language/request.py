@@ -55,7 +55,6 @@ from .said import Said
 from .serving_words import read_engine
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced, set_aside_restored
 from .setting_words import read_settings, settle_settings
-from .spelling import corrected
 from .statement_rank import tells_of_before
 from .strategy_words import read_strategy
 from .token_amounts import read_token_amounts
@@ -127,8 +126,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     shown, hidden = without_markup(text)
     answered, answers = with_answers(normalise(shown))
     written_down, dictated = undictated(answered)
-    spelled, slips = corrected(written_down)
-    settled = mended(spelled)
+    settled = mended(written_down)
     page = Page(settled.text)
     claims = Claims(text=page.original)
     leave_unplanned(written, claims)
@@ -136,7 +134,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for note in (*launches, *answers, *settled.notes):
         claims.reading(note)
-    for typed, meant in (*dictated, *slips):
+    for typed, meant in (*dictated, *settled.slips):
         claims.reading(f"{typed!r} read as {meant!r}")
     file = take_model_file(page)
     read_page(page, claims)
