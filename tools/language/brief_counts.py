@@ -9,9 +9,11 @@ from itertools import groupby
 from msgspec.structs import replace
 
 from ..catalog.hardware import mentions
+from ..engines.names import known_engine
 from .brief_keys import COUNT, MACHINE_TYPE, MACHINES
-from .brief_statements import Statement, key_words
+from .brief_statements import Statement
 from .gated import Gated
+from .key_words import key_words
 from .quantities import find_quantities, read_number
 
 _MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")
@@ -21,7 +23,7 @@ _PRICE = Gated(
     r"(?:list )?(?:hourly (?:usd|price|cost|rate)|"
     r"(?:usd|price|cost|rate) (?:per|an?) (?:(?:machine|instance|vm|node|server) )?hour|usd hourly)"
 )
-_OF_DAY = Gated(r"(?P<item>[a-z]{3,16})s per (?P<time>day|hour|minute|second)")
+_OF_DAY = Gated(r"(?P<item>[a-z]{3,16})s per (?:(?:working|business) )?(?P<time>day|hour|minute|second)")
 _OF_EACH = Gated(
     r"(?:llm |model )?(?:calls|requests|prompts|queries|passes) "
     r"per (?!(?:day|hour|minute|second)$)(?P<item>[a-z]{3,16})"
@@ -33,14 +35,16 @@ _ITS_CALLS = Gated(
     r"(?P<n>\d{1,4}|an?|one|two|three|four|five)\s(?:llm\s|model\s)?(?:requests?|calls?|prompts?|quer(?:y|ies))(?![a-z])|"
     r"每[次个场条份]?[^,;。\d]{0,4}(?:=|是|为|对应|触发|产生)?\s?(?P<m>\d{1,4}|[一二两三四五])\s?[次个条]\s?(?:请求|调用)",
 )
-_WINDOW = Gated(r"(?:window|busy|working|business|active|office) hours|hours per day|window h")
+_WINDOW = Gated(r"(?:window|busy|working|business|active|office)(?: day)? hours|hours per day|window h")
+_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)")
+_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)")
 
 
 def with_counts_joined(statements: Sequence[Statement]) -> list[Statement]:
     """The statements, with those that only mean something together reworded or merged."""
     joined: list[Statement] = []
     for _, group in groupby(statements, key=lambda entry: entry.path[:-1] if entry.keyed else (entry.where,)):
-        siblings = _with_cards_of_each(list(group))
+        siblings = _with_version_of_engine(_with_cards_of_each(list(group)))
         joined += _of_machines(siblings) if any(map(_names_machine, siblings)) else list(_of_calls(siblings))
     return joined
 
@@ -55,7 +59,7 @@ def _keyed(group: Sequence[Statement], pattern: Gated) -> tuple[Statement, re.Ma
 
 
 def _names_machine(entry: Statement) -> bool:
-    is_key = _MACHINE.fullmatch(_key(entry)) is not None
+    is_key = _MACHINE.fullmatch(_key(entry)) is not None or _key(entry).endswith(" type")
     return is_key and any(mention.gpus_per_node for mention in mentions(entry.text))
 
 
@@ -69,6 +73,19 @@ def _with_cards_of_each(group: list[Statement]) -> list[Statement]:
         else entry
         for entry in group
     ]
+
+
+def _with_version_of_engine(group: list[Statement]) -> list[Statement]:
+    """The group with the version of an engine behind its name: "name: vLLM", "version: 0.9.1".
+
+    A bare version beside the whole document is the document's.
+    """
+    engine = next((e for e in group if _ENGINE_KEY.fullmatch(_key(e)) and known_engine(e.text) is not None), None)
+    version, match = _keyed(group, _VERSION)
+    if engine is None or version is None or match is None or (len(version.path) == 1 and " " not in match.group()):
+        return group
+    named = replace(engine, text=f"{engine.text} {version.text}")
+    return [named if entry is engine else entry for entry in group if entry is not version]
 
 
 def _of_machines(group: Sequence[Statement]) -> list[Statement]:

@@ -17,9 +17,10 @@ from .brief_fields import GPU
 from .brief_figures import read_figures
 from .brief_layout import Line, lines_of, places_of, without_asides
 from .brief_model import read_traits
-from .brief_statements import Statement, key_words
+from .brief_statements import Statement
 from .claims import Claims
 from .gated import Gated
+from .key_words import key_words
 from .page import BARRIER, CARD, MODEL, STATISTIC, Page
 from .precision_words import FORMAT
 from .prepared_text import mended

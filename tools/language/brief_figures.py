@@ -14,8 +14,9 @@ from msgspec.structs import replace
 from .brief_facts import Fact, statement_words
 from .brief_fields import FieldRule, field_rules
 from .brief_qualifiers import is_word, stated_unit
-from .brief_statements import Statement, key_words
+from .brief_statements import Statement
 from .gated import Gated
+from .key_words import key_words
 from .page import BOX, CARD, MODEL, RACK, Page
 from .quantities import Quantity, Unit, find_quantities
 

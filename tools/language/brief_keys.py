@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from .brief_statements import key_words
 from .gated import Gated
+from .key_words import key_words
 
-COUNT = Gated(r"count|quantity|qty|number|num|amount|how many|replicas|数量|台数|n")
+COUNT = Gated(r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n")
+# {"type": "L40S", "quantity_total": 16, "per_server": 8}: of cards, whatever holds them.
+ALL_CARDS = Gated(
+    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|总卡数|卡总数"
+)
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
 # {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
 KEPT_BACK = Gated(
@@ -32,6 +37,10 @@ _HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?")
 _CROSSING = Gated(
     r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)"
 )
+_EACH_MACHINE = Gated(r"每(?:台|节点|机器?)")
+# {"requests": {"per_minute": 90}}
+_OF_TIME = Gated(r"per (?:second|minute|hour|day)|每(?:秒|分钟|小时|天|日)")
+_REQUESTS = Gated(r"requests?|calls|queries|请求|调用")
 DEGREE = Gated(
     r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
 )
@@ -41,7 +50,7 @@ _MACHINE = r"(?:node|server|machine|host|box|chassis|tray)"
 OF_EACH = Gated(
     rf"(?:{_THINGS} )?(?:per {_MACHINE}|each)(?: (?:{_THINGS}|count))?|"
     rf"{_THINGS} (?:in|on|of|inside|each|every|a)(?: (?:an?|one|each|every|the))? {_MACHINE}|"
-    rf"{_MACHINE} {_THINGS}|(?:每(?:[台机]|节点)|单[台机])(?:机器|服务器)?(?:卡|gpu|显卡)数量?"
+    rf"{_MACHINE} {_THINGS}|(?:[每单](?:[台机]|节点))(?:机器|服务器)?(?:卡|gpu|显卡)数量?|gpn"
 )
 MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)")
 # {"typical": 22, "plan_for": 70}: of several figures for one quantity, the one to plan for.
@@ -71,6 +80,11 @@ _FORBIDS = Gated(
 )
 _DENIES = Gated(r"(?:no|not|never|none|do\snot|don't)(?![a-z])|[不无禁]")
 _SHORT = 60
+# {"output": "results/bench-2025.csv"}
+WRITES_TO = Gated(
+    r"(?:.* )?(?:output|out|results?|reports?|logs?|art[ei]facts?|dashboards?|archive)(?: (?:file|path|dir|to))?"
+)
+IS_PATH = re.compile(r"[\w.:~-]*/[\w./:~-]+|[\w-]+\.(?:csv|json|log|md|html|txt|parquet|png|svg)")
 # {"budget": {"per_hour_usd": 11}}
 _BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用")
 _PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly")
@@ -114,7 +128,9 @@ def key_under(parent: str, key: str, value: Any) -> str:
         return "shared prefix tokens"
     if _GRANTED_KEY.fullmatch(words):
         return "gpus"
-    if OF_EACH.fullmatch(words) and words != "each":
+    if _OF_TIME.fullmatch(words) and _REQUESTS.fullmatch(parent):
+        return f"{parent} {words}" if words.isascii() else f"{words}{parent}数"
+    if (OF_EACH.fullmatch(words) and words != "each") or (GPU_KEY.fullmatch(parent) and _EACH_MACHINE.fullmatch(words)):
         return "gpus per node"
     if _AT_MOST.fullmatch(words) and _HARDWARE.fullmatch(parent) and isinstance(value, int):
         return f"max {parent}"

@@ -13,8 +13,9 @@ from msgspec import Struct
 from ..catalog.model_mentions import mentions
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
-from .brief_statements import PER_NODE, UNIT_BEHIND, Statement, key_words
+from .brief_statements import PER_NODE, Statement
 from .gated import Gated
+from .key_words import UNIT_BEHIND, key_words, known_key
 from .normal_form import normalise, with_keyed_amounts, with_paired_statistics
 from .page import BARRIER
 from .quantities import find_quantities
@@ -45,11 +46,16 @@ _PHASE = Gated(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解�
 _OF_A_PHASE = Gated(r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡")
 _GENERIC_KEY = Gated(
     r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
-    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max\w*|number|"
+    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max(?!imi[sz]e)\w*|number|"
     r"(?:size )?(?:bytes|gi?b|ti?b) per (?:gpu|node))",
 )
 _STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
 _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
+_BEST = re.compile(r"(?:maxim|minim|optim)i[sz]e")
+# "2.95 (USD per GPU-hour)", "2.95 # USD per GPU-hour": the unit of a price as a remark.
+_REMARKED_PRICE = re.compile(
+    r"\A(\d[\d.]*)\s*[(#]+\s*((?:USD|EUR|\$)\s?(?:per|/)\s?(?:GPU|card)[\s-]?h(?:ou)?r?)\)?\Z", re.I
+)
 _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
 _TENSOR = Gated(r"weights?|kv cache|kv|activations?|权重|激活")
 _COUNT_OF_NODES = Gated(
@@ -58,7 +64,8 @@ _COUNT_OF_NODES = Gated(
 )
 _COUNT_OF_CARDS = Gated(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡")
 _UNIT_IN_KEY = Gated(
-    r"\s?[(\[（](?!p\s?\d)[^()\[\]（）]{1,16}[)\]）]|\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
+    r"\s?[(\[（](?!p\s?\d|mean|avg|average|median|平均|中位)[^()\[\]（）]{1,16}[)\]）]|"
+    r"\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
 )
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = Gated(
@@ -212,6 +219,8 @@ def _prefix(statement: Statement) -> str:
         key = f"{key} {PER_NODE}"
     if _STRATEGY.search(above):
         key = _PRIMITIVE.sub(r"\1 parallel", key)
+    if _BEST.fullmatch(key):
+        return f"{key} "
     if _STRATEGY.search(above) and not _STRATEGY.search(key) and _OF_A_PHASE.search(f"{key}: {statement.text}"):
         key = f"strategy {key}"
     return f"{key}: "
@@ -219,7 +228,8 @@ def _prefix(statement: Statement) -> str:
 
 def _spelled(key: str) -> str:
     """The words of a key without its unit; only an identifier is parted at its capitals ("gpusPerNode")."""
-    words = key_words(key) if _IDENTIFIER.fullmatch(key) else UNIT_BEHIND.sub(" ", normalise(key))
+    known = key_words(key) if _IDENTIFIER.fullmatch(key) else known_key(key)
+    words = known or UNIT_BEHIND.sub(" ", normalise(key))
     return _TOKENS_IN.sub(r"\g<side>put tokens", _UNIT_IN_KEY.sub("", words).strip())
 
 
@@ -254,6 +264,7 @@ def plain_text(text: str) -> str:
     text = _SINGLE_CARD.sub("每卡", text)
     text = _VERSION.sub(lambda match: match[1], text)
     text = _FORM.sub(lambda match: f" {match[1]}", text)
+    text = _REMARKED_PRICE.sub(r"\1 \2", text)
     text = _JOINED.sub(lambda match: f"{match[1]} and {match[2]}", text)
     return _PRODUCT.sub(_spelled_product, text)
 

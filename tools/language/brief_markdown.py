@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from .brief_keys import KEPT_BACK, forbidden_under
 from .brief_launch import plain_lines
 from .brief_layout import is_paragraph, says_something
-from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources, key_words
+from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
 from .gated import Gated
+from .key_words import key_words
 from .launched import with_commands_in_words
 from .statement_rank import rank_of
 

@@ -11,8 +11,8 @@ from typing import Any
 
 from ..input.shapes import is_object
 from .brief_keys import DEGREE
-from .brief_statements import key_words
 from .gated import Gated
+from .key_words import key_words
 
 _RANGE_KEYS = {
     "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
@@ -24,13 +24,16 @@ _RANGE_KEYS = {
 QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径")
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?)")
-_LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "指标", "名称")
+_LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "sli", "slo", "kpi", "indicator", "指标", "名称")
 _FIGURE_KEY = Gated(
     r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: |$)|(?=ms|milli|s))"
     r"(?P<unit>ms|milliseconds?|s|sec|seconds?)?|"
     r"值|取值|目标"
 )
 _QUANTILE = re.compile(r"p|pct|quantile|percentile|分位数?")
+_HOURS_KEY = re.compile(
+    r"(?P<start>\d{1,2})(?::00)?\s?(?:h\s?)?(?:-|–|to|~|至|到)\s?(?P<end>\d{1,2})(?::00)?\s?(?:h|点|时)?"
+)
 UNIT_KEYS = ("unit", "units", "单位")
 # Layouts that are listed to be weighed: {"candidates": [{"tp": 8}, {"tp": 4, "replicas": 2}]}.
 _WEIGHED = Gated(
@@ -90,6 +93,17 @@ def range_text(value: Mapping[str, Any]) -> str | None:
         return None
     typical = f", typically {parts['typical']}{unit}" if "typical" in parts else ""
     return f"{parts['low']} to {parts['high']}{unit}{typical}"
+
+
+def curve_text(value: Mapping[str, Any]) -> str | None:
+    """Rates by hours of the day, `{"00-07": 0.5, "07-19": 8, "19-24": 2}`, as words; `None` where it is none."""
+    hours = [_HOURS_KEY.fullmatch(key.strip()) for key in value]
+    rates = [rate for rate in value.values() if isinstance(rate, int | float) and not isinstance(rate, bool)]
+    if len(value) < 2 or not all(hours) or len(rates) != len(value):
+        return None
+    spans = [(int(match["end"]) - int(match["start"])) % 24 or 24 for match in hours if match is not None]
+    mean = sum(rate * span for rate, span in zip(rates, spans, strict=True)) / sum(spans)
+    return f"{max(rates)} at peak, {mean:.6g} on average over the day"
 
 
 def labelled_figure(value: Mapping[str, Any]) -> tuple[str, str] | None:

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 
-from .brief_statements import Statement, key_words
+from .brief_statements import Statement
+from .key_words import key_words
 from .quantities import Quantity
 
 _KEY_UNITS: tuple[tuple[str, str], ...] = (

@@ -5,15 +5,12 @@ Nothing is understood here: `brief_fields.py` decides which field of a deploymen
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
 
 from .errors import BriefError
-from .gated import Gated
 
 MAX_STATEMENTS = 1_500
 MAX_STATEMENT_CHARS = 4_000
@@ -73,43 +70,3 @@ def join_sources(sources: Sequence[Source]) -> Source:
     if sum(len(statement.text) for statement in statements) > MAX_CHARS:
         raise BriefError(f"the brief has more than {MAX_CHARS} characters; a brief is a few pages")
     return Source(statements, tuple(stated for source in sources for stated in source.objects))
-
-
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])|(?<=[a-z])(?=P\d\d)|(?<=\d)(?=[A-Z][a-z])")
-_SEPARATORS = re.compile(r"[_\-/\\|]+|\s+")
-
-_TIME_UNIT = re.compile(r"(?<!per )\b(?:ms|msecs?|millis(?:econds?)?|s|secs?|seconds?)\b")
-_STATISTIC = re.compile(r"\b(?:p\d{2,3}|mean|avg|average|median)\b")
-_TOKEN = r"(?:(?:output|generated|new) )?tok(?:en)?s?"
-_ANSWER = r"(?:request|call|response|answer|reply)"
-_LATENCIES = {
-    "ttft": r"ttft|(?:(?:time|latency) )?(?:to |until )?(?:the )?first (?:output )?tok(?:en)?(?: latency| time)?",
-    "tpot": (
-        rf"tpot|itl|tbt|(?:(?:time|latency) )?(?:per|each|between|of each) {_TOKEN}|{_TOKEN}(?: latency| time)|"
-        r"output token|inter token(?: latency| time| delay)?"
-    ),
-    "end to end latency": (
-        rf"(?:e2el?|end to end)(?: latency| time)?|(?:(?:time|latency) )?(?:per|of each) {_ANSWER}|"
-        rf"{_ANSWER} (?:latency|time|duration)|"
-        rf"(?:whole|full|entire|complete|total) (?:{_ANSWER}|latency|time)(?: latency| time)?"
-    ),
-}
-# "预留显存GB": the unit of a Chinese key, without a blank before it.
-UNIT_BEHIND = Gated(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)")
-
-
-def key_words(key: str) -> str:
-    """A key or heading as plain lower-case words: `gpuCount`, `gpu_count` and `GPU count` read alike."""
-    text = UNIT_BEHIND.sub(" ", unicodedata.normalize("NFKC", key))
-    return _with_time_behind(_SEPARATORS.sub(" ", _CAMEL.sub(" ", text)).strip().lower())
-
-
-def _with_time_behind(words: str) -> str:
-    """The key of a latency with its unit as the last word: "ttft seconds p99", "p95 ms per output token"."""
-    unit = _TIME_UNIT.search(words)
-    if unit is None:
-        return words
-    named = " ".join(_STATISTIC.sub("", _TIME_UNIT.sub("", words)).split())
-    latency = next((name for name, spelled in _LATENCIES.items() if re.fullmatch(spelled, named)), None)
-    statistics = (match.group() for match in _STATISTIC.finditer(words))
-    return words if latency is None else " ".join((latency, *statistics, unit.group()))

@@ -13,15 +13,17 @@ from typing import Any
 from msgspec import Struct
 
 from ..catalog.config import TEXT_PARTS
-from ..engines.names import known_engine
 from ..input.shapes import is_list, is_object
 from .brief_keys import (
+    ALL_CARDS,
     COUNT,
     DEGREE,
     GPU_KEY,
+    IS_PATH,
     MACHINE_TYPE,
     MACHINES,
     OF_EACH,
+    WRITES_TO,
     key_under,
     planned_figure,
     statement_of_key,
@@ -29,6 +31,7 @@ from .brief_keys import (
 from .brief_objects import (
     QUALIFIER,
     UNIT_KEYS,
+    curve_text,
     labelled_figure,
     percentile_text,
     range_text,
@@ -37,8 +40,9 @@ from .brief_objects import (
     with_own_qualifiers,
 )
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
-from .brief_statements import PER_NODE, Source, StatedObject, Statement, check_statement, join_sources, key_words
+from .brief_statements import OUT_OF_SCOPE, PER_NODE, Source, StatedObject, Statement, check_statement, join_sources
 from .gated import Gated
+from .key_words import key_words
 
 # Keys that only a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset((
@@ -77,8 +81,6 @@ _DEMANDS = Gated(
 )
 # "so choose among these:", above a list that says it.
 _INTRODUCES = Gated(r"^(?!.*(?:(?<![a-z])(?:not|never|except|without)(?![a-z])|n't(?![a-z])|不|别|禁)).*[:\uff1a]\s*$")
-_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)")
-_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)")
 
 
 class _Counting(Struct, frozen=True):
@@ -158,6 +160,8 @@ class _Walker:
                 self._state((), comment, self._where(at))
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
+        if keys and WRITES_TO.fullmatch(key_words(keys[-1])) and IS_PATH.fullmatch(text):
+            keys = (OUT_OF_SCOPE, *keys)
         self._state(keys, f"{text} ({comment})" if comment else text, self._where(at))
 
     def _state(self, keys: tuple[str, ...], text: str, where: str) -> None:
@@ -179,7 +183,7 @@ class _Walker:
         elif {"dense_peak_tflops", "memory_bandwidth_gb_s"} <= value.keys():
             self._objects.append(StatedObject("card", None, value, self._where(at)))
             return
-        elif (text := range_text(value)) is not None:
+        elif (text := range_text(value) or curve_text(value)) is not None:
             self._add(keys, text, at)
             return
         elif (labelled := labelled_figure(value)) is not None:
@@ -189,14 +193,18 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
-        value = _with_version_of_engine(value, is_part=bool(keys))
         parent = key_words(keys[-1]) if keys else ""
         named = [(key, key_words(key), item) for key, item in value.items()]
-        counts_both = any(MACHINES.fullmatch(words) and isinstance(item, int) for _, words, item in named)
-        counts_of_each = any(OF_EACH.fullmatch(words) for _, words, _ in named) and not counts_both
+        of_each = [key for key, words, _ in named if OF_EACH.fullmatch(words)]
+        counts_both = any(
+            MACHINES.fullmatch(words) and isinstance(item, int) and key not in of_each for key, words, item in named
+        )
+        counts_of_each = bool(of_each) and not counts_both
         names_machine = any(MACHINE_TYPE.fullmatch(words) and isinstance(item, str) for _, words, item in named)
         is_of_machines = counts_of_each or names_machine or MACHINES.fullmatch(parent) is not None
-        names_card = any(GPU_KEY.fullmatch(words) and isinstance(item, str) for _, words, item in named)
+        names_card = GPU_KEY.fullmatch(parent) is not None or any(
+            GPU_KEY.fullmatch(words) and isinstance(item, str) for _, words, item in named
+        )
         counted = "node" if is_of_machines else "gpu" if names_card else ""
         unit = next(
             (f" {unit_words(item)}" for _, words, item in named if words in UNIT_KEYS and isinstance(item, str)), ""
@@ -212,8 +220,10 @@ class _Walker:
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
             elif key not in qualifiers and not (unit and key_words(key) in UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
-                full_key = f"{counted} {key}" if counted and COUNT.fullmatch(key_words(key)) else key
-                if (entry := statement_of_key(parent, key_words(key), item)) is not None:
+                words = key_words(key)
+                full_key = f"{counted} {key}" if counted and COUNT.fullmatch(words) else key
+                full_key = "gpu count" if counted and ALL_CARDS.fullmatch(words) else full_key
+                if (entry := statement_of_key(parent, words, item)) is not None:
                     self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
                     continue
                 self._walk((*keys, key_under(parent, full_key, item)), item, (*at, key))
@@ -302,23 +312,3 @@ class _Walker:
 def _are_kinds(items: list[Any]) -> bool:
     """Whether a list names different kinds of cards to choose from, not the cards themselves."""
     return all(isinstance(item, str) for item in items) and len({str(item).lower() for item in items}) == len(items)
-
-
-def _with_version_of_engine(value: Mapping[str, Any], *, is_part: bool) -> Mapping[str, Any]:
-    """The mapping with the version of an engine behind its name: {"name": "vLLM", "version": "0.9.1"}.
-
-    A bare version beside the whole document is the document's (not `is_part`).
-    """
-    named = [k for k, v in value.items() if isinstance(v, str) and _ENGINE_KEY.fullmatch(key_words(k))]
-    engine = next((k for k in named if known_engine(value[k]) is not None), None)
-    version = next(
-        (
-            k
-            for k, v in value.items()
-            if _VERSION.fullmatch(key_words(k)) and isinstance(v, str | float) and (is_part or " " in key_words(k))
-        ),
-        None,
-    )
-    if engine is None or version is None:
-        return value
-    return {k: f"{v} {value[version]}" if k == engine else v for k, v in value.items() if k != version}

@@ -34,7 +34,8 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ("l", r"\n{3}|\n(?=[^\n:=]{1,40}[:=])"),
     (
         "",
-        r"(?!\n{3})\s|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|such|spare|new|lone|sole|solitary|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])",
+        r"(?!\n{3})\s|(?:type|count(?!\s?[:=])|nvidia|amd|intel|google|brand[\s\-]new|available|such|spare|new|lone|sole|solitary|units?|pieces?|pcs\.?|nos\.?|equal|identical|existing|used|old|second[\s\-]hand|idle|free|owned|leased|rented|dedicated|physical|additional|powerful|big|beefy|shiny|whole|full|entire|separate|different|local|on[\s\-]prem|measly|(?:prefill|decode)(?=\s(?:nodes?|gpus?|cards?|servers?|machines?|instances?))|aws|azure|gcp|dell|hpe|supermicro|cloud|rackmount|bare[\s\-]metal|racks?(?=\sof\s)|[a-z]{1,3}\d[a-z]{0,3}\.\d{0,3}x?large(?:-like)?|[a-z]{1,2}\d[a-z]{0,2}(?=\s(?:instances?|nodes?|machines?|servers?|boxes)))(?![a-z])|(?:型号|数(?!量))(?=\s?[::=\d为])|"
+        r"个(?=\s?(?:nodes?|servers?|hosts?|gpus?)(?![a-z]))",
     ),
     (
         "n",
@@ -47,7 +48,8 @@ LEXICON: tuple[tuple[str, str], ...] = (
         r"(?:in\s|on\s)?(?:each|apiece|every)(?:\s(?:of\s(?:them|which)|one))?(?![a-z])(?!\s(?:user|request|token|stream|session|gpu|card|of\s\d[\d,.]*k?\s(?:input|prompt|token|output)))"
         rf"(?:\s{_NODE_NOUN}(?![a-z]))?|(?:per|in\s(?:each|every|one|a)|on\s(?:each|every))\s{_NODE_NOUN}(?![a-z])|"
         rf"/\s?{_NODE_NOUN}(?![a-z])|/\s?(?:节点|台|机(?:器)?|服务器)|(?:gpus?|cards?|accelerators?)[\s_\-]?per[\s_\-]?{_NODE_NOUN}(?![a-z])|"
-        r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机|(?:计算)?托盘)|每台|各",
+        r"每\s?(?:台|个)?\s?(?:节点|机器|服务器|机|(?:计算)?托盘)|每台|各|"
+        r"每个?(?=\s?(?:\d{1,3}|[一二两三四五六七八九十])\s?[张块])",
     ),
     (
         "c",

@@ -19,6 +19,7 @@ from .quantities import Quantity, find_quantities
 from .said import Statistic
 
 _BARE = 0.4  # "latency budget: 600 ms to first token": words that say which latency count as nearer
+_SHORT = 24  # characters in which a latency is named before a bracket
 
 
 class _Limit(Struct, frozen=True):
@@ -57,6 +58,9 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
 
 def _near_limit(page: Page, start: int, end: int) -> bool:
     """Whether "average" speaks of a latency ("average TTFT", "TTFT 2 s on average") and not of a length."""
+    before = page.text[:start].rstrip()
+    if before.endswith("(") and lex.ROLE.search(before[-_SHORT:-1]) is not None:  # "TTFT (mean): 2 s"
+        return True
     left, right = page.clause(start, end)
     following = lex.ROLE.search(page.text, end, right)
     if following is not None and gap_cost(page.text[end : following.start()]) < 0.6:

@@ -36,9 +36,13 @@ _BUSY_KEY = Gated(
     rf"(?:\s?[:=]\s?|\s(?:has|had|carries|carried|brings|brought|sees|saw|holds|is|was|takes|took|gets|got)\s(?:about\s|some\s|around\s)?)(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS}|of\sthem)(?![a-z])",
 )
 _KEYED_RATE = Gated(
-    rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
+    rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/|\sin\s(?:the\s)?(?:busiest|busy|peak)\s)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
     r"(?:[\s_]\(?(?:min(?:imum)?|max|peak|avg|mean|total|overall|aggregate|in\stotal|at\sleast|required|target)\)?){0,2}\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
     r"(\d(?:[\d,.]{0,14}\d)?k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
+)
+# "每天请求数: 172800".
+_KEYED_CHINESE = Gated(
+    r"(每(?:天|日|小时|分钟|秒))的?(?:请求|调用)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
 )
 _OF_ALL = Gated(r"total|overall|aggregate|at\sleast|required|target")
 _OF_REQUESTS = Gated(rf"{_THINGS}|(?:output\s)?tokens?")
@@ -132,7 +136,7 @@ def normalise(text: str) -> str:
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
-    text = with_keyed_amounts(text)
+    text = with_keyed_amounts(text.replace("每日", "每天"))
     text = _DISTILLED.sub("R1-Distill-", text)
     text = in_plain_writing(text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
@@ -195,6 +199,7 @@ def _each_with_its_figure(match: re.Match[str]) -> str:
 def with_keyed_amounts(text: str) -> str:
     """The text with amounts before their nouns: "documents: 48000", "busiest minute: 1,080 requests"."""
     text = _KEYED_WORK.sub(r"\2 \1", _BUSY_KEY.sub(_busy_rate, text))
+    text = _KEYED_CHINESE.sub(r"\1\2次请求", text)
     return _KEYED_RATE.sub(_keyed_rate, text)
 
 
@@ -204,5 +209,6 @@ def _busy_rate(match: re.Match[str]) -> str:
 
 def _keyed_rate(match: re.Match[str]) -> str:
     """A rate per user or GPU, or of things that no reader of rates knows, with its amount before it."""
-    is_known = match[3] == "" and _OF_REQUESTS.fullmatch(match[1]) is not None and not _OF_ALL.search(match.group())
+    is_plain = match[2] != "day" and match[3] == "" and " in " not in match.group()
+    is_known = is_plain and _OF_REQUESTS.fullmatch(match[1]) is not None and not _OF_ALL.search(match.group())
     return match.group() if is_known else match.expand(r"\4 \1 per \2\3")

@@ -132,7 +132,7 @@ _ONLY_IF = Gated(
 )
 # Around a format: it is not approved, was tried once, or is a fallback.
 _NOT_READY = Gated(
-    r"(?:\s(?:weights?|version|checkpoint|build))?\s(?:(?:has|have|is|are|was)(?:n't|\snot)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))"
+    r"(?:\s(?:weights?|kv|cache|version|checkpoint|build)){0,2}\s(?:(?:(?:has|have|is|are|was)(?:n't|\snot)|not)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))"
 )
 _ONCE = Gated(
     r"(?:(?<![a-z])(?:last\stime|earlier\s(?:trial|pilot|attempt|test)s?|in\sthe\spilot|back\sthen)(?![a-z])|上[次回]|之前试)[^,.;。()\n]{0,16}$"

@@ -53,7 +53,7 @@ _HOURS = Gated(
     rf"(?<![a-z])(?:within|in|over|during)\s(?:(?:max(?:imum)?|at\smost|about|the|next|only|under|no\smore\sthan)\s){{0,2}}(?P<days>{_COUNT})\sdays(?![a-z])|"
     rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
     rf"(?<![a-z])(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
-    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})个?小时(?:之内|以内|里|内|的?窗口|的?(?:工作|上班|营业)时间)",
+    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})\s?个?小时(?:之内|以内|里|内|均匀|的?窗口|的?(?:工作|上班|营业)时间)",
 )
 _BETWEEN_HOURS = Gated(
     rf"(?P<lead>(?<![a-z])(?:between|from|在)\s?)?{_CLOCK.format(n=1)}\s?(?:and|to|until|till|-|–|~|到|至)\s?{_CLOCK.format(n=2)}(?![\d:%]|\.\d)"

@@ -159,8 +159,9 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
             page.take(*match.span(), mark=OTHER)
             continue
         if name == _OTHER_KIND and MODEL in page.text and not _SERVED_TOO.search(before[-24:]):
+            words = page.original[left : left + len(sentence)].strip()
             claims.leave_unread(
-                f"{sentence.strip()[:160]!r} was not read as a wish to serve {page.original[slice(*match.span())]}"
+                f"{words[:160]!r} was not read as a wish to serve {page.original[slice(*match.span())]}"
             )
             page.take(*match.span(), mark=OTHER)
             continue

@@ -11,9 +11,12 @@ from .quantities import read_whole
 
 _COPY = r"(?:(?:model|serving)\s)?(?:replicas?|instances?|cop(?:y|ies))(?:\sof\s(?:the|our)\smodel)?"
 _COUNT = r"(?P<{}>one|two|three|a(?:ny)?(?:\s(?:single|one))?|any|[1-9])"
+_AWAY = (
+    r"(?:lost|down|dead|gone|missing|unavailable|broken|out\sof\s(?:service|order|action)|(?:in|under)\smaintenance)"
+)
 _FAILS = (
     r"(?:dies?|fail(?:s|ing)?|falls?\s(?:over|out)|go(?:es)?\s(?:down|away)|crash(?:es)?|drops?\sout|"
-    r"(?:is|are|be|being)\s(?:lost|down|dead|gone|missing|unavailable))"
+    rf"(?:is|are|be|being)\s{_AWAY})"
 )
 _LOSE = r"(?:loss|failure|outage|death|crash)(?:\sof)?"
 _OUTLIVE = (
@@ -25,7 +28,7 @@ _BROKEN = r"(?:挂|坏|宕|掉线|故障|失效|下线|崩|损失|丢)"
 _RESERVE = Gated(
     rf"(?<![a-z])n\s?\+\s?(?P<plus>[1-9])(?![\d.])|"
     rf"(?<![a-z]){_OUTLIVE}\s(?:the\s)?(?:{_LOSE}\s|losing\s){_COUNT.format('of')}\s(?:of\sthe\s)?{_COPY}(?![a-z])|"
-    rf"(?<![a-z])(?:if|when(?:ever)?|even\sif|should|whichever|once)\s{_COUNT.format('named')}\s(?:of\sthe\s)?{_COPY}\s{_FAILS}(?![a-z])|"
+    rf"(?<![a-z])(?:if|when(?:ever)?|even\sif|should|whichever|once|while|with)\s{_COUNT.format('named')}\s(?:of\sthe\s)?{_COPY}\s{_FAILS}(?![a-z])|"
     rf"(?<![a-z]){_COUNT.format('may')}\s(?:of\sthe\s)?{_COPY}\s(?:may|can|could|might|is\sallowed\sto|must\sbe\sable\sto)\s(?:{_FAILS}|die)(?![a-z])|"
     rf"(?<![a-z])(?:lose|losing|loses)\s{_COUNT.format('lost')}\s(?:of\sthe\s)?{_COPY}(?![a-z])|"
     rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby)\sreplicas)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
@@ -42,7 +45,7 @@ _ANY = re.compile(r"a(?:ny)?(?:\s(?:single|one))?")
 # A loss in a clause that says what it must not do: "the loss of one replica must not break the SLA".
 _LOST = Gated(
     rf"(?<![a-z])(?:the\s)?{_LOSE}\s{_COUNT.format('of')}\s(?:of\s(?:the|our)\s)?{_COPY}(?![a-z])|"
-    rf"(?<![a-z]){_COUNT.format('gone')}\s(?:of\s(?:the|our)\s)?{_COPY}\s(?:loss|failure|outage|crash|death|down|missing|lost|short|less|dead|failing)(?![a-z])|"
+    rf"(?<![a-z]){_COUNT.format('gone')}\s(?:of\s(?:the|our)\s)?{_COPY}\s(?:loss|failure|outage|crash|death|short|less|failing|{_AWAY})(?![a-z])|"
     rf"(?<![至最不])[少缺坏挂丢]了?{_CHINESE.format('cn')}"
 )
 _ENDURED = Gated(

@@ -86,6 +86,7 @@ GIVES = Gated(r"(?<![a-z])(?:hand|giv|tak|send|pull|return|releas|remov|power|sh
 DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{_NOT_FOR_US}[a-z]+(?!\suse(?![a-z])))(?![a-z])")
 # "one node has to be drained", "two GPUs go to research", "one server in repair": what behind a count gives it up.
 GIVEN_UP = Gated(
+    rf"\s(?:is|are)\s(?:(?:still|already|only|just|currently)\s)?(?:used\s|there\s|meant\s|busy\s|taken\s)?for\s(?:the\s|our\s|an?\s)?{_NOT_FOR_US}[a-z]{{3,}}|"
     r",?\s(?:(?:that|which|of\s(?:them|ours))\s)?(?:(?:is|are|was|were|will|be|being|been|gets?|got|has|have|had|to|must|needs?|shall|going|currently|still|now|already|soon|also|due|scheduled|just)\s){0,5}"
     r"(?:drained|cordoned|evicted|decommissioned|retired|vacated|lost|(?:lent|loaned)(?!\s(?:to\s)?(?:us|me)(?![a-z]))|surrendered|dismantled|unplugged|rma'?e?d|missing|gone|dead|down|broken|defective|faulty|"
     rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{_NOT_FOR_US}[a-z]+|"
@@ -111,7 +112,7 @@ KEYED = Gated(
 )
 # A key with hardware as its value: "Kept back: one DGX, cold standby".
 KEPT_KEY = Gated(
-    r"(?:^|[\n.;|])\s?(?:(?:kept|held|keep|hold)\s(?:back|free|aside|out)|set\saside|reserved?|(?:(?:cold|hot|warm)[\s-])?(?:stand-?by|spares?)|off\slimits|(?:not|never)\s(?:ours|used)|"
+    r"(?:^|[\n.;|])\s?(?:(?:kept|held|keep|hold)\s(?:back|free|aside|out)|set\saside|reserved?|(?:(?:cold|hot|warm)[\s-])?(?:stand-?by|spares?)|off\slimits|(?:not|never)\s(?:ours|(?:to\sbe\s)?used)|do\snot\suse|"
     r"预留|保留|备用|[冷热灾]备)(?:\s(?:hardware|capacity|machines?|for\s[a-z ]{2,20}))?\s?[:=]\s?",
 )
 OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])")
