@@ -20,15 +20,16 @@ from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
 from .quantities import Quantity, find_quantities
 from .statement_rank import is_given_up, standing
+from .turns import latest
 
 # Behind a name: no other one is meant.
 _ONLY = Gated(r"^s?\s?(?:only|alone)(?![a-z])|^s?\s?(?:的?而已)")
 # Between two statements on one subject: the later replaces the earlier.
 CORRECTED = Gated(
     r"(?<![a-z])(?:scratch\sthat|(?:no,?\s)?hang\son|hold\son|(?:we|they|i)\sswapped\s(?:that|it|those)|wait|correct(?:ion|ed)|actually|instead|make\s(?:it|that|this)|chang(?:ed?|ing)(?:\s\w+){0,2}\sto|switch(?:ed)?\sto|"
-    r"upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
+    r"(?:[a-z]+\s){0,2}ha(?:s|ve)\ssince\s[a-z]+(?:\s(?:it|that|them|to|at|down|up))*|(?:(?:can|may|could)\s(?:now\s)?be\s)?(?:relax|loosen|tighten|lower|cut|reduc|bump|rais|trimm?)[a-z]{0,3}\s(?:(?:it|down|up)\s)?to|upgrad(?:ed?|ing)\sto|mov(?:e[ds]?|ing)\s(?:on\s)?to|replac(?:ed|ing)\s(?:it\s)?(?:by|with)|now\s(?:it'?s|it\sis|we|on|with|using)|"
     r"nope|my\sbad|(?:in\sfact|in\sreality),?\s(?:it|they|we)|(?:(?<=[.,;:!(\-]\s)wrong|(?:that's|that\swas|this\sis)\swrong)(?=\s?[,.:;!\-])|no\s?[,:;.\-]|no,?\s(?:it|they|that|those|we)\s(?:is|are|was|were)?(?:n't|\snot)|my\smistake|(?:the\s)?actual|turns?\sout|ended\sup|sorry|oops|typo|i\smean(?:t)?|should\sbe|got\supgraded|update:|edit:)(?![a-z])|"
-    r"[改换][成为用到]|升级[成到为]|迁移?[到至]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了|定的是|模型换了|换了,",
+    r"[改换][成为用到]|(?:放宽|收紧|压缩|[降调减缩])[到至成为]|升级[成到为]|迁移?[到至]|实际(?:上|查了|核对|看了|测了|确认)?[是为]|后来|最后|最终|变成|现在[是用]|只批|不对|应该是|应为|更正|其实是|[写说打记搞弄]错|口误|拍板|定了|定的是|模型换了|换了,",
 )
 # Between two names, or about them: any of them will do.
 _OR = Gated(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或")
@@ -36,6 +37,14 @@ _OR = Gated(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|�
 _ELSE = Gated(
     r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",
 )
+# Behind such a condition, how it came out: the second is taken, or the first.
+_TAKE = r"(?:take|use|go\s(?:with|for)|choose|stick\s(?:with|to)|it's|it\sis)\s(?:the\s|our\s)?"
+_CAME_OUT = Gated(
+    rf"(?P<second>(?<![a-z])(?:denied|rejected|refused|declined|cancell?ed|turned\sdown|fell\sthrough|not\s(?:approved|granted|coming|come)|no\sgo|{_TAKE}(?:fallback|plan\sb|second|latter|other|alternative))(?![a-z])|没批|不批|被[拒否]|没[来到下]|备选|后者|第二)|"
+    rf"(?P<first>(?<![a-z])(?:approved|granted|came\sthrough|went\sthrough|confirmed|{_TAKE}(?:first|former|plan\sa))(?![a-z])|批了|获批|前者)",
+)
+_CLAUSE_MARK = re.compile(r"[.,;\n。]")
+_OPEN = Gated(r"(?<![a-z])(?:if|once|when|until|unless|not|whether|pending)(?![a-z])|\?|如果|要是|等|是否|[没未不]")
 _JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$")
 _EITHER = Gated(
     r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|compar(?:es?|ing)\s[^.;\n]{1,60}\s(?:against|with|to)|vs|versus)(?![a-z])|"
@@ -61,7 +70,7 @@ _NOT_HAD = Gated(
 _MOST_BETWEEN = 80
 # Between a figure and its replacement: what the figure counts, the correction, and words of no weight.
 _TAKEN_BACK = Gated(
-    rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?<=[,;.]\s)(?=[^\n]{{0,50}}make\s(?:it|that))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
+    rf"(?P<noun>[^,.;:(\n\-]{{0,20}}?)(?P<apart>\W*)(?:(?:oh|no|hm+|and|but|哦|啊)\W+)*(?:(?:(?<=[,;.]\s)|(?<=[,;。]))(?=[^\n]{{0,50}}(?:make\s(?:it|that)|放宽|收紧))[^\d.\n]{{0,40}}?)?(?:{CORRECTED.pattern})"
     r"(?:[^\x00-\x7f]|[\s,.:;~'\-]|(?:it|is|that|to|be|make|meant|i|we|say|only|more|like|rather|the|right|number|figure|"
     r"value|just|please|sorry|wait|no|mean|actually|correction)(?![a-z])){0,12}",
 )
@@ -87,7 +96,7 @@ _CHANGED = Gated(
     rf"(?:(?<![a-z])(?:not|(?:is|are|was|were)n't)|不是|并非)\s?(?P<a>{_N})(?P<of>{_UNIT}),?\s?(?:but|(?:it|that)(?:'s|\sis)|而是|是|应[该为]是?)\s?(?P<b>{_N})(?P<plain>(?=\s?(?:[,;:!)\n。]|\.(?!\d)|$)))?|"
     rf"(?P<d>{_N})(?P<tail>[^.,;\n\d]{{0,16}}?)(?:,\s?|\s|(?=不是))(?:and\s)?(?:(?:not|(?P<since>no\slonger)|instead\sof|rather\sthan)\s(?:the\s)?|不是\s?)(?P<c>{_N}){_UNIT}"
     r"(?=\s?(?:[,;!)\n。]|\.(?!\d)|$))|"
-    rf"(?:(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N})(?:{_UNIT}|\s?[台张块]\s?(?P<card>[A-Z]{{1,2}}\d{{2,4}}[A-Z]?))\s?"
+    rf"(?P<from>(?:chang|cut|rais|ris|drop|bump|mov|lower|reduc|increas|(?:go(?:es)?|went)\s(?:up|down))[a-z]*\sfrom|从|由)\s?(?P<e>{_N})(?:{_UNIT}|\s?[台张块]\s?(?P<card>[A-Z]{{1,2}}\d{{2,4}}[A-Z]?))\s?"
     rf"(?:to|改[成为到]|调整?[到为成]|变[成为]|[升降][到为至]|[砍减缩]少?[到至成为]|放宽[到至]|收紧[到至])\s?(?P<f>{_N})|"
     rf"instead\sof\s(?:the\s)?(?P<g>{_N})\s(?P<noun>[^,.;:\n]{{2,30}}?),?\s(?P<mid>(?:we|there|i|they|you|it)\s[^\d.,;\n]{{0,30}}?)"
     rf"(?P<h>{_N})(?P<bare>(?=\s?(?:[,;(.\n]|$)))?|"
@@ -138,7 +147,7 @@ def with_corrected_figures(text: str) -> tuple[str, list[str]]:
         notes.append(f"{new!r} takes the place of {old!r}, which stands beside it")
         noun = f" {match['noun']}" if match["bare"] is not None else ""
         noun = next((match[of] for of, alone in _OF.items() if match[alone] is not None), noun)
-        now = "now " if match["since"] else ""  # so that it counts more than figures elsewhere
+        now = "now " if match["since"] or match["from"] else ""  # so that it counts more than figures elsewhere
         sides = _BEFORE_NEW, _BEHIND_NEW
         before, behind = (next(filter(None, map(match.group, names)), "") for names in sides)
         return f"{match['card'] or ''} {before}{now}{new}{behind}{noun}".lstrip()
@@ -228,9 +237,49 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
     settled = _settled(text, remaining, dropped)
     if settled.kind == "contradict":
         ranks = {name: standing(text, name.start, name.end, is_name=True) for name in remaining}
-        holding = [name for name in remaining if ranks[name] == min(ranks.values())]
-        settled = _settled(text, holding, [name for name in names if name not in holding])
-    return settled
+        for before, name in pairwise(remaining):
+            if _is_else(text, before, name):
+                ranks[before] = ranks[name] = min(ranks[before], ranks[name])
+        # The names of least standing go first: what is left may be a choice.
+        for most in sorted(set(ranks.values()), reverse=True)[1:]:
+            holding = [name for name in remaining if ranks[name] <= most]
+            settled = _settled(text, holding, [name for name in names if name not in holding])
+            if settled.kind != "contradict":
+                break
+        if settled.kind == "contradict":
+            settled = _of_last_turn(text, remaining, names) or settled
+    return _came_out(text, settled) if settled.kind == "choice" else settled
+
+
+def _of_last_turn(text: str, remaining: Sequence[Named], names: Sequence[Named]) -> Settled | None:
+    """What the last turn names, where it names only one that is new: "the A100 are gone, take H20", "no, L40S"."""
+    last = latest(text, [(name.start, name.end) for name in remaining])
+    before = {name.value for name, is_last in zip(remaining, last, strict=True) if not is_last}
+    now = [name for name, is_last in zip(remaining, last, strict=True) if is_last]
+    if len({name.value for name in now} - before) > 1:
+        return None
+    return _settled(text, now[-1:], [name for name in names if name is not now[-1]])
+
+
+def _is_else(text: str, before: Named, name: Named) -> bool:
+    """Whether the second of two names is for the case that the first does not do."""
+    return name.start - before.end <= 4 * _MOST_BETWEEN and _ELSE.search(text, before.end, name.start) is not None
+
+
+def _came_out(text: str, settled: Settled) -> Settled:
+    """A choice of two on a condition, as the one name that is meant where the text says how the condition came out."""
+    first, last = settled.meant[0], settled.meant[-1]
+    if len({name.value for name in settled.meant}) != 2 or not _is_else(text, first, last):
+        return settled
+    verdicts = {
+        str(match.lastgroup)
+        for match in _CAME_OUT.finditer(text, last.end)
+        if not _OPEN.search(_CLAUSE_MARK.split(text[last.end : match.start()])[-1])
+    }
+    if len(verdicts) != 1:
+        return settled
+    meant = last if "second" in verdicts else first
+    return Settled("one", (meant,), (*settled.superseded, *(name for name in settled.meant if name != meant)))
 
 
 def _corrects(text: str, before: Named, name: Named) -> bool:
@@ -253,7 +302,7 @@ def _settled(text: str, names: Sequence[Named], dropped: Sequence[Named]) -> Set
             meant.append(name)
             continue
         between = text[before.end : name.start]
-        if len(between) <= 4 * _MOST_BETWEEN and _ELSE.search(between):
+        if _is_else(text, before, name):
             meant.append(name)
             is_choice = True
         elif _corrects(text, before, name):

@@ -138,9 +138,9 @@ _SHEET = (
 _PAGES = Gated(
     rf"(?P<n>{_N})\s(?:(?:retrieved|scanned|top|rag|full|dense|text)\s)?(?P<what>{_SHEET}s)\s?(?:\s(?:at|of|with|x|each)|,)\s{_ABOUT}(?P<m>{_N})\s(?P<unit>tokens|words)(?:\s(?:each|apiece|(?:per|a)\s[a-z]{{4,9}}))?(?![a-z])|"
     rf"(?P<n3>{_N})\s(?P<what3>{_SHEET}s)[^\n.;,\d]{{0,40}}?\s?[,;(]\s?(?:(?:call\sit|say|with|at|roughly|about)\s){{0,2}}"
-    rf"(?:(?:an?|each|one|every|per)\s[a-z]{{4,10}}\s(?:(?:is|has|being|of|at|holds|averages|~|=|≈)\s?){{0,2}}{_ABOUT}(?P<m3>{_N})\s(?P<unit3>tokens|words)|"
+    rf"(?:(?:an?|each|one|every|per)\s{_SHEET}\s(?:(?:is|has|being|of|at|holds|averages|~|=|≈)\s?){{0,2}}{_ABOUT}(?P<m3>{_N})\s(?P<unit3>tokens|words)|"
     rf"{_ABOUT}(?P<m4>{_N})\s(?P<unit4>tokens|words)\s(?:an?|per|each|every)\s{_SHEET})(?![a-z])\)?|"
-    r"(?<![\dA-Za-z.,])(?P<n2>\d{1,4})\s?[页段篇条个份张]\s?(?:片段|文档片段|文档|段落|切片|结果|图片|图)?\s?[,x*]?\s?每[页段篇条个份张]?(?:片段|文档|段落|切片|结果|图片|图)?(?:大?约|平均|折合)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
+    r"(?<![\dA-Za-z.,])(?P<n2>\d{1,4})\s?[页段篇条个份张]\s?(?:片段|文档片段|文档|段落|切片|结果|图片|图)?\s?(?:[,x*]?\s?每[页段篇条个份张]?|[x*]\s?)(?:片段|文档|段落|切片|结果|图片|图)?(?:大?约|平均|折合)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
 )
 # "On a busy day that's 90k conversations": an amount of each day.
 _ON_A_DAY = Gated(

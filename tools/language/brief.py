@@ -33,7 +33,6 @@ from .brief_statements import Source, StatedObject, join_sources
 from .brief_structured import read_json, read_yaml
 from .card_names import read_accelerator
 from .claims import Claims
-from .dialogue import is_chat
 from .errors import BriefError, RequestError
 from .launched import claim_started, leave_unplanned
 from .merge import merge_said
@@ -44,7 +43,8 @@ from .page import Page
 from .quoted import quoted_apart
 from .request import read_page
 from .said import Said
-from .taken_back import with_replies, without_stamps
+from .taken_back import with_replies
+from .turns import is_chat, without_stamps
 
 _Text = tuple[str, str]  # its name and its words
 MAX_FILES = 20

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
+from ..catalog.hardware import mentions
 from .gated import Gated
 from .key_words import key_words
 
@@ -20,6 +21,11 @@ KEPT_BACK = Gated(
     r"reserved|(?:kept|held) (?:back|free|aside)|keep free|set aside|stand ?by|spares?$|[冷热灾]备|备用|"
     r"others?$|not (?:ours|available)|blocked|unavailable|预留|占用"
 )
+# {"gpu": "A100", "use": "no, reserved for CFD"}
+_USED = Gated(
+    r"(?:used?|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|(?:是否)?[可使启]用"
+)
+_NOT_USED = Gated(r"\W*(?:no(?:t|ne)?|false|never|n|否|不|无)(?![a-z])")
 # {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.
 _ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用")
 # "gpus_granted_to_us", "taken_by_others".
@@ -158,3 +164,10 @@ def planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:
     if len(planned) != 1 or not others or len(value) != 1 + len(others):
         return None
     return planned[0], value[planned[0]]
+
+
+def is_unused(entries: Iterable[tuple[str, object]]) -> bool:
+    """Whether a row or an object names a card and says that it is not used: {"gpu": "A100", "use": "no, for CFD"}."""
+    plain = [(key_words(key), "no" if value is False else str(value)) for key, value in entries]
+    says_no = any(_USED.fullmatch(key) and _NOT_USED.match(value) for key, value in plain)
+    return says_no and any(card.accelerator for _, value in plain for card in mentions(value))

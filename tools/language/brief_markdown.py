@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from .brief_keys import KEPT_BACK, forbidden_under
+from .brief_keys import KEPT_BACK, forbidden_under, is_unused
 from .brief_launch import plain_lines
 from .brief_layout import is_paragraph, says_something
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources
@@ -277,7 +277,7 @@ class _Reader:
         for line, cells in body:
             if single_column:
                 self._lines(cells[0] if cells else "", line)
-            elif busiest not in (None, line) or _is_gone(cells):
+            elif busiest not in (None, line) or _is_gone(cells) or is_unused(zip(words, cells, strict=False)):
                 self._say((*self._path(), OUT_OF_SCOPE), " | ".join(cells), line)
             elif is_record and cells:
                 for key, cell in zip(header, cells, strict=False):

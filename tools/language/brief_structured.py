@@ -24,6 +24,7 @@ from .brief_keys import (
     MACHINES,
     OF_EACH,
     WRITES_TO,
+    is_unused,
     key_under,
     planned_figure,
     statement_of_key,
@@ -193,6 +194,8 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
+        if keys and is_unused(value.items()):
+            keys = (*keys, "not in scope")
         parent = key_words(keys[-1]) if keys else ""
         named = [(key, key_words(key), item) for key, item in value.items()]
         of_each = [key for key, words, _ in named if OF_EACH.fullmatch(words)]

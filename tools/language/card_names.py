@@ -20,8 +20,8 @@ from .claims import Claims
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK, Page
-from .quantities import read_whole
-from .statement_rank import is_former, standing
+from .quantities import find_quantities, read_whole
+from .statement_rank import about, is_former, standing
 
 
 class NodeSizes(Struct, frozen=True):
@@ -254,8 +254,16 @@ def _claim_accelerator(page: Page, claims: Claims, settled: Settled) -> None:
             _keep_count(page, claims, name.start)
         if not _count_stays(page, name, first):
             _take_counted(page, name.start, name.end)
-        if name.value != first.value:
+        if name.value == first.value:
+            continue
+        if standing(page.original, name.start, name.end, is_name=True) <= 0:
             claims.reading(f"{words[name]!r} is named as what {words[first]!r} takes the place of")
+            continue
+        left, right = about(page.original, name.start, name.end)
+        claims.reading(f"{page.original[left:right].strip()!r} is said of {words[name]!r}, and was set aside")
+        for count in find_quantities(page.text[left:right]):
+            if count.unit in ("gpus", "nodes"):  # "research has two A100 servers with 8 cards each"
+                page.take(left + count.start, left + count.end)
     if settled.kind == "one":
         claims.claim("accelerator", first.value, words[first])
         return

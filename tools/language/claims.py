@@ -16,7 +16,8 @@ from .alternatives import CORRECTED
 from .errors import RequestError
 from .evidence import Grade, grade, holds
 from .said import Said, Understood
-from .statement_rank import standing_of
+from .statement_rank import standing, standing_of
+from .turns import latest
 
 
 class _Figure(Struct, frozen=True):
@@ -124,15 +125,25 @@ class Claims(Notes):
             self.values[name] = value
             self.words[name] = words
 
+    def takes_back(self, words: str, other: str) -> bool | None:
+        """Whether `other` takes back `words` (`False`: the reverse), by a word of correction or as the later turn."""
+        first = self.text.find(words)
+        second = max(self.text.find(other, first + len(words)), self.text.find(other))
+        if first < 0 or second < 0 or first == second:
+            return None
+        spans = [(first, first + len(words)), (second, second + len(other))]
+        (_, start), (end, _) = earlier, later = sorted(spans)
+        is_corrected = 0 <= end - start <= _MOST_BETWEEN and CORRECTED.search(self.text[start:end])
+        ranks = [max(0, standing(self.text, *span)) for span in (earlier, later)]
+        is_later = latest(self.text, (earlier, later)) == [False, True] and ranks[1] <= ranks[0]
+        return first < second if is_corrected or is_later else None
+
     def _takes_place(self, name: str, value: Any, words: str) -> bool:
         """Whether one of the two statements corrects the other ("fp8... no, bf16"); only that one is kept."""
-        first, second = self.text.find(self.words[name]), self.text.rfind(words)
-        if first < 0 or second < 0 or first == second:
+        is_later = self.takes_back(self.words[name], words)
+        if is_later is None:
             return False
-        start, end = (first + len(self.words[name]), second) if first < second else (second + len(words), first)
-        if not 0 <= end - start <= _MOST_BETWEEN or not CORRECTED.search(self.text[start:end]):
-            return False
-        later, earlier = self._better(name, value, words, is_later=first < second)
+        later, earlier = self._better(name, value, words, is_later=is_later)
         self.reading(f"{later!r} takes the place of {earlier!r}, which stands before it")
         return True
 

@@ -138,7 +138,8 @@ def refuse_broken_bounds(claims: Claims) -> None:
         degrees = [getattr(phase, bound.value.name, None) for phase in phases]
         if is_upper and any(degree is not None and degree > most for degree in degrees):
             phrase = claims.words["strategy"]
-            if standing_of(claims.text, bound.words) < standing_of(claims.text, phrase):
+            is_outdone = standing_of(claims.text, bound.words) < standing_of(claims.text, phrase)
+            if is_outdone or claims.takes_back(phrase, bound.words):
                 claims.reading(f"{bound.words!r} is planned for, not {phrase!r}, which is said of something else")
                 claims.drop("strategy")
                 return

@@ -7,25 +7,21 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import LENGTHS
 from .load_lexicon import ROLE as LOAD
-from .taken_back import is_doubt, with_replies, without_stamps
+from .taken_back import with_replies
+from .turns import WHO, is_chat, without_stamps
 
-_WHO = r"(?:\[[^\]\n]{1,24}\]\s?)?[^\W\d][^\n:,.;?!\[\]]{0,20}(?:\s\d{1,2}:\d\d)?:\s?"
-_LINE = re.compile(rf"(?:^|\n)({_WHO})")
-_STAMP = re.compile(r"\[[^\]\n]{0,24}\]\s?|\s?\d{1,2}:\d\d")
-_LEAST_LINES = 3
 _CHOICE = Gated(
-    rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{_WHO})(?P<answer>[^\n]+)",
+    rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{WHO})(?P<answer>[^\n]+)",
 )
 _SIZE = Gated(r"\d{2,3}g")
 # A short question for one figure, and the line that answers it.
 _QUESTION = Gated(
-    rf"\n(?P<asks>{_WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{_WHO})(?P<answer>[^\n]*\d[^\n]*)",
+    rf"\n(?P<asks>{WHO})(?P<what>[^\n:\d,;]{{2,24}}?)(?:有?多少|几个|呢|吗)?\s?\?{{0,3}}\n(?P<who>{WHO})(?P<answer>[^\n]*\d[^\n]*)",
 )
 
 _ALONE = re.compile(r"\d[\d,]{0,8}[.!]?")
@@ -39,17 +35,6 @@ def with_answers(text: str) -> tuple[str, list[str]]:
         return text, []
     text, notes = with_replies(text)
     return _QUESTION.sub(_answered, _CHOICE.sub(_chosen, text)), notes
-
-
-def is_chat(text: str) -> bool:
-    """Whether people speak in turns: two of them more than once, or one where something is asked.
-
-    A list with labels ("Must: …", "Must: …", "Profile: …") is none.
-    """
-    speakers = Counter(_STAMP.sub("", label).strip() for label in _LINE.findall(text))
-    again = sum(count > 1 for count in speakers.values())
-    is_open = "?" in text or any(is_doubt(line) for line in _LINE.split(text)[2::2])
-    return speakers.total() >= _LEAST_LINES and (again > 1 or (again == 1 and is_open))
 
 
 def _chosen(match: re.Match[str]) -> str:

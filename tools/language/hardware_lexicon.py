@@ -16,7 +16,7 @@ _SYSTEMS = {name.lower(): size for name, size in system_sizes().items()}
 _SYSTEM = "|".join(map(re.escape, _SYSTEMS))
 # An instance over several nodes is one of the model.
 _NODE_NOUN = (
-    r"(?:node|machine|server|box|host|tray|vm|"
+    r"(?:node|machine|server|srv|box|host|tray|vm|"
     r"instance(?!s?\s(?:over|across|spanning|per\s|of\s(?:it|the\smodel)|that\sspans?|with\s(?:tp|ep|pp)|at\stp)))"
 )
 # Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
@@ -145,6 +145,8 @@ IS_LOST = Gated(
 IN_A_NODE = Gated(
     rf"(?<![a-z]){_NODE_NOUN}(?:e?s)?\s(?:(?:each|that)\s)?(?:with|of|holding|having|have|hold)\s$|(?:每|单)台(?:机器)?\s?(?:有|是)?\s?$",
 )
+# "four L40S in one server": all that there is, where nothing else counts.
+IN_ONE_NODE = Gated(rf"(?<![a-z])(?:in|inside|on)\s(?:one|a\ssingle|the\ssame)\s{_NODE_NOUN}$")
 OF_MACHINE = Gated(
     r"(?:机型|(?:服务器|机器|节点)(?:型号|配置|规格)|(?<![a-z])(?:node|server|machine|box|host)[\s_](?:type|model|config(?:uration)?|specs?))\s?[:=]\s?$",
 )
@@ -241,7 +243,7 @@ NODES_OF = Gated(
 )
 PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?[oi]{0,2}(?P<p2>n)(?!-?x?q)-?x?g?o?[CB]?g?")
 SIZED = Gated(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?", flags=0)
-BOXES = re.compile(r"(?:(?P<n>[na])S?g?x?o?B|S?g?x?o?B(?:[x:](?P<n2>n)(?![.iq]))?)S?(?!g)")
+BOXES = re.compile(r"(?:(?P<n>[na])S?g?x?o?B|S?g?x?o?B(?:[x:](?P<n2>n)(?![.iq])|[,(-]?(?P<n3>n)m)?)S?(?!g)")
 RACKS = re.compile(r"(?P<n>[na]?)x?o?R(?!g)")
 # "16 GPUs of a GB200 NVL72", "two trays in one NVL72 rack": a part of the rack that is named.
 PART_OF_RACK = re.compile(r"(?P<n>n)-?(?:g|(?P<node>S))[oi,(]{1,2}[and]?R")

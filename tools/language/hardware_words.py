@@ -18,6 +18,7 @@ from .evidence import Grade, grade
 from .gated import Gated
 from .hardware_counts import Count, agreed, claim_counts, without_bounds, without_the_busy
 from .hardware_tokens import Tokens
+from .load_lexicon import ENDS_FIGURE
 from .page import Page
 from .quantities import find_quantities, read_number
 from .reserved_words import how_many
@@ -46,6 +47,10 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
         counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span())))
     if not counts and (sizes.box or not claims.has("gpus_per_node")):
         counts += _read_of_them(tokens, sizes) or _read_one_card(page, claims)
+    of_node = claims.words.get("gpus_per_node", "")
+    is_most = lex.MOST_BEFORE.search(page.original.partition(of_node)[0]) if of_node else None
+    if not counts and is_most is None and not claims.has("gpus_open") and lex.IN_ONE_NODE.search(of_node):
+        counts.append(Count("nodes", 1, of_node))
     if claims.has("gpus_open"):  # "any number of cards; a server holds 8": the article counts nothing
         counts = [count for count in counts if count.field != "nodes" or count.number != 1 or "1" in count.words]
     for count in [count for count in counts if claims.is_past(count.words)]:
@@ -246,8 +251,11 @@ def _read_boxes(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]
     """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
     counts: list[Count] = []
     for match in tokens.matches(lex.BOXES):
-        nodes = tokens.number(match, "n", "n2")
-        words = tokens.take(match)
+        is_open = match["n3"] is not None and not ENDS_FIGURE.match(
+            tokens.text_after(match)
+        )  # "two of them are broken"
+        nodes = None if is_open else tokens.number(match, "n", "n2", "n3")
+        words = tokens.words(match) if is_open else tokens.take(match)
         if nodes is not None:
             counts.append(Count("nodes", nodes, words))
         if sizes.box is not None and not claims.has("gpus_per_node"):

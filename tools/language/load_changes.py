@@ -35,7 +35,9 @@ _FACTOR = Gated(
 _TIMES = {"twice": 2.0, "double": 2.0, "triple": 3.0, "thrice": 3.0}
 _VERBS = {"doubl": 2.0, "tripl": 3.0, "trebl": 3.0, "quadrupl": 4.0, "halv": 0.5}
 # Orders to multiply, and peaks: these are planned for whatever else is said.
-_ORDER = Gated(r"(?:(?<![a-z])(?:so|please|then|now|,)\s$|所以?要?$)")
+_ORDER = Gated(
+    r"(?:(?<![a-z])(?:so|please|then|now|,|(?:ha(?:s|ve)\sto|must|needs?\sto|should|shall)\s(?:take|handle|serve|carry|hold|sustain|do|manage|support|cope\swith))\s$|所以?要?$)"
+)
 _AT_PEAK = Gated(r"\s(?:it\s)?(?:at|during|in)\s(?:the\s)?peak(?:\shours?)?(?![a-z])")
 _PEAK_BEFORE = Gated(r"(?:peak|高峰|峰值)[^,;。\n]{0,6}?(?:会|要|将)?$")
 _OF_ELSE = Gated(
@@ -123,9 +125,7 @@ def parts_of_whole(page: Page, claims: Claims, statements: list[Statement]) -> l
         loads = [
             load
             for load in statements
-            if load.role in LOADS and load.quantity.end <= match.start()
-            # Its number as it was written, whatever its unit.
-            if round(load.quantity.value / load.quantity.factor, 9) == whole
+            if load.role in LOADS and load.quantity.end <= match.start() and load.quantity.number == whole
         ]
         if len(loads) != 1 or not share:
             continue

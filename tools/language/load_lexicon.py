@@ -45,8 +45,8 @@ _READ_MATTER_CHINESE = (
     r"邮件|论文|文章|病历|日志|书籍|材料)"
 )
 _TOGETHER = (
-    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|a\stime|any\s(?:(?:one|given|single)\s)?"
-    r"(?:time|moment|point|instant))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
+    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|(?:any|an?|one)\s(?:(?:one|given|single)\s)?"
+    r"(?:time|moment|instant)|any\s(?:given\s)?(?:point|second))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
 )
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
@@ -209,7 +209,7 @@ VAGUE = Gated(
     r"customers|callers|employees|students)(?![a-z])|(?:几|数|上)[十百千万]+个?(?:人|用户|并发|请求|路)",
 )
 WORK = Gated(
-    r"[^\S\n](?:[a-z]{3,12}[^\S\n])?(?:documents|docs|records|rows|articles|e-?mails|tickets|items|images|samples|reviews|files|pages|"
+    r"[^\S\n](?:[a-z]{3,12}[^\S\n])?(?:documents|docs|records|rows|articles|(?:e-?)?mails|tickets|items|images|samples|reviews|files|pages|"
     r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|calls|reports|messages|claims|notes|cases|logs|drafts|summaries|translations)(?![a-z])|"
     r"[^\S\n][a-z]{3,16}s\sto\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|check|tag|extract|convert|redact|screen)(?![a-z])",
 )
@@ -233,12 +233,12 @@ _BIN = r"\d{1,2}\s?%\s(?:(?:are|is|at|near|around|about|have|of|with)\s){1,2}\d[
 # "60% near 1k, 40% near 8k": no single length is usual.
 BINS = Gated(rf"(?<![\d.]){_BIN}(?:,?\s(?:and\s)?{_BIN})+")
 TOGETHER = Gated(
-    rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open)(?![a-z])|并发|同时|同一时[刻间]|任[意何一]时[刻间]|一起|在线|在[飞途]|路",
+    rf"(?<![a-z])(?:{_TOGETHER}|parallel|(?<!daily\s)(?<!monthly\s)active|online|live|open|outstanding|pending)(?![a-z])|并发|同时|同一时[刻间]|任[意何一]时[刻间]|一起|在线|在[飞途]|路",
 )
 """Beside a number of people or things: they are served together, not only there."""
 ACTIVE = Gated(
     r"(?<![a-z])(?:at\sit\s(?:together|at\sonce|at\sthe\ssame\stime)|generating|(?<!daily\s)(?<!monthly\s)active(?:ly)?|busy|waiting|waits?(?=\sfor\s(?:the\s|an?\s)?(?:model|llm|answer|reply|response))|typing|talking|chatting|sending|asking|working|streaming|decoding|running|"
-    r"in\s(?:use|the\smiddle\sof)|being\s(?:served|generated|processed|answered|written)|mid-request|(?:request|query|prompt)\s(?:running|open|going|in\sflight))(?![a-z])|真正|正在|在(?:生成|等|问|跑)",
+    r"in\s(?:use|the\smiddle\sof)|being\s(?:served|generated|processed|answered|written)|mid-request|(?:request|query|prompt)\s(?:running|open|going|in\sflight))(?![a-z])|真正|正在|在(?:生成|等|问|跑|发)",
 )
 """Beside a part of people or sessions: they are served while the others are not."""
 OVER_TIME = Gated(

@@ -17,7 +17,7 @@ from .load_context import LOADS, Statement
 from .load_shares import load_per_person, of_all_hardware, of_all_people
 from .mix_words import with_mix
 from .page import Page, between, breaks_of
-from .people_words import of_all_groups, with_shares_of_people, without_populations
+from .people_words import with_shares_of_people, without_populations
 
 _BY_THE_HOUR = 1 / 3601  # amounts of a day, a week or a month have smaller factors
 _TIME_END = re.compile(r"[;!?\n。]|\.(?=\s|$)|(?<=\d)\s?[,，](?=\s)|\s(?:and|but|while)\s", re.IGNORECASE)
@@ -33,9 +33,7 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     figures = of_all_hardware(page, claims, [s for s in statements if s is not each])
     figures = _without_unasked(page, claims, _without_past(page, claims, figures))
     figures = _without_thin(page, claims, _without_tests(page, claims, figures))
-    figures = with_mix(
-        page, claims, of_all_groups(page, claims, multiplied(page, claims, parts_of_whole(page, claims, figures)))
-    )
+    figures = with_mix(page, claims, multiplied(page, claims, parts_of_whole(page, claims, figures)))
     for role in LOADS:
         _keep_chosen(page, claims, figures, role, _agreed)
     figures = with_shares_of_people(page, claims, figures, is_of_each=each is not None)

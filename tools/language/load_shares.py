@@ -13,16 +13,25 @@ from msgspec.structs import replace
 from .claims import Claims
 from .gated import Gated
 from .load_context import LOADS, Statement
-from .number_words import AT_MOST
+from .number_words import AT_MOST, ENGLISH_NUMBER
 from .page import Page
 from .people_words import counts_things, times
-from .quantities import find_quantities
+from .quantities import Quantity, find_quantities, read_number
 
 _PER_PERSON = Gated(
     r"(?<![a-z])(?:an?|each|every|one)\s(?:active|busy|working|logged-in)\s(?:one|user|person|developer|dev|agent|seat|member|employee|student|customer)(?![a-z])|"
     r"(?<![a-z])(?:who(?:so)?ever(?:\s(?!asks|sends)[a-z]{2,10}){1,4}|someone|somebody|anyone|anybody|everyone|everybody|each|every\s(?:one|user|agent|person|employee|customer|developer|operator)|an?\s(?:user|agent|person|developer|operator|colleague)|"
     r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
     r"(?:在线|活跃|登录|当班|值班|使用|在用|在岗)的?(?:人|用户|员工|坐席|老人|同学|学生)(?:每人)?(?:平均|大约|一般|每)|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事|学生|同学)|每[名位]|人均|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
+)
+_GROUP = "tenant|team|department|customer|client|app|application|product|site|office|region|bot|squad|unit"
+# "120 robots, 每台每 4 秒", "3 tenants, 20 each": of what was counted before, which need not be machines to plan with.
+_PER_THING = Gated(
+    rf"(?<![a-z])(?:each|apiece|every(?=\s[a-z])|per\s(?:{_GROUP}))(?![a-z]|\s(?:s|sec|second|min|minute|h|hr|hour|day|week|month)(?![a-z]))|各|每(?:[台辆架只部艘套条家]|个)(?:[\u4e00-\u9fff]{{1,4}}?)?(?=\s?(?:每|平均|大约|\d))"
+)
+_GROUPS = Gated(
+    rf"(?<![A-Za-z0-9.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?[个家]?\s?"
+    rf"(?:[a-z]{{3,12}}\s)?(?:(?:{_GROUP})s(?![a-z])|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)"
 )
 # "5 people, one request each at the same time"
 _EACH_BEHIND = Gated(
@@ -49,13 +58,23 @@ def load_per_person(page: Page, statements: Sequence[Statement]) -> Statement | 
     """The only load that is stated per person, or `None`: "each of them asks twice a minute"."""
     rates = [s for s in statements if s.role == "rate"]
     user_rates = [Statement("rate", q, q.words) for q in find_quantities(page.text) if q.unit == "requests/s/user"]
-    candidates = [*(s for s in rates if _PER_PERSON.search(_up_to(page, s))), *user_rates]
+    candidates = [*(s for s in rates if _is_of_one(page, s)), *user_rates]
     if not rates and not user_rates:
         people = [s for s in statements if _counts_people(s)]
         candidates = [s for s in statements if s.role == "concurrency" and s not in people and _is_per_person(page, s)]
         candidates = [s for s in candidates if people or _is_of_each_before(page, s)]
+        candidates = candidates or [s for s in statements if s.role == "concurrency" and _is_of_one(page, s)]
     is_one = len(candidates) == 1 and len(rates) + len(user_rates) <= 1
     return candidates[0] if is_one and candidates[0].quantity.upper is None else None
+
+
+def _is_of_one(page: Page, load: Statement) -> bool:
+    """Whether a rate is that of a person or of each thing counted before it, or a number at once that of each group."""
+    words = _up_to(page, load)
+    things = _counted_before(page, load) if _PER_THING.search(words) else []
+    if load.role == "concurrency":
+        return any(_GROUPS.match(page.original, thing.quantity.start) for thing in things)
+    return bool(things) or _PER_PERSON.search(words) is not None
 
 
 def of_all_people(page: Page, claims: Claims, statements: list[Statement], each: Statement | None) -> list[Statement]:
@@ -135,11 +154,16 @@ def _counted_before(page: Page, each: Statement) -> list[Statement]:
     sentence, _ = page.sentence(start, start)
     for left in (sentence, max(0, start - _MOST_BEFORE_EACH)):
         things = [
-            thing for thing in find_quantities(page.text[:start]) if thing.start >= left and counts_things(page, thing)
+            thing
+            for thing in find_quantities(page.text[:start])
+            if thing.start >= left and (counts_things(page, thing) or thing.spelled == "devices")
         ]
         if len(things) == 1:
             return [Statement("concurrency", thing, thing.words) for thing in things]
-    return []
+    groups = _GROUPS.finditer(page.text, max(0, start - _MOST_BEFORE_EACH), start)  # 三个团队
+    counts = [(read_number(group["n"].lower()) or 1.0, group) for group in groups]
+    counted = [Quantity(n, n, "count", *group.span(), group.group()) for n, group in counts]
+    return [Statement("concurrency", group, group.words) for group in counted if len(counted) == 1]
 
 
 def _is_of_each(page: Page, load: Statement) -> bool:

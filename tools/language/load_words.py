@@ -38,6 +38,10 @@ from .rate_words import read_rates
 _OF_EACH = Gated(
     r"(?<![a-z])(?:each|every(?:one|body)?|apiece|all\sof\sthem|per\s(?:user|person|head))(?![a-z])|每|各",
 )
+# "Each doc 1,400 tokens, label 180": the length of what is read, whatever word stands behind it.
+_OF_EACH_ITEM = Gated(
+    r"(?<![a-z])(?:each|every)\s(?P<noun>[a-z\-]{3,16})(?:\s(?:is|has|of|with|holds|about|around|some|roughly|~)){0,2}\s?$"
+)
 # A part of a time of day: "from 9:00 to 10:30".
 _CLOCK_AFTER = re.compile(r":[0-5]\d(?![\d.])")
 _CLOCK_BEFORE = re.compile(r"(?<![\d.])[012]?\d:$")
@@ -147,6 +151,8 @@ def _pair_up(page: Page) -> _Load:
         is_length = not (
             counts_calls(page, quantity) or is_part(page, quantity) or _COUNTS_THINGS.match(page.text, quantity.end)
         )
+        if role == "output" and quantity.unit == "tokens" and _is_of_item(page, quantity):
+            return False
         fits = is_length if role in lex.LENGTHS else quantity not in in_pair and not is_whole(page, quantity)
         return fits and _accepts(role, quantity)
 
@@ -180,6 +186,13 @@ def _pair_up(page: Page) -> _Load:
         accepts,
     )
     return _Load(quantities, (*shares, *(p for p in numbers if not _turns_pair(page, slashes, p))), slashes)
+
+
+def _is_of_item(page: Page, quantity: Quantity) -> bool:
+    """Whether a length is that of each of the things that are read: "each doc 1,400 tokens"."""
+    item = _OF_EACH_ITEM.search(page.text[max(0, quantity.start - 40) : quantity.start])
+    role = lex.ROLE.match(item["noun"]) if item is not None else None
+    return item is not None and (role is None or role.lastgroup != "output")
 
 
 def _turns_pair(page: Page, slashes: Mapping[Quantity, Quantity], pairing: Pairing[Quantity]) -> bool:
@@ -233,7 +246,8 @@ def _accepts(role: str, quantity: Quantity) -> bool:
         return quantity.unit == "tokens" or (quantity.unit == "count" and quantity.value >= _LEAST_TOKENS_OF_PHASE)
     if role in ("ttft", "tpot", "throughput"):
         return quantity.unit == "count"
-    return quantity.unit in ("count", "requests")
+    is_share = role == "concurrency" and 0.0 < quantity.decimal_value < 1.0
+    return quantity.unit in ("count", "requests") and not is_share
 
 
 def _statements(page: Page, load: _Load, quantity: Quantity) -> list[Statement]:

@@ -109,7 +109,7 @@ _PHRASES: dict[tuple[str, str], str] = {
     ("weak", "latency"): (
         r"low(?:er|ish)?[\s\-](?:latency|ttft|tpot|response\stimes?)|(?:latency|response\stime)(?:[\s\-](?:sensitive|critical|bound|"
         r"optimi[sz]ed|oriented|focus(?:s?ed)?)|\s(?:is\s)?(?:matters|counts|is\simportant|should\sbe\slow|low))|"
-        r"interactive(?:ly)?|real[\s\-]?time|snappy|responsive|(?<!same\s)(?<!any\s)(?<!one\s)instant(?:ly|aneous)?|"
+        r"interactive(?:ly)?|real[\s\-]?time|snappy|responsive|(?<!same\s)(?<!any\s)(?<!one\s)(?<!given\s)instant(?:ly|aneous)?|"
         r"(?:quick|fast|rapid|speedy)\s(?:replies|reply|responses?|answers?|reactions?|first\stoken)|"
         r"(?:answers?|repl(?:y|ies)|responses?|respond(?:s|ing)?|react(?:s|ing)?)(?:\s(?:very|really|are|is|be|must|should|to|need|as))*\s(?:quick(?:ly)?|fast|promptly)|"
         r"(?:be|feel|feels|make\sit|keep\sit|super|very|really)\sfast|"

@@ -8,16 +8,15 @@ from collections.abc import Sequence
 from msgspec.structs import replace
 
 from . import load_lexicon as lex
+from .alternatives import CORRECTED
 from .claims import Claims
 from .gated import Gated
-from .load_context import LOADS, Statement
-from .number_words import ENGLISH_NUMBER
+from .load_context import Statement
 from .page import SENTENCE_END, Page
-from .quantities import Quantity, find_quantities, read_whole
+from .quantities import Quantity, find_quantities
 
 _OF_PEOPLE = Gated(
-    r"\s?(?:of\s(?:them|those|these|which|whom)|of\s(?:the|our|all|those|these)\s[a-z\d, ]{2,30}|are|is|use|will\sbe|"
-    r"concurrent(?:ly)?|simultaneous(?:ly)?|active|online|at\sonce|in\sparallel|ha(?:s|ve|ving)|(?:run|send|wait|ask|generat|typ|chatt?)(?:s|es?|n?ing)|in\sflight)(?![a-z])|\s?(?:的|真正|同时|正?在(?:生成|等|用|线)|有(?:请求|问题|任务))",
+    r"\s(?:of\s(?:them|those|these|which|whom|the|our|all)|are|is|will\sbe|use|ha(?:s|ve|ving))(?![a-z])|\s?(?:的|在|有)"
 )
 _OF_THEM = Gated(
     r"\s?of\s(?:(?:them|those|these|which|whom|us)(?![a-z])|(?:(?:our|the|all|those|these|its|their)\s){1,2}(?:about\s)?\d)",
@@ -28,41 +27,18 @@ _OF_WHOLE = Gated(
 )
 _OF_STATE = Gated(r"generating|producing|writing|emitting|receiving")
 _STATE_BEFORE = Gated(r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$")
-_ONLINE = Gated(r"(?:在线|同时|活跃)[^,;。\d]{0,6}$|(?<![a-z])(?:online|active|logged\son|on\scall)\s[a-z\s]{0,12}$")
-_BESIDE, _MOST_APART = 40, 120  # characters
+# In the clause of a share: it is none of people, or one of those already served together.
+_OF_ELSE = Gated(
+    r"(?<![a-z])(?:cach\w*|hit[\s\-]?rates?|hits|hitting|prefix\w*|reus\w*|shared|identical|tokens?|prompts?\sare|memory|vram|hbm|growth|grows?|headroom|margin|reserve|util\w*|cpu|"
+    r"uptime|availab\w*|slo|sla|fail\w*|errors?|reject\w*|percentile|quantile|budget|costs?|cheaper|discount|accura\w*|quality|recall|experts?|layers?|param\w*|weights?|loss|"
+    r"of\s(?:(?:the|our|all|these|those)\s)?(?:concurrent|simultaneous|active|online|requests?|quer(?:y|ies)|calls|prompts|traffic|load|time|hours?|days?))(?![a-z])|"
+    r"%\s(?:more|less|fewer|above|below|over|on\stop)(?![a-z])|缓存|命中|前缀|显存|内存|增长|余量|冗余|利用率|可用|失败|错误|流量|请求中|并发中|共享|以[上下内]|的时间|的请求"
+)
+_SERVED = Gated(r"concurren|simultan|parallel|(?<![a-z])at\sonce|并发|同时")
+_FRACTION = Gated(r"(?<![a-z])(?:share|fraction|ratio|portion|part)(?![a-z])|比例?|占")
+_NOUN = re.compile(r"[\d.,]+\s?[万k]?\s?([^\W\d]+)")  # what a number counts
+_MOST_SENTENCES = 2
 _BATCH = Gated(r"(?<![a-z])b(?:atch|sz?(?![a-z]))|max_num|批")
-_EACH_GROUP = Gated(
-    r"(?<![a-z])(?:each|every\sone|apiece|per\s(?:tenant|team|department|customer|client|app|application|product|site|office|region|bot|squad|unit))(?![a-z])|每[个家]?|各",
-)
-_GROUPS = Gated(
-    rf"(?<![A-Za-z0-9.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?[个家]?\s?"
-    r"(?:(?:internal|different|other|separate|business|product|engineering|independent)\s)?"
-    r"(?:(?:tenants|teams|departments|customers|clients|apps|applications|products|sites|offices|regions|business\sunits|bots|squads|units)(?![a-z])"
-    r"|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)",
-)
-
-
-def of_all_groups(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
-    """Loads stated for each of several tenants, teams or sites, times their number: "3 tenants, each 20 at once"."""
-    groups = list(page.search(_GROUPS))
-    count = read_whole(groups[0]["n"].lower()) if len(groups) == 1 else None
-    if not count or count < 2:
-        return statements
-    [group] = groups
-    loads: list[Statement] = []
-    for load in statements:
-        behind = page.original[group.end() : load.quantity.end + _BESIDE]
-        ends = SENTENCE_END.search(page.original, group.end(), max(group.end(), load.quantity.start))
-        apart = load.quantity.start < group.end() or (ends is not None and len(behind) > _MOST_APART)
-        if load.role not in LOADS or apart or not _EACH_GROUP.search(behind):
-            loads.append(load)
-            continue
-        page.take(*group.span())
-        loads.append(times(load, count))
-        claims.reading(
-            f"{load.words!r} of each of {group.group().strip()!r} read as {loads[-1].quantity.value:g} in all"
-        )
-    return loads
 
 
 def times(load: Statement, factor: float) -> Statement:
@@ -76,7 +52,6 @@ def times(load: Statement, factor: float) -> Statement:
     )
 
 
-_WAITING = Gated(r"(?:真正|同时|同一时刻)?在?(?:等|用|问|生成|提问|跑|处理)[^,;。]{0,6}的(?:也?就?只?有?|人)?")
 _BEING = Gated(r"^(?:(?:that|which|who|are|is|be|being|will|can|all|usually|typically|running)\s){1,4}")
 
 
@@ -135,46 +110,69 @@ def with_shares_of_people(
     an hour or a day does not tell how many are served at once.
     """
     people = [load for load in statements if load.role == "concurrency"]
-    shares = [part for part in find_quantities(page.text) if part.unit == "share" and _is_of_people(page, part)]
-    words = [page.clause_text(part.start, part.end) for part in shares]
-    together = [
-        part
-        for part, text in zip(shares, words, strict=True)
-        if is_of_each or lex.TOGETHER.search(text) or lex.ACTIVE.search(text)
-    ]
-    over = [
-        part for part, text in zip(shares, words, strict=True) if part not in together and lex.OVER_TIME.search(text)
-    ]
+    are_served = any(_SERVED.search(page.clause_text(load.quantity.start, load.quantity.end)) for load in people)
+    together: list[Quantity] = []
+    over: list[Quantity] = []
+    for part in find_quantities(page.text):
+        words = page.clause_text(part.start, part.end)
+        if not _is_of_people(part, words):
+            continue
+        is_said = _OF_PEOPLE.match(page.text, part.end)
+        is_active = lex.ACTIVE.search(words) and (is_said or not (are_served or _FRACTION.search(words)))
+        if is_active or lex.TOGETHER.search(words) or (is_of_each and is_said):
+            together.append(part)
+        elif is_said and lex.OVER_TIME.search(words):
+            over.append(part)
     share = next(iter(together or over), None)
-    if len(people) > 1 or len(together or over) != 1 or share is None:
+    if len(together or over) != 1 or share is None:
         return statements
     if not people:  # "600 advisers, of whom 5% ..."
-        counted = [total for total in find_quantities(page.text[: share.start]) if counts_things(page, total)]
+        counted = [total for total in find_quantities(page.text[: share.start]) if _stands_before(page, total, share)]
         if (of := _OF_A_WHOLE.match(page.text, share.end)) is not None:  # "a third of our 600 editors"
             counted = [total for total in find_quantities(page.text) if total.start == of.end()]
         people = [Statement("concurrency", total, total.words) for total in counted[-1:] if total.value > 1]
-        statements = [*statements, *people]
-    if not people:
+    latest = _corrected(page, people)
+    if latest is None:
         return statements
-    whole = people[0]
     page.take(share.start, share.end)
+    others = [load for load in statements if load not in people]
+    whole = latest.quantity
+    for former in (load.quantity for load in people if load.quantity.start != whole.start):
+        claims.reading(f"{latest.words!r} takes the place of {page.take(former.start, former.end)!r}")
     if not together:
-        page.take(whole.quantity.start, whole.quantity.end)
-        subject = f"{share.words!r} of {whole.quantity.words!r} in such a time"
+        page.take(whole.start, whole.end)
+        subject = f"{share.words!r} of {whole.words!r} in such a time"
         claims.leave_unread(f"{subject}: how many of them are served at once was not said")
-        return [load for load in statements if load is not whole]
-    count = max(1.0, round(whole.quantity.value * share.value))
-    claims.reading(f"{share.words!r} of {whole.quantity.words!r} read as {count:g} served together")
-    part = replace(whole.quantity, value=count, decimal_value=count)
-    text = page.clause_text(share.start, share.end)
-    return [replace(load, quantity=part, words=text) if load is whole else load for load in statements]
+        return others
+    count = max(1.0, round(whole.decimal_value * share.decimal_value))
+    claims.reading(f"{share.words!r} of {whole.words!r} read as {count:g} served together")
+    served = replace(whole, value=count, decimal_value=count)
+    return [*others, replace(latest, quantity=served, words=page.clause_text(share.start, share.end))]
 
 
-def _is_of_people(page: Page, share: Quantity) -> bool:
-    """Whether a share is one of people: they are named behind it, or its clause says that so many are online."""
-    left, _ = page.clause(share.start, share.end)
-    is_online = any(words.search(page.original, left, share.start) for words in (_ONLINE, _WAITING))
-    return _OF_PEOPLE.match(page.text, share.end) is not None or is_online
+def _is_of_people(share: Quantity, clause: str) -> bool:
+    """Whether a number may be a share of people: nothing in its clause says of what else."""
+    is_fraction = share.unit == "count" and 0.0 < share.decimal_value < 1.0 and _FRACTION.search(clause) is not None
+    return (share.unit == "share" or is_fraction) and not _OF_ELSE.search(clause)
+
+
+def _stands_before(page: Page, total: Quantity, share: Quantity) -> bool:
+    """Whether a number counts people or things in the sentence of a share, or in the one before."""
+    apart = [part for part in SENTENCE_END.split(page.text[total.end : share.start]) if part.strip()]
+    return len(apart) <= _MOST_SENTENCES and counts_things(page, total)
+
+
+def _corrected(page: Page, people: list[Statement]) -> Statement | None:
+    """The only count of people, or the last one of the same people that corrects the first; `None` without such."""
+    if not people:
+        return None
+    first = people[0].quantity
+    noun = _NOUN.match(page.original, first.start)
+    for later in reversed(find_quantities(page.text)):
+        again = _NOUN.match(page.original, later.start) if later.start > first.end else None
+        if noun and again and again[1] == noun[1] and CORRECTED.search(page.original, first.end, later.start):
+            return Statement("concurrency", later, later.words)
+    return people[0] if len(people) == 1 else None
 
 
 def without_populations(

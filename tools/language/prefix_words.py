@@ -65,7 +65,7 @@ _PARTS = _any_of(
     rf"(?:{_number('tokens')}{_TOKENS}\s(?:{_OF}|of\s(?:every|each|all|the)\s(?:prompts?|inputs?|requests?))(?![a-z])|"
     rf"(?<![a-z])(?:the\s)?(?:first|leading|initial)\s{_number('leading')}{_TOKENS}(?:\sof\s(?:every|each|all|the|a)\s(?:prompts?|inputs?|requests?))?\s(?:are|is|being|form|make\sup|hold)(?![a-z])|"
     rf"(?<![a-z]){_OF}\s(?:are\s|is\s)?{_ABOUT}{_number('part')}{_TOKENS}(?![a-z])){_BETWEEN}(?:{_WHAT}|{_SAME}){_BY_ALL}",
-    rf"{_number('tokens')}{_TOKENS}\s(?:of\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
+    rf"{_number('tokens')}{_TOKENS}\s(?:(?:of|long)\s)?(?:an?\s)?{_WHAT}{_BY_ALL}",
     # "begins with the same 2,500 token policy text", "5,500 tokens, identical for every NPC".
     rf"(?<![a-z])(?:begin|start|open|lead)s?\s(?:off\s)?with\s(?:exactly\s)?(?:the|an?)\s(?:very\s)?{_ALIKE}\s{_ABOUT}{_number('tokens')}{_TOKENS}(?:\s(?:of\s)?[a-z+/&\s-]{{2,40}}?(?=\s?(?:[,.;)\n]|$|then|and|plus)))?",
     rf"{_number('tokens')}[\s-]?tokens?(?:\s(?!of\s)[a-z\s-]{{2,30}}?)?,?\s(?:(?:that|which)\s)?(?:(?:is|are|stays?|remains?)\s)?(?:always\s|exactly\s|byte-for-byte\s|byte[\s-]|literally\s|all\s)?(?:the\ssame|identical|shared|common|fixed|unchanged)\s"
@@ -104,7 +104,6 @@ _REPEATED = Gated(
 _SYSTEMS = _any_of(
     rf"{_number('count')}\s(?:different\s|distinct\s)?system[\s-]prompts\s(?:of|with)\s{_number('tokens')}{_TOKENS}"
     r"(?:\seach)?",
-    rf"{_number('tokens')}{_TOKENS}[\s-](?:long\s)?{_SYSTEM}(?!s){_BY_ALL}",
     rf"{_SYSTEM}(?!s){_BY_ALL}\s?(?:of|with|is|has|:|=)?\s?(?:about\s|~\s?)?{_number('tokens')}{_TOKENS}{_BY_ALL}"
     r"(?![\s-]?turn)",
     rf"(?:shared|common)[\s_](?:prompt[\s_])?prefix(?:[\s_](?:tokens?|length))?\s?[:=]\s?{_number('tokens')}{_TOKENS}{_BY_ALL}",
@@ -116,14 +115,13 @@ _SYSTEMS = _any_of(
 )
 _CHATS = r"(?:chats?|conversations?|dialog(?:ue)?s?|sessions?)"
 _TURNS = _any_of(
-    rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s)?{_CHATS}(?![a-z]))",
+    rf"{_number('turns')}[\s-]turns?(?=[\s-](?:\w+\s){{0,2}}{_CHATS}(?![a-z]))",
     rf"(?:avg\s|average\s|mean\s)?turns?[\s_](?:per|in\san?|in\seach)[\s_]{_CHATS}\s?(?:is|are|[:=])?\s?{_number('turns')}(?![\d.]|\s?tok)",
-    rf"(?<=[a-z])\s(?:of|with|have|has|having|take|takes)\s(?:about\s)?{_number('turns')}\sturns?(?:\seach)?(?![a-z])",
-    rf"{_number('turns')}\sturns?\s(?!(?:per|an?|each|every)\s(?:second|minute|hour|day|week|month))(?:per|a|each|in\s(?:a|each|every))\s{_CHATS}?",
+    rf"(?<=[a-z])\s(?:of|with|have|has|having|take|takes)\s(?:about\s)?{_number('turns')}\s(?:turns|rounds)(?:\seach)?(?![a-z])",
     rf"(?<![a-z]){_CHATS}\s(?:usually\s|typically\s)?(?:go|goes|is|are|last|lasts|run|runs|have|has|take|takes|average|averages)\s(?:on\sfor\s|for\s|on\s)?"
     rf"(?:about\s|around\s|some\s|roughly\s|~\s?)?{_number('turns')}\sturns?(?:\son\saverage|\slong)?(?![a-z])",
-    rf"{_number('turns')}\s?轮(?:次)?的?(?=对话|会话|聊天|多轮)",
-    rf"(?<=[话天])\s?(?:为|有|共|平均|大概|大约|差不多|一般|是){{0,2}}\s?{_number('turns')}\s?轮",
+    rf"{_number('turns')}\s?轮(?:次)?的?(?=对话|会话|聊天|多轮|问答|交互|来回)",
+    rf"(?<=[话天])\s?(?:为|有|共|平均|大概|大约|约|差不多|一般|是){{0,2}}\s?{_number('turns')}\s?轮",
     rf"会话轮[数次]\s?(?:为|是|:)?\s?{_number('turns')}(?![\d.])",
 )
 _TIME = r"\s?(?P<unit>s|sec|secs|seconds?|min|mins|minutes?|秒|分钟)(?![a-z])"

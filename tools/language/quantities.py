@@ -47,7 +47,7 @@ _FRACTION = (
 _FEW_OF = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|\d{1,3})"
 _RATIO = (
     rf"(?<![\d.,])(?P<part>{_FEW_OF})\s(?:in|out\sof)\s(?:every\s|each\s)?(?P<whole>{_FEW_OF})(?![\d.,]*\d)"
-    r"(?=\s(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
+    r"(?=\s(?:(?!tok)[a-z]{3,12}s\s)?(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
     r"(?![a-z]))"
 )
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
@@ -91,6 +91,11 @@ class Quantity(Struct, frozen=True):
     spelled: str = ""
     upper: float | None = None
     factor: float = 1.0
+
+    @property
+    def number(self) -> float:
+        """The number as it was written, whatever its unit."""
+        return round(self.value / self.factor, 9)
 
     @property
     def is_whole(self) -> bool:

@@ -52,8 +52,10 @@ _HOURS = Gated(
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
     rf"(?<![a-z])(?:within|in|over|during)\s(?:(?:max(?:imum)?|at\smost|about|the|next|only|under|no\smore\sthan)\s){{0,2}}(?P<days>{_COUNT})\sdays(?![a-z])|"
     rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
-    rf"(?<![a-z])(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
-    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})\s?个?小时(?:之内|以内|里|内|均匀|的?窗口|的?(?:工作|上班|营业)时间)",
+    rf"(?<![a-z])(?:(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
+    rf"(?:window|budget|slot)\s?(?:[:=]|of|is)?\s?(?P<h6>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![\w.])|"
+    rf"(?P<h5>{_COUNT})[\s\-](?:hours?|hrs?|h)\s(?:(?:time\s)?(?:windows?|budget|slot)|to\s(?:get|do|finish|process|work|run|complete))(?![a-z]))|"
+    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})\s?个?小时(?:之内|以内|里|内|均匀|的?时?间?窗口?|的?(?:工作|上班|营业)时间)",
 )
 _BETWEEN_HOURS = Gated(
     rf"(?P<lead>(?<![a-z])(?:between|from|在)\s?)?{_CLOCK.format(n=1)}\s?(?:and|to|until|till|-|–|~|到|至)\s?{_CLOCK.format(n=2)}(?![\d:%]|\.\d)"
@@ -318,7 +320,7 @@ def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
         hours = 24 * (read_number(groups["days"]) or 0.0)
         return hours if 24 < hours <= most else None
     if "h" in groups:
-        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4")))))
+        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4", "h5", "h6")))))
         return hours if hours and hours > 1 and (hours <= most or groups["h3"]) else None
     is_clock = groups["s1"] and groups["s2"]
     if not (

@@ -18,7 +18,7 @@ from .reserved_lexicon import BUSY, COUNTED, DOWN, NUMBERED
 
 # "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
 _WITHDRAWN = Gated(
-    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:sorry(?=\s?[,.;)!\n]|$)|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
+    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:(?:sorry|wrong(?:ly)?|my\smistake|in\serror)(?=\s?[,.;)!\n]|$)|[^.;()\n]{{0,40}}?(?:we|i)(?:'ve|\shave)?\s(?:since\s|now\s)?(?:drop(?:ped)?|scrap(?:ped)?|abandon(?:ed)?|g[ai]ven?\sup|cancell?(?:ed)?|shelved?)\s(?:that|it|this)(?![a-z])|(?:that|this|which)\s(?:included|was\s(?:with|including|before|counting|for\sall))\s[^,.;()\n]{{2,40}}|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
     r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
     r"(?:(?!(?:nodes?|servers?|gpus?|cards?|machines?|box(?:es)?)(?![a-z]))[^,.;:!?()\n]|[.,](?=\d)){10,140}(?:,|\sand)\s(?:so\s)?(?:please\s)?(?:don't|do\snot)\s(?:use|count|take|plan\s(?:for|by)|go\sby|rely\son)\s(?:it|that|this)(?![a-z])|"
@@ -103,7 +103,7 @@ _REJECTS = (
     r"didn't\s(?:agree|accept|allow)|won't\s(?:do|have|allow|accept))|"
     r"(?:he|she|they|it|that|this|which)(?:'s|'re|\s(?:is|are|was|were|got|has\sbeen|have\sbeen))\s(?:(?:just|simply|plain|clearly|totally|completely|all|been)\s)?"
     r"(?:wrong|nonsense|rubbish|bogus|mistaken|incorrect|overkill|not\s(?:happening|going\sto\shappen|an\soption|true)|off\sthe\stable|out\sof\sthe\squestion|overruled|rejected|vetoed|declined|turned\sdown)(?:\sfor\s(?:us|(?:our|this)\s\w+))?|"
-    r"not\s(?:for|with)\s(?:us|me)|(?:please\s)?(?:ignore|disregard|forget)\s(?:him|her|them|that|it|this)"
+    r"not\s(?:for|with)\s(?:us|me)|(?:please\s)?(?:ignore|disregard|forget)\s(?:him|her|them|that|it|this|(?:the|our|their|my)\s(?P<who>[a-z]+))"
 )
 _REJECTION = Gated(
     rf"(?<![\w'])(?:{_REJECTS})(?:\s(?:with\s|to\s|on\s)?(?:that|it|this|him|her|them)(?!\s\w))?(?=\s?(?:[,.;:!?)\n]|$)|\s(?:-|and|so|because|since)\s)|"
@@ -148,6 +148,13 @@ _REPLACED = Gated(
     rf"(?<![a-z])(?:(?:replac|supersed)(?:e[ds]?|ing)(?!\sby\s)|(?:replacement|successor|substitute)s?\s(?:for|of|to)|tak(?:es?|ing)\sthe\splace\sof)\s(?P<c>{_WITH_BRACKETS}{{1,200}}(?:,\s(?:which|that|who){_WITH_BRACKETS}{{1,160}})?)|"
     r"把\s?(?P<d>[^。;\n]{1,160}?)\s?(?:全部?|都|整体)?(?:替?换|更换|升级|迁移|切换)(?:成|为|到|掉)|从\s?(?P<e>[^。;\n]{1,160}?)\s?(?:迁移?|换|升级|切换?)(?:成|到|至|为)|"
     rf"(?:替换|取代|替代|顶替|换下)(?:掉|了)?\s?(?P<f>{_WITH_BRACKETS}{{1,160}})",
+)
+# "Row 19 replaces row 14", "ignore #2", "option A is void": a row of a list that counts for nothing, by its number.
+_ROW = r"(?:(?:row|line|item|entry|option|variant|position|pos\.?)\s(?:no\.?\s|#)?|#)"
+_ROW_GONE = Gated(
+    rf"(?<![a-z])(?:(?:replac|supersed|overrid|ignor|disregard|skip|drop|forget|scrap|strik|delet)(?:e?s|e|ing)?|tak(?:es?|ing)\sthe\splace\sof)\s(?:the\s)?(?:old\s)?{_ROW}(?P<a>\d{{1,4}}|[a-z])(?![\w.])|"
+    rf"(?<![a-z]){_ROW}(?P<b>\d{{1,4}}|[a-z])\s(?:is|was|has\sbeen|got)\s(?:now\s|since\s)?(?:replaced|superseded|overridden|withdrawn|obsolete|outdated|void|dead|dropped|cancell?ed|out|gone|off\sthe\stable)(?![a-z])|"
+    r"第\s?(?P<c>\d{1,3}|[一二三四五六七八九十])\s?[行条项](?:已?作废|已?撤[回销]|不算|已?取消|不用看|被[^,;。\n]{1,8}(?:取代|替换|替代))|(?:取代|替换|替代|忽略)第\s?(?P<d>\d{1,3}|[一二三四五六七八九十])\s?[行条项]"
 )
 # Whether or when it will be replaced is open; or the words are about something else that moves.
 _NOT_YET = Gated(
@@ -217,8 +224,21 @@ def set_aside_denied(page: Page, claims: Claims) -> None:
         claims.leave_unread(f"{words[:200]!r}: a figure that is said not to be; say what it is")
 
 
+def _set_aside_rows(page: Page, claims: Claims) -> None:
+    """Take the rows off the page that are said to count for nothing."""
+    for match in _ROW_GONE.finditer(page.original):
+        number = next(filter(None, match.groups()))
+        row = re.compile(
+            rf"^[ \t]*(?:[|>*\-][ \t]*)?{_ROW}?{number}(?![\w.,]\d|\w)[^\n]+", re.IGNORECASE | re.MULTILINE
+        )
+        rows = [found for found in row.finditer(page.original) if not found.start() <= match.start() < found.end()]
+        if len(rows) == 1:
+            claims.reading(f"{page.take(*rows[0].span())[:300]!r} counts for nothing: {page.take(*match.span())!r}")
+
+
 def set_aside_replaced(page: Page, claims: Claims) -> None:
-    """Take a replaced setup off the page, with all its details."""
+    """Take replaced rows and a replaced setup off the page, with all its details."""
+    _set_aside_rows(page, claims)
     for match in page.search(_REPLACED):
         group = str(match.lastgroup)
         sentence = between(breaks_of(page.text, SENTENCE_END), *match.span(), len(page.text))
@@ -256,7 +276,9 @@ def set_aside_rejected(page: Page, claims: Claims) -> None:
 
 def _opinion_before(page: Page, opinions: list[re.Match[str]], match: re.Match[str]) -> int | None:
     """The start of the last opinion before `match`, in its sentence or the one before; `None` if there is none."""
+    who = match.groupdict().get("who") or ""
     opinion = next((opinion for opinion in reversed(opinions) if opinion.end() <= match.start()), None)
+    opinion = opinion if opinion and who in opinion.group() else None
     if opinion is None:
         return None
     content = _OWN_VIEW.sub("", page.text[opinion.end() : match.start()]).rstrip()

@@ -6,15 +6,16 @@ Ranks count only where two statements differ; alone, each is read as it stands.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .gated import Gated
-from .page import between, breaks_of
+from .page import between, breaks_of, parts
 
 # Words by which a clause holds, whatever was said elsewhere.
 _HOLDS = Gated(
     r"(?<![a-z])(?:final(?:ly)?|valid|binding|decided|agreed|settled|confirmed|correct(?:ed)?(?:\s(?:is|to))|go(?:ing)?\swith|"
     r"present\sstate|from\snow\son|as\sof\snow|now(?!\sand)|new\s(?:scope|plan|number|figure|target)|"
-    r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved)(?![a-z])|^\s?so(?!\sfar)(?![a-z])|^\s?所以|"
+    r"ours(?=\s(?:is|are))|(?:we|i|they)\s(?:stay|keep|stick)\s(?:on|with|to|at)|still\svalid|chosen|picked|approved|granted)(?![a-z])|^\s?so(?!\sfar)(?![a-z])|^\s?所以|"
     r"最终|现在|只批|(?:今年|先|就|改)按|目前定|改[为成用到]|换成|拍板|定了|为准|按[^,;。\n]{0,12}[算来做规]",
 )
 _PREFERS = re.compile(
@@ -23,41 +24,49 @@ _PREFERS = re.compile(
 )
 # Words about something that runs already, or that others plan.
 _STAYS_ENGLISH = (
-    r"(?:don't|do\snot|no\sneed\sto|never)\s(?:plan|size|count|touch|include|consider|move)\s(?:it|that|this|them|those|for\s(?:it|that|this|them))|"
-    r"not\s(?:to\sbe\s)?(?:planned|sized|touched|moved|in\sscope|part\sof|included|yours\sto\splan)|(?:must|may|can|should)(?:n't|\snot)\sbe\s(?:planned|touched|moved|changed)|out\sof\sscope|"
+    r"(?:don't|do\snot|no\sneed\sto|never)\s(?:plan|size|count|touch|include|consider|move|want|need|take|use)\s(?:for\s|on\s|with\s|any\sof\s)?(?:it|that|this|these|them|those)|"
+    r"(?:not|(?:is|are)n't)\s(?:to\sbe\s)?(?:planned|sized|touched|moved|in\sscope|part\sof|included|yours\sto\splan)|(?:must|may|can|should)(?:n't|\snot)\sbe\s(?:planned|touched|moved|changed)|out\sof\sscope|"
     r"already\s(?:running|runs?|deployed|live|served|in\splace|up|there|lives?|sits?|hosted|in\sproduction)|(?:runs?|running|lives?|sits?|served|deployed|hosted)\salready|"
-    r"(?:leave|let)\s(?:it|that|those|them)\s(?:alone|be)|stays?\s(?:where|as\s(?:it|they|is)|that\sway|put)|(?:handled|planned|sized)\s(?:by|elsewhere|separately)"
+    r"(?:leave|let|keep|count|hands?)\s(?:it|that|this|these|those|them|both)\s(?:alone|be|out|aside|away|off)|hands\soff|stays?\s(?:where|as\s(?:it|they|is)|that\sway|put)|(?:handled|planned|sized)\s(?:by|in\san?other|elsewhere|separately)|untouchable|(?:leave|count)\sout"
 )
 _STAYS_CHINESE = (
     r"不(?:用|需要|需|必|要)(?:规划|考虑|管|动|算)|已经?(?:在跑|跑着|部署|上线|在用)|不在(?:范围|规划|本次)|"
     r"[别不][能要]?动|另(?:外|行)规划"
 )
 STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}")
+# Hardware that others get: "booked by research", "goes back to QA", "training blocks them", "those are for CAD".
+_GIVEN_AWAY = (
+    r"(?:(?:book|reserv|earmark|assign|allocat|promis|dedicat|claim|pledg|commit|hand|loan|leas)(?:t?ed|ied)|given|lent|spoken|taken|held)"
+    r"\s(?:only\s|all\s)?(?:to|for|by|out|over)(?!\s(?:us|me|ours?|my|this|it|now)(?![a-z])|\s\ue000)|"
+    r"(?:went|gone)\sto|(?:go(?:es|ing)?|went|gone|sen[dt]s?|gets?|got|handed|given|gave|shipped|moved?)\s(?:them\s)?back\sto|returned\sto|(?:used|owned|needed|occupied|blocked)\sby(?!\s(?:us|me)(?![a-z]))|going\s(?:to|for)\s(?:the|an?other)|"
+    r"(?<!we\s)(?<!i\s)(?<!you\s)(?:blocks?|owns?|keeps?|claims?|books|pays?\sfor)\s(?:it|them|those|these)|"
+    r"(?:those|these|they)(?:'re|\sare)\s(?:all\s|only\s)?for(?!\s(?:us|me|ours?|this|now|inference|serving|the\s(?:llm|model))(?![a-z]))"
+)
 # Words by which a clause or sentence held once, holds for others, may hold later, or is not meant.
 _ASIDE = Gated(
     rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
     r"(?:don't|doesn't|do\snot|does\snot|can't|cannot)\s(?:do|support|have|run|handle|speak|know)|"
     r"(?:won't|will\snot|doesn't|does\snot|can't|cannot)\s(?:even\s)?(?:fit|leave|hold|suffice|be\senough)|"
-    r"was|were|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
+    r"(?:was|were)(?!\s(?:\w+ly\s)?(?:approved|granted|confirmed|delivered|agreed|chosen|picked))|had|used\sto|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old(?:er)?|"
     r"at\sfirst|first\s(?:draft|version|idea|plan|quote|estimate)|last\s(?:week|month|quarter|year|time|summer|autumn|winter|spring)|"
     r"v\d(?:\.\d)?\s(?:had|was|asked|number|draft|used|of|plan)|(?:in|the|from|since)\sv\d(?=[\s,.;:)])|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today(?!'s)|current(?:ly)?|existing|so\sfar|"
-    r"evaluated|tested|tried|considered|benchmarked|looked\sat|quoted?|superseded?s?|replaced?s?|replaces|"
+    r"evaluated|tested|tried|considered|benchmarked|looked\s(?:at|into)|asked\sfor|requested|wanted|hoped\sfor|quoted?|superseded?s?|replaced?s?|replaces|"
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
-    r"withdrawn|rejected|declined|cancell?ed|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
-    r"(?:is|are)\s(?:going\s(?:away|back)|being\s(?:retired|decommissioned|returned|phased\sout|removed)|leaving)|(?:is|are)(?:n't|\snot)\s(?:available|accessible|ours|for\sus)|stays?\sthere|"
+    r"withdr[ae]wn?s?|rejected|declined|denied|refused|revoked|lapsed|expired|sold|cancell?ed|no\sbudget|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
+    r"(?:is|are)\s(?:going\s(?:away|back)|being\s(?:retired|decommissioned|returned|phased\sout|removed)|leaving)|(?:is|are)(?:n't|\snot)\s(?:available|accessible|ours|for\sus)|stays?\sthere|goes?\s(?:back|away)|"
     r"fell\sthrough|(?:is|are)\s(?:now\s|already\s)?(?:out|gone|unavailable)(?!\s\d)|out\sof\sthe\squestion|ruled\sout|"
-    r"(?:promised|given|going|reserved|dedicated)\s(?:to|for)|(?:used|taken|occupied|owned)\sby|came\sup|(?:was|were)\sgonna|suggested|(?<!we\s)(?<!i\s)(?<!the\s)proposed|pitched|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
+    rf"{_GIVEN_AWAY}|came\sup|(?:was|were)\sgonna|suggested|(?<!we\s)(?<!i\s)(?<!the\s)proposed|pitched|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
     r"(?:vendor|supplier|partner)s?(?:'s)?\s(?:demo|poc|numbers?|claims?|slides?|deck|sheet)|poc|proof\sof\sconcept|follow-?ups?|demo\sdid|didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"
-    r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|someone\selse|next\sdoor|"
-    r"(?:their|his|her)\s(?:own\s)?(?:thing|business|budget|stuff)|(?:folks|guys|people)(?!\s(?:will|want|need|use|ask))|(?:remains?|stays?|stuck)\swith\s(?:the|our|their)|"
+    r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|(?:some|any|every|no)(?:one|body)\selse(?:'s)?|next\sdoor|"
+    r"(?:their|his|her)\s(?:thing|business|budget|stuff)|(?:its|their|his|her)\sown|not\s(?:our|my|your)\s\w+(?=\s?[,.;:!)\n]|$)|(?:folks|guys|people)(?!\s(?:will|want|need|use|ask))|(?:remains?|stays?|stuck)\swith(?!\sus(?![a-z]))|"
     r"(?:none|nothing|not\sone)\sof\s(?:it|that|this|them|those|these|which)\s(?:is|are)\s(?:ours|for\sus|mine)|"
     r"(?:everyone|everybody|people|they|vendors?|some(?:one|body))(?:\s(?!and|but)\w+){0,3}\ssays?|(?:was|were)\stold|(?:'ve|have)\s(?:also\s)?(?:read|heard)|rumou?rs?|"
     r"burn(?:ed|t|s)?|(?:pre|post)?-?train(?:ing|ed|er|ers)|fine[\s\-]?tun(?:ing|ed)|died|misunderstanding|mix[\s\-]?up|mistaken(?:ly)?|"
-    r"lent|elsewhere|of\s(?:its|their)\sown|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
+    r"elsewhere|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|(?<!this\s)(?<!for\sthe\s)(?<!for\sour\s)(?<!the\scurrent\s)pilot|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
-    r"给了?[^,;。\n]{1,8}(?:组|团队|部门|同事)了?|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上一?期|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
+    r"(?<!我)(?:给|归|是|还)了?(?!我|咱|本)[^,;。\n]{1,8}(?:组|团队|部门|同事|室|院)(?:了|的|用)?|不归我们|不是我们|没到货?|别人|撤[回销]|[别不]管|不参与|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上一?期|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
     r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|现网|现用|老(?:环境|机器|集群|系统|服务)|一期|[看算记搞]错|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     rf"{_STAYS_CHINESE}|"
     r"(?:跑|用|支持)不了|不支持|没法[跑用]|友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
@@ -78,8 +87,16 @@ _HELD_ONCE = Gated(
     r"(?<![a-z])(?:was|were(?!\s(?:given|handed|granted|promised|allocated|assigned|told|allowed)(?![a-z]))|had\sbeen|used\sto\sbe)(?![a-z])|之前是|原来是|那是",
 )
 _TOLD_END = Gated(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s")
+# Later words that still speak of a name: the clause right behind it that begins so, or one of its next two with "them".
+_REFERS = Gated(r"\s?(?:(?:and|but|so|no|or|sorry)\s)*(?:which|that|those|these|they|it)(?![a-z])")
+_REFERS_TO_SEVERAL = Gated(r"(?<![a-z])(?:they|them|those|these|both)(?![a-z])|hands\soff")
+# Up to where they do: another name, or other hardware.
+_OTHER_THING = Gated(
+    r"(?<![a-z])(?:[a-z]{1,3}\d{1,4}|(?<!those\s)(?<!these\s)(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z]))"
+)
+_REFERRING = 120  # characters behind a name
 _BEHIND = 40  # characters behind a name that speak of it
-_BEHIND_NAME = Gated(r"\s?\([a-z\s]{2,40}\)(?=\s[a-z])")
+_BEHIND_NAME = Gated(r"s?(?:\s[a-z]{2,12})?\s?\((?P<said>[^()\n]{2,60})\)")
 _BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
 # Behind a question: the answer is no.
 _DENIED = Gated(
@@ -94,8 +111,10 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     or is a question that is denied, 2 where their own clause does.
     """
     words = "_" if is_name else text[start:end]
-    if is_name and (bracket := _BEHIND_NAME.match(text, end)) is not None:  # "Qwen3-4B (moderation) already runs"
-        end = bracket.end()
+    if is_name and (bracket := _BEHIND_NAME.match(text, end)) is not None:
+        if _ASIDE.search(bracket["said"]):  # "8 A100 (training, untouchable)"
+            return 2
+        end = bracket.end()  # "Qwen3-4B (moderation) already runs"
     left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
     if rank := rank_of(f"{text[left:start]}{words}{text[end:right]}"):
         return rank
@@ -106,10 +125,29 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
         behind = _BEHIND_BRACKET.match(text, right)  # "Type D (8x B200), mentioned in an earlier mail, is withdrawn"
         if behind is not None and _ASIDE.search(behind.group()):
             return 2
+    if is_name and any(_ASIDE.search(text[start:end]) for start, end in _referring(text, right)):
+        return 2
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     if _DENIED.match(text, right) is not None:
         return 2
     return 1 if _ASIDE.search(f"{text[left:start]}{words}{text[end:right]}") else 0
+
+
+def about(text: str, start: int, end: int) -> tuple[int, int]:
+    """The clause of a name, with the later ones that speak of it."""
+    left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
+    return left, max((stop for _, stop in _referring(text, right)), default=right)
+
+
+def _referring(text: str, end: int) -> Iterator[tuple[int, int]]:
+    """The clauses behind the clause of a name, which ends at `end`, that speak of it by a pronoun."""
+    pattern = _REFERS
+    for place, clause in parts(text[end : end + _REFERRING].partition("\n")[0], _CLAUSE_END):
+        if _OTHER_THING.search(clause):
+            return
+        if pattern.match(clause) or _REFERS_TO_SEVERAL.search(clause):
+            yield end + place, end + place + len(clause)
+        pattern = _REFERS if not clause.strip() else _REFERS_TO_SEVERAL
 
 
 def rank_of(words: str) -> int:

@@ -20,6 +20,7 @@ from .page import Page
 from .primitive_words import PERMITS
 from .said import StatedDegrees, StatedStrategy
 from .sides_words import read_sides, set_aside_sides
+from .turns import latest
 from .weighed_hardware import refuse_own_hardware
 
 # Attention DP that is demanded without a number: stands among degrees until the others settle it.
@@ -41,7 +42,7 @@ def read_strategy(page: Page, claims: Claims) -> None:
             _claim_degree(claims, phase, "replicas", claims.checked_degree(count, words), words)
     degrees = _without_permitted(page, claims, find_degrees(page, claims))
     gpus = _read_gpus(page, claims)
-    by_phase = _by_phase(page, degrees)
+    by_phase = {phase: _said_last(page, claims, stated) for phase, stated in _by_phase(page, degrees).items()}
     if (compared := find_compared(page, degrees) or _rivals(page, by_phase)) is not None:
         refuse_own_hardware(page, claims, degrees)
         _claim_compared(claims, compared)
@@ -70,6 +71,18 @@ def _without_permitted(page: Page, claims: Claims, degrees: Sequence[Degree]) ->
         else:
             demanded.append(degree)
     return demanded
+
+
+def _said_last(page: Page, claims: Claims, stated: Sequence[Degree]) -> list[Degree]:
+    """The degrees without those that a later turn states anew: "decode at TP8 too?" / "no, decode TP4"."""
+    last = list(stated)
+    for name in {degree.name for degree in stated}:
+        rivals = [degree for degree in stated if degree.name == name]
+        for rival, is_last in zip(rivals, latest(page.original, [(d.start, d.end) for d in rivals]), strict=True):
+            if not is_last and rival.value != rivals[-1].value:
+                last.remove(rival)
+                claims.reading(f"{rival.words!r} was said before {rivals[-1].words!r}, which counts")
+    return last
 
 
 def _claim_compared(claims: Claims, compared: Compared) -> None:

@@ -16,22 +16,13 @@ from .load_lexicon import ROLE as LOAD
 from .number_words import NUMBER
 from .quantities import Quantity, find_quantities, read_number
 
-_NAME = r"[^\W\d][\w.\-]{0,15}(?:\s[^\W\d][\w.\-]{0,15})?"
-_TIME = r"[\[(]?(?:[01]?\d|2[0-4]):[0-5]\d(?::[0-5]\d)?(?:\s?[ap]m)?[\])]?"
-# "[10:02] jo: yes", "10:02 <jo> yes", "jo 10:02: yes", "jo  10:02  yes".
-_STAMPED = re.compile(
-    rf"^[ \t]{{0,4}}(?:{_TIME}[ \t]{{1,4}}<?(?P<a>{_NAME})(?:>|[ \t]?[:：])|"
-    rf"(?P<b>{_NAME})[ \t]{{1,4}}{_TIME}[ \t]?(?:[:：]|(?=[ \t])))[ \t]*",
-    re.MULTILINE | re.IGNORECASE,
-)
-_FEWEST_STAMPS = 2
 SPEAKER = re.compile(r"^[ \t]{0,4}([^\W\d][^\n:：,.;?!\[\]]{0,20})[:：][ \t]?(?!//)", re.MULTILINE)
 _PARTICLES = Gated(
-    r"(?:(?:ok(?:ay)?|yes|yep|sure|fine|no(?:\s(?:way|chance))?|nope|nah|hm+|well|rather|better|more\slike|make\s(?:it|that)|let's\s(?:say|do|take|use)|i'd\s(?:say|rather)|we\s(?:need|want|said)|only|just|actually|please|then|so|"
+    r"(?:(?:ok(?:ay)?|yes|yep|sure|fine|no(?:\s(?:way|chance))?|nope|nah|hm+|well|right|agreed|exactly|rather|better|more\slike|make\s(?:it|that)|let's\s(?:say|do|take|use)|i'd\s(?:say|rather)|(?:we|they)\s(?:(?:only|just|can|will|now)\s)?(?:need|want|said|get|got|have|give\sus)|only|just|actually|please|then|so|"
     r"it(?:'s|\sis)|that's|不是?|不对|不行|好的?|行|嗯|对|改成?|按|那就?|应该是?|就|其实是?|最多)(?![a-z])[\s,.;:!\-。]*){0,4}"
 )
 _POLITE = Gated(
-    r"(?:\s?(?:(?:pls|plz|please|rather|instead|then|max|tops|is\s(?:enough|better|fine|right)|will\sdo|at\s(?:the\s)?most|it\sis)(?![a-z])|吧|就[行够好]了?|够了|好了|为准|才对|来算))*(?=\s?(?:[,.;:!?)\n。]|$))"
+    r"(?:\s?(?:(?:pls|plz|please|rather|instead|then|max|tops|of\s(?:them|those|these)|is\s(?:enough|better|fine|right)|will\sdo|at\s(?:the\s)?most|it\sis)(?![a-z])|吧|就[行够好]了?|够了|好了|为准|才对|来算))*(?=\s?(?:[,.;:!?)\n。]|$))"
 )
 _REST_AGREED = Gated(
     r"(?:(?<![a-z])(?:otherwise|(?:the\s)?rest|all\selse|everything\selse)\s(?:(?:is|are|all|stays?)\s)*(?:agreed|fine|ok(?:ay)?|good|yes|same|right|approved|unchanged)|其[他它余]的?都?(?:没问题|同意|可以|不变|照旧|没意见))(?![a-z])"
@@ -43,6 +34,9 @@ _REFUSES = Gated(
 )
 _PROPOSED_DEGREE = Gated(r"(?<![a-z])(?=[tpdes]p\s?=?\s?\d)")
 _CLAUSE = re.compile(r"[,;:](?!\d)\s?|[.;。]\s?(?!\d)")
+_OF_THEM = re.compile(r"of\sth(?:em|ose|ese)")
+_SENTENCE = re.compile(r"(?<=[;!?。])\s?|(?<=\.)\s")
+_PERCENTILE = re.compile(r"(?<![\w.])p(?P<n>50|90|95|99(?:\.9)?)(?![\w%.]*\d)", re.IGNORECASE)
 _MOST_LINES_BACK = 3
 _BACK = 160  # characters
 _N = re.compile(rf"(?<![A-Za-z\d.]){NUMBER}", re.IGNORECASE)
@@ -61,16 +55,12 @@ _MEASURED = Gated(
 _IN_THE_END = Gated(
     rf"(?:^|[.,;。]\s?)(?:(?:and|ok|then)\s)*(?:so|take|make\s(?:it|that)|(?:i|we)(?:'d)?\s(?:say|take)|let's\s(?:say|take|do)|call\sit|go\swith|那就|所以|就按?|按)\s?(?P<n>{NUMBER})(?P<unit>\s?(?:ms|s|sec|seconds?|秒|毫秒|[个张台路人])?)\s?(?:then|please|max|tops|吧|算|来)?[.!。]?\s*$"
 )
-# "4 won't be enough", "4 张不够吧": a figure of an earlier line that is doubted.
-_DOUBTED = Gated(
-    rf"(?:(?:but|hm+|only|just)\s)?(?P<n>{NUMBER})(?:\s?(?:[张台个]卡?|[a-z\d]{{2,8}}))?\s?(?:(?:won't|will\snot|isn't|is\snot|aren't|are\snot|can't|doesn't)\s(?:be\s|even\s)?(?:enough|do|suffice|sufficient|work|hold|fit|make\sit)|(?:is|are|sounds?|seems?)\s(?:too\s(?:few|little|many|much|low|high|small|tight)|tight)|(?:恐怕|可能|肯定)?(?:都|也)?(?:不够|不行|太少|太多|少了|多了))[吧吗呀啊]?\s?[,.;?!。]?\s*"
-)
 
 
 class _Line(Struct):
     who: str
     body: str
-    doubted: Quantity | None = None
+    is_settled: bool = False  # its figure was put where it belongs
 
 
 def with_revised_counts(text: str) -> tuple[str, list[str]]:
@@ -100,17 +90,6 @@ def _said_before(text: str, match: re.Match[str]) -> re.Match[str] | None:
     return next((n for n in reversed(list(before)) if read_number(n.group().lower()) == old), None)
 
 
-_MARKS = str.maketrans({"：": ": ", "？": "?", "，": ", "})
-
-
-def without_stamps(text: str) -> str:
-    """A chat without the times of its lines; a list of hours of the day names nobody, and stays."""
-    text = text.translate(_MARKS)
-    if len(_STAMPED.findall(text)) < _FEWEST_STAMPS:
-        return text
-    return _STAMPED.sub(lambda match: f"{match['a'] or match['b']}: ", text)
-
-
 def with_replies(text: str) -> tuple[str, list[str]]:
     """A chat with the figures that replies agree on in place of those before, and notes."""
     notes: list[str] = []
@@ -124,38 +103,48 @@ def with_replies(text: str) -> tuple[str, list[str]]:
             lines[place - 1].body = _denied(lines[place - 1].body)
         if line.who and place and lines[place - 1].who not in ("", line.who) and _REFUSES.fullmatch(line.body):
             lines[place - 1].body = _PROPOSED_DEGREE.sub("not ", lines[place - 1].body)
-        elif line.who:
-            _drop_doubt(lines, place)
-            if not _decide(lines, place, notes):
-                _settle(lines, place, notes)
+        elif line.who and not _decide(lines, place, notes):
+            _settle(lines, place, notes)
     for line in lines:
         if line.who and not any(map(str.isalnum, line.body)):
-            line.who = line.body = ""
+            line.body = ""  # the name stays: who speaks next speaks later
     return "\n".join(line.who + line.body for line in lines), notes
 
 
-def _settle(lines: list[_Line], place: int, notes: list[str]) -> None:
-    """Put the figure that a line begins with in the place of the one that it answers."""
+def _settle(lines: list[_Line], place: int, notes: list[str], *, is_agreed: bool = False) -> None:
+    """Put the figure that a line begins with in the place of the one that it answers.
+
+    `is_agreed`: the next line agrees to it, so that it may correct what the same person said.
+    """
     line = lines[place]
-    new = next(iter(find_quantities(line.body)), None)
+    new = next(iter(_figures(line.body)), None)
     lead = None if new is None else _PARTICLES.fullmatch(line.body[: new.start])
     tail = None if new is None else _POLITE.match(line.body, new.end)
     if new is None or lead is None or tail is None:
         return
-    for earlier in reversed(lines[max(0, place - _MOST_LINES_BACK) : place]):
-        asks = earlier.body.rstrip().endswith("?")
-        old = earlier.doubted or _answered(earlier.body, new)
+    for index in reversed(range(max(0, place - _MOST_LINES_BACK), place)):
+        earlier = lines[index]
+        asks = earlier.body.rstrip().endswith("?") and not earlier.is_settled
+        old = _answered(earlier.body, new, of_hardware=_OF_THEM.search(tail.group()) is not None)
         is_same = old is not None and new.value in (old.value, old.value / old.factor)
-        is_reply = (earlier.who != line.who or earlier.doubted) and (asks or lead.group() or tail.group())
+        is_bare = index == place - 1 and not new.spelled
+        is_other = earlier.who != line.who or is_agreed
+        is_reply = is_other and (asks or lead.group() or tail.group() or is_bare)
         if old is None and asks:
             return  # an answer to an open question
         if old is None or not (is_same or is_reply):
             continue
-        rest = line.body[tail.end() :]
-        if is_same:
-            line.body = _REST_AGREED.sub("", rest)
-            return
-        _put_in_place(earlier, old, new, notes)
+        rest, line.is_settled = line.body[tail.end() :], True
+        if (first := _asked_before(lines, index, old, new)) is not None:
+            numbers = {figure.number for figure in (first, old, new)}
+            earlier.body = "".join(
+                sentence for sentence in _SENTENCE.split(earlier.body) if not _only_says(sentence, numbers)
+            )
+            earlier, old, is_same = lines[index - 1], first, False
+        if not is_same:
+            _put_in_place(earlier, old, new, notes)
+        elif asks and not is_agreed:
+            _settle(lines, index, notes, is_agreed=True)
         number = re.escape(old.words.removesuffix(old.spelled).strip())
         former = re.compile(
             rf"(?:(?:the|that|those|这个?|那个?)\s?)?(?<![\w.]){number}(?:\s?{re.escape(old.spelled)})?\s?(?:was|is|were|came|comes|只?是)[^.;。\n]*",
@@ -163,6 +152,35 @@ def _settle(lines: list[_Line], place: int, notes: list[str]) -> None:
         )
         line.body = _REST_AGREED.sub("", former.sub("", rest))
         return
+
+
+def _asked_before(lines: list[_Line], index: int, mentioned: Quantity, new: Quantity) -> Quantity | None:
+    """The figure that the line before `lines[index]` asks for or states, where this one speaks of it.
+
+    "24 rps?" / "24 is all products, ours is a third" / "so 8"; "4 H100" / "4 won't be enough" / "8 then".
+    """
+    before = lines[index - 1] if index else None
+    if before is None or before.who in ("", lines[index].who):
+        return None
+    asked = _answered(before.body, mentioned)
+    if asked is None or not (before.body.rstrip().endswith("?") or asked.number == mentioned.number):
+        return None
+    return asked if counts_the_same(asked, mentioned) and asked.number != new.number else None
+
+
+def _only_says(sentence: str, numbers: set[float]) -> bool:
+    """Whether a sentence has figures, and no other than these."""
+    figures = {figure.number for figure in _figures(sentence) if figure.unit != "share"}
+    return bool(figures) and figures <= numbers
+
+
+def _figures(text: str) -> list[Quantity]:
+    """The quantities of a line and the percentiles that it names, in their order."""
+    named = (
+        Quantity(float(match["n"]), float(match["n"]), "percentile", *match.span(), match.group())
+        for match in _PERCENTILE.finditer(text)
+    )
+    return sorted((*find_quantities(text), *named), key=lambda figure: figure.start)
 
 
 def _decide(lines: list[_Line], place: int, notes: list[str]) -> bool:
@@ -189,26 +207,6 @@ def _put_in_place(earlier: _Line, old: Quantity, new: Quantity, notes: list[str]
     earlier.body = f"{earlier.body[: old.start]}{words}{earlier.body[old.end :]}"
 
 
-def is_doubt(line: str) -> bool:
-    """Whether a line of a chat doubts a figure: "4 won't be enough"."""
-    return _DOUBTED.match(line) is not None
-
-
-def _drop_doubt(lines: list[_Line], place: int) -> None:
-    """Leave out the doubt in a figure of an earlier line where the next line gives another."""
-    doubt = _DOUBTED.match(lines[place].body)
-    following = lines[place + 1].body if place + 1 < len(lines) else ""
-    figures = find_quantities(following)
-    if doubt is None or not figures or not (lead := _PARTICLES.match(following)) or figures[0].start > lead.end():
-        return
-    for earlier in reversed(lines[max(0, place - _MOST_LINES_BACK) : place]):
-        number = read_number(doubt["n"].lower())
-        earlier.doubted = next((old for old in find_quantities(earlier.body) if old.value / old.factor == number), None)
-        if earlier.doubted is not None:
-            lines[place].body = lines[place].body[doubt.end() :]
-            return
-
-
 def _denied(question: str) -> str:
     """A question for a figure that is denied, as a denial of the figure; other lines as they are."""
     if not question.rstrip().endswith("?"):
@@ -218,9 +216,11 @@ def _denied(question: str) -> str:
     return f"{question[: figures[0].start]} not {question[figures[0].start :]}" if len(figures) == 1 else question
 
 
-def _answered(text: str, new: Quantity) -> Quantity | None:
+def _answered(text: str, new: Quantity, *, of_hardware: bool = False) -> Quantity | None:
     """The only figure of a line that another may answer; in a question that of its last clause comes first."""
-    figures = [old for old in find_quantities(text) if counts_the_same(old, new)]
+    figures = [old for old in _figures(text) if counts_the_same(old, new)]
+    if of_hardware:
+        figures = [old for old in figures if old.unit in ("gpus", "nodes")]
     figures = [old for old in figures if new.value in (old.value, old.value / old.factor)] or figures
     last = max((match.end() for match in _CLAUSE.finditer(text.rstrip(" ?"))), default=0)
     asked = [old for old in figures if old.start >= last] if "?" in text else []

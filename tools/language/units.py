@@ -9,7 +9,7 @@ from .gated import Gated
 
 Unit = Literal[
     "count", "tokens", "requests", "gpus", "nodes", "ms", "ms/token", "tokens/s", "tokens/s/user", "tokens/s/gpu",
-    "requests/s", "requests/s/user", "bytes", "GB/s", "TFLOPS", "share", "usd",
+    "requests/s", "requests/s/user", "bytes", "GB/s", "TFLOPS", "share", "percentile", "usd",
 ]  # fmt: skip
 
 _END = r"(?![A-Za-z])"
@@ -104,7 +104,7 @@ _TABLE: tuple[tuple[str, Unit, float], ...] = (
     ),
     (
         r"(?:nodes?|machines?|servers?|workstations|boxes|box|hosts?|instances?|trays?)(?![a-z])"
-        r"|(?:台|个)\s?(?:机器|服务器|节点|主机|机|(?:计算)?托盘)|台|机(?!器学|架|柜)|节点",
+        r"|(?:台|个)\s?(?:机器(?!人)|服务器|节点|主机|机(?!器人)|(?:计算)?托盘)|台|机(?!器学|架|柜)|节点",
         "nodes",
         1.0,
     ),
