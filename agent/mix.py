@@ -16,12 +16,11 @@ from pydantic import Field
 from ..tools.calibration.custom import CustomCalibration
 from ..tools.checkpoint import left_out
 from ..tools.errors import InputError
-from ..tools.frozen import Sparse
+from ..tools.frozen import Frozen, Sparse
 from ..tools.input.arguments import checks_arguments
 from ..tools.input.files import read_bounded, utf8_text
 from ..tools.language.brief_parse import parse_json, parse_yaml
 from ..tools.language.file_counts import WrittenTokens
-from ..tools.language.said import FrozenModel
 from ..tools.plan.builder import build_plan
 from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock, WorkloadBlock
 from ..tools.plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
@@ -47,7 +46,7 @@ _SAME_SHARE = 0.001
 _LENGTHS = ("input_tokens", "output_tokens")
 
 
-class Kind(FrozenModel):
+class Kind(Frozen):
     """One kind of request: its share of all (any unit), its lengths, and the limits that hold for it."""
 
     name: str = Field(min_length=1, max_length=100)
@@ -60,7 +59,7 @@ class Kind(FrozenModel):
     prefix_cache_hit_rate: float | None = Field(default=None, ge=0, le=1)
 
 
-class Kinds(FrozenModel):
+class Kinds(Frozen):
     """The kinds of requests of a mix, in the order in which they were given."""
 
     workloads: tuple[Kind, ...] = Field(min_length=1, max_length=MAX_KINDS)

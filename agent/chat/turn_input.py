@@ -6,7 +6,8 @@ from typing import Any
 
 from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
-from ...tools.language.said import FrozenModel, Said, StatedDegrees, StatedStrategy
+from ...tools.frozen import Frozen
+from ...tools.language.said import Said, StatedDegrees, StatedStrategy
 from ...tools.plan.document import TWO_BATCH, Plan, Strategy
 from ...tools.plan.latency_limits import LATENCY_LIMITS
 from ..stated_arguments import Arguments, said_of_arguments
@@ -31,7 +32,7 @@ _BESIDES: dict[str, tuple[str, ...]] = {
 _DEGREES = ("tp", "tp_ffn", "pp", "ep", "sp", "attention_dp", "replicas")
 
 
-class Given(FrozenModel):
+class Given(Frozen):
     """What holds from this turn on: `plan` as it stands; or `said`, in place of the request's fields in `dropped`.
 
     `begins`: nothing that was said before holds.

@@ -18,8 +18,9 @@ from ...tools.catalog.models import is_name_of, load_model, read_as
 from ...tools.catalog.names import named_format
 from ...tools.engines.defaults import engine_relaxations, possible_relaxations
 from ...tools.engines.names import DEFAULT_ENGINE, ENGINES, JUDGED, EngineName, engine_name, engine_of
+from ...tools.frozen import Frozen
 from ...tools.language.merge import merge_said, refusal
-from ...tools.language.said import NO_ENGINE, FrozenModel, Said
+from ...tools.language.said import NO_ENGINE, Said
 from ...tools.performance.host_memory import without_effect
 from ...tools.plan.constraints import BudgetConstraint, Constraint
 from ...tools.plan.document import Relaxation, ServingBlock
@@ -116,7 +117,7 @@ def _utilization(merged: Said, notes: Notes) -> float:
 
 
 def _plain(value: Any) -> Any:
-    return value.model_dump(exclude_none=True) if isinstance(value, FrozenModel) else value
+    return value.model_dump(exclude_none=True) if isinstance(value, Frozen) else value
 
 
 def _relaxations(said: Said, architecture: Architecture, notes: Notes) -> tuple[Relaxation, ...]:

@@ -9,7 +9,8 @@ from pydantic import Field
 from ...tools.calibration.custom import CustomCalibration
 from ...tools.catalog.accelerators import Accelerator, AcceleratorName, Bandwidth
 from ...tools.engines.names import EngineName
-from ...tools.language.said import FrozenModel, OpenPrecisions, StatedStrategy
+from ...tools.frozen import Frozen
+from ...tools.language.said import OpenPrecisions, StatedStrategy
 from ...tools.plan.constraints import Constraint
 from ...tools.plan.document import (
     Degree,
@@ -23,7 +24,7 @@ from ...tools.plan.document import (
 from ...tools.plan.rate_curve import DayAsked
 
 
-class Assumption(FrozenModel):
+class Assumption(Frozen):
     """A value that nobody stated, and why it was chosen."""
 
     field: str
@@ -31,7 +32,7 @@ class Assumption(FrozenModel):
     reason: str
 
 
-class ModelChoice(FrozenModel):
+class ModelChoice(Frozen):
     """The model: the name that the plan carries, and the config that the plan is checked with."""
 
     name: str
@@ -44,7 +45,7 @@ class ModelChoice(FrozenModel):
         return ModelBlock(name=self.name, config=self.config)
 
 
-class HardwareChoice(FrozenModel):
+class HardwareChoice(Frozen):
     """The hardware. `nodes` is `None` where it is left open (then the fewest GPUs that do).
 
     `is_most`: no more than these may be used, and what is not used need not be paid for.
@@ -64,7 +65,7 @@ class HardwareChoice(FrozenModel):
         return None if self.nodes is None else self.nodes * self.gpus_per_node
 
 
-class Intent(FrozenModel):
+class Intent(Frozen):
     """A complete, typed request. `hardware` is `None` only where no accelerator was named: then the smallest that does.
 
     `concurrency_open` says that no concurrency was stated and the objective wants the most that fits;

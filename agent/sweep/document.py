@@ -22,10 +22,11 @@ from ...tools.catalog.hardware import find_accelerator
 from ...tools.catalog.models import load_model
 from ...tools.engines.names import KNOWN, known_engine
 from ...tools.errors import InputError
+from ...tools.frozen import Frozen
 from ...tools.input.files import read_bounded, shown_path, utf8_text
 from ...tools.language.brief_parse import parse_json, parse_yaml
 from ...tools.language.file_counts import WrittenTokens
-from ...tools.language.said import NO_ENGINE, FrozenModel, OpenPrecisions, Said, StatedPrecision
+from ...tools.language.said import NO_ENGINE, OpenPrecisions, Said, StatedPrecision
 from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock
 from ..intent.cluster import read_cluster
 from ..intent.formats import said_weights
@@ -83,7 +84,7 @@ def _as_list(value: Any) -> Any:
     return value if isinstance(value, list | tuple) else [value]
 
 
-class SweepFile(FrozenModel):
+class SweepFile(Frozen):
     """What the file of a sweep may hold. `precision` is one, or a list that is swept too."""
 
     models: Annotated[tuple[Name | dict[str, Any], ...], Field(min_length=1, max_length=MAX_LISTED)]
@@ -103,7 +104,7 @@ class SweepFile(FrozenModel):
         return value
 
 
-class Case(FrozenModel):
+class Case(Frozen):
     """One case of a sweep: how its rows are labelled, and what is asked, complete but for what a plan assumes."""
 
     model: str

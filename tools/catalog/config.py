@@ -27,12 +27,12 @@ from .dtypes import WeightTensor
 _UNREADABLE = ("num_kv_shared_layers", "hidden_size_per_layer_input")
 _SPARSE_NAMES = ("minimax_m3_sparse", "sparse_attention")
 # Where composite (vision, audio) checkpoints keep the text decoder.
-_TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
+TEXT_PARTS = ("text_config", "llm_config", "language_config", "thinker_config")
 
 
 def with_positions(config: Mapping[str, Any], positions: int) -> dict[str, Any]:
     """`config` of a model, or of one with a text decoder, whose longest sequence has so many `positions`."""
-    for name in _TEXT_PARTS:
+    for name in TEXT_PARTS:
         if isinstance(part := config.get(name), Mapping):
             return {**config, name: with_positions(cast("Mapping[str, Any]", part), positions)}
     return {**config, "max_position_embeddings": positions}
@@ -145,7 +145,7 @@ def _open(config: Mapping[str, Any], where: str) -> tuple[ConfigFields, Profile]
 
 def _text_part(config: Mapping[str, Any], where: str) -> tuple[Mapping[str, Any], bool]:
     """The text decoder's own object with what only the outer object states, and whether it was nested."""
-    for name in _TEXT_PARTS:
+    for name in TEXT_PARTS:
         part: Any = config.get(name)
         if isinstance(part, Mapping):
             inner = cast("Mapping[str, Any]", part)

@@ -29,7 +29,7 @@ MAX_POSITIONS = 10**12
 
 # Other spellings of a field, by the name that this package uses. The first one that is present counts; two that are
 # present must agree.
-_SPELLINGS: dict[str, tuple[str, ...]] = {
+SPELLINGS: dict[str, tuple[str, ...]] = {
     "hidden_size": ("n_embd", "d_model"),
     "num_hidden_layers": ("n_layer", "n_layers", "num_layers", "depth"),
     "num_attention_heads": ("n_head", "n_heads"),
@@ -60,7 +60,7 @@ _SPELLINGS: dict[str, tuple[str, ...]] = {
     "torch_dtype": ("dtype",),
 }  # fmt: skip
 
-_KNOWN = frozenset((*_SPELLINGS, *(name for names in _SPELLINGS.values() for name in names)))
+_KNOWN = frozenset((*SPELLINGS, *(name for names in SPELLINGS.values() for name in names)))
 # A field that is written with a letter or two more, fewer or others is misspelt.
 _MISSPELT, _ALIKE = 2, 0.92
 # From so alike on a `model_type` may be meant: other kinds of models differ by two letters ("jamba", "llama").
@@ -152,7 +152,7 @@ class ConfigFields:
 
     def _written(self, field: str) -> Iterator[tuple[str, Any]]:
         """Each spelling of the field that the config has, with its value."""
-        spellings = (field, *_SPELLINGS.get(field, ()))
+        spellings = (field, *SPELLINGS.get(field, ()))
         return ((spelling, self.values[spelling]) for spelling in spellings if spelling in self.values)
 
     def size(self, field: str, why: str, most: int = MAX_SIZE) -> int:

@@ -23,7 +23,7 @@ from ..input.files import read_bounded, shown_path, utf8_text
 from ..input.strict_values import HALF_A_CHARACTER, is_text, whole_characters
 from .alternatives import with_later_figures
 from .brief_card import Card, read_card
-from .brief_document import Document, of_prefix
+from .brief_document import Document
 from .brief_facts import Fact
 from .brief_layout import plain_text
 from .brief_markdown import read_markdown
@@ -50,6 +50,7 @@ _Text = tuple[str, str]  # its name and its words
 MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
 _MARKDOWN = (".md", ".markdown", ".txt", ".rst")
+_STRUCTURED = (".json", ".yaml", ".yml")
 _NESTED_KEY = re.compile(r"  +[\w\-]{1,40}:(?:\s|$)")
 _BLOCK_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/)){0,4000}\*/")
 _COMMENT = re.compile(r"(^|[\s,{}\[\]])//", re.MULTILINE)
@@ -88,52 +89,44 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
     """
     if len(sources) > MAX_FILES:
         raise BriefError(f"a brief has at most {MAX_FILES} texts, not {len(sources)}; join some")
-    sources, replies = _with_replies(sources)
-    older, newer, notes = _quoted_apart(sources)
+    older, newer, notes = _settled(sources)
     if older:
-        merged = merge_said([read_brief(texts) for texts in (older, newer) if any(text.strip() for _, text in texts)])
-        return merged.model_copy(update={"readings": (*merged.readings, *replies, *notes)})
+        said = merge_said([read_brief(texts) for texts in (older, newer) if any(text.strip() for _, text in texts)])
+    else:
+        said = _read_parsed(newer)
+    return said.model_copy(update={"readings": (*said.readings, *notes)})
+
+
+def _read_parsed(sources: Sequence[_Text]) -> Said:
     source = join_sources([_parse(name, text) for name, text in sources])
     if not source.statements and not source.objects:
         raise BriefError("the brief is empty; write down the model, the hardware, the load and the limits")
     try:
-        prose = "\n\n".join(text for name, text in sources if not name.endswith((".json", ".yaml", ".yml")))
-        said = _read_joined(source, Path(sources[0][0]).parent, prose)
+        prose = "\n\n".join(text for name, text in sources if not name.endswith(_STRUCTURED))
+        return _read_joined(source, Path(sources[0][0]).parent, prose)
     except ValidationError as error:
         first = error.errors()[0]
         raise BriefError(f"{'.'.join(str(part) for part in first['loc'])}: {first['msg']}") from error
-    return said.model_copy(update={"readings": (*said.readings, *replies)})
 
 
-def _is_prose(name: str, text: str) -> bool:
-    return Path(name).suffix.lower() not in (".json", ".yaml", ".yml") and len(text) <= MAX_FILE_BYTES
-
-
-def _with_replies(sources: Sequence[_Text]) -> tuple[list[_Text], list[str]]:
-    """Chats with the figures that were agreed on in place of those before, and notes; other texts as they are."""
-    notes: list[str] = []
-    settled: list[_Text] = []
-    for name, text in sources:
-        chat = without_stamps(text) if _is_prose(name, text) else ""
-        if is_chat(chat):
-            text, more = with_replies(chat)
-            notes += more
-        settled.append((name, text))
-    return settled, notes
-
-
-def _quoted_apart(sources: Sequence[_Text]) -> tuple[list[_Text], list[_Text], list[str]]:
-    """The mails that texts quote, the newer text around them, and notes on the figures that it changes."""
+def _settled(sources: Sequence[_Text]) -> tuple[list[_Text], list[_Text], list[str]]:
+    """The mails that texts quote, the newer texts with the figures that chats agreed on, and notes on changes."""
     notes: list[str] = []
     older: list[_Text] = []
     newer: list[_Text] = []
     for name, text in sources:
-        before, after = quoted_apart(text, needs_header=True) if _is_prose(name, text) else ("", text)
+        before = ""
+        if Path(name).suffix.lower() not in _STRUCTURED and len(text) <= MAX_FILE_BYTES:
+            chat = without_stamps(text)
+            if is_chat(chat):
+                text, more = with_replies(chat)
+                notes += more
+            before, text = quoted_apart(text, needs_header=True)
         if before:
-            before, after, changed = with_later_figures(before, after)
+            before, text, changed = with_later_figures(before, text)
             notes += changed
             older.append((name, before))
-        newer.append((name, after))
+        newer.append((name, text))
     return older, newer, notes
 
 
@@ -202,7 +195,8 @@ def _read_joined(source: Source, folder: Path, prose: str) -> Said:
     facts = document.facts
     model = read_model(facts, _named_models(document, said, file), list(source.objects), folder)
     card = _card(document, said, source.objects)
-    parts = "; ".join(dict.fromkeys(fact.words for fact in (*document.cards, *of_prefix(facts.items, "card."))))[:400]
+    of_card = [*document.cards, *(fact for fact in facts.items if fact.field.startswith("card."))]
+    parts = "; ".join(dict.fromkeys(fact.words for fact in of_card))[:400]
     updates: dict[str, Any] = {
         "model": model.name,
         "model_config_object": model.config,

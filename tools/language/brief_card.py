@@ -25,12 +25,13 @@ _FORMATS = (
     ("bf16", r"bf16|bfloat16"), ("fp16", r"fp16|float16|half|16 ?bit"), ("fp8", r"fp8|e4m3|float8"), ("int8", r"int8"),
     ("fp4", r"(?:nv|mx)?fp4"), ("int4", r"int4"), ("fp32", r"fp32|float32|single"),
 )  # fmt: skip
-_FORMAT = Gated("|".join(rf"(?P<{name}>(?<![a-z0-9])(?:{words})(?![a-z0-9]))" for name, words in _FORMATS), flags=0)
+_FORMAT = Gated("|".join(rf"(?P<{name}>(?<![a-z0-9])(?:{words})(?![a-z0-9]))" for name, words in _FORMATS))
 _SPARSE = re.compile(r"(?<!no )(?<!without )(?<!non )(?<!w/o )spars\w+|(?<!非)稀疏")
 _DENSE = re.compile(r"\bdense\b|no spars|without spars|w/o spars|non spars|稠密|非稀疏")
 # A figure this near to the catalogue's is the catalogue's, rounded.
 _SAME = 0.03
 _NEEDED = "memory_bytes", "memory_bandwidth", "tflops"
+_MEMORY = ("memory_gb_marketing", "memory_gib_reported", "memory_bytes_reported")
 
 
 class Card(Struct, frozen=True):
@@ -119,31 +120,18 @@ def _one_card(known: list[Fact], stated: dict[str, Any]) -> Accelerator:
 def _departures(facts: Facts, base: Accelerator, stated: dict[str, Any]) -> dict[str, Any]:
     """The fields whose stated figure differs from the catalogue's; a reading notes each."""
     changes: dict[str, Any] = {}
-    memory = {
-        name: value for name, value in stated.items() if name.startswith("memory_g") or name == "memory_bytes_reported"
-    }
-    for name, value in memory.items():
-        known = [
-            base.memory_gb_marketing,
-            base.memory_gib_reported,
-            base.memory_bytes()[0] / 1e9,
-            base.memory_bytes()[0] / 2**30,
-        ]
-        figure = value / 2**30 if name == "memory_bytes_reported" else value
+    size, name = base.memory_bytes()[0], next((name for name in _MEMORY if name in stated), None)
+    if name is not None:
+        figure = stated[name] / 2**30 if name == "memory_bytes_reported" else stated[name]
+        known = (base.memory_gb_marketing, base.memory_gib_reported, size / 1e9, size / 2**30)
         if not any(_close(figure, other) for other in known):
-            cleared = ("memory_bytes_reported", "memory_gib_reported", "driver_memory_mib_from_memory_unverified")
-            changes |= dict.fromkeys(cleared) | {"memory_gb_marketing": None} | {name: value}
-            facts.reading(
-                f"memory of {figure:g} GB stands in the brief, {base.memory_gb_marketing} GB in the catalogue: the "
-                "brief's is used"
-            )
+            cleared = (*_MEMORY, "driver_memory_mib_from_memory_unverified")
+            changes |= dict.fromkeys(cleared) | {name: stated[name]}
+            _note_departure(facts, f"memory of {figure:g} GB", f"{base.memory_gb_marketing} GB")
     bandwidth = stated.get("memory_bandwidth_gb_s")
     if bandwidth is not None and not _close(bandwidth, base.memory_bandwidth_gb_s):
         changes["memory_bandwidth_gb_s"] = bandwidth
-        facts.reading(
-            f"memory bandwidth of {bandwidth:g} GB/s stands in the brief, {show(base.memory_bandwidth_gb_s)} in "
-            "the catalogue: the brief's is used"
-        )
+        _note_departure(facts, f"memory bandwidth of {bandwidth:g} GB/s", show(base.memory_bandwidth_gb_s))
     peaks = _peak_departures(facts, base, stated.get("dense_peak_tflops", {}))
     if peaks:
         changes["dense_peak_tflops"] = {**base.dense_peak_tflops.model_dump(), **peaks}
@@ -164,10 +152,12 @@ def _peak_departures(facts: Facts, base: Accelerator, peaks: dict[str, float]) -
             )
             continue
         changes[name] = value
-        facts.reading(
-            f"{name} peak of {value:g} TFLOPS stands in the brief, {show(known)} in the catalogue: the brief's is used"
-        )
+        _note_departure(facts, f"{name} peak of {value:g} TFLOPS", show(known))
     return changes
+
+
+def _note_departure(facts: Facts, stated: str, known: str) -> None:
+    facts.reading(f"{stated} stands in the brief, {known} in the catalogue: the brief's is used")
 
 
 def _stated(facts: Facts) -> dict[str, Any]:
@@ -240,11 +230,7 @@ def _formats(words: str) -> list[str]:
 
 
 def share(fact: Fact) -> float:
-    """A figure as a share of 1: `55%`, `0.55` and a bare `55` are the same.
-
-    Raises:
-        BriefError: it is not between 0 and 1, or 0 and 100 per cent.
-    """
+    """A figure as a share of 1: `55%`, `0.55` and a bare `55` are the same; what is no share is refused."""
     is_percent = fact.quantity is not None and fact.quantity.unit == "count" and fact.value > 1
     value = fact.value / 100 if is_percent else fact.value
     if not 0 < value <= 1:

@@ -36,8 +36,8 @@ _ITS_CALLS = Gated(
     r"每[次个场条份]?[^,;。\d]{0,4}(?:=|是|为|对应|触发|产生)?\s?(?P<m>\d{1,4}|[一二两三四五])\s?[次个条]\s?(?:请求|调用)",
 )
 _WINDOW = Gated(r"(?:window|busy|working|business|active|office)(?: day)? hours|hours per day|window h")
-_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)", flags=0)
-_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)", flags=0)
+_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)")
+_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)")
 
 
 def with_counts_joined(statements: Sequence[Statement]) -> list[Statement]:
@@ -111,11 +111,10 @@ def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
     window, _ = _keyed(group, _WINDOW)
     its_calls = None if items is None else _ITS_CALLS.search(items.text)
     is_call = of_day is not None and of_day["item"] in _CALLS
-    if items is None or of_day is None or not (each or window or its_calls or is_call):
-        yield from group
-        return
+    is_spread = each or window or its_calls or is_call
     amounts = [find_quantities(entry.text)[:1] for entry in (items, each, window) if entry is not None]
-    if not all(amounts) or (of_each is not None and of_each["item"] != of_day["item"]):
+    is_other = of_day is None or (of_each is not None and of_each["item"] != of_day["item"])
+    if items is None or of_day is None or not is_spread or not all(amounts) or is_other:
         yield from group
         return
     amount = amounts[0][0].decimal_value * (amounts[1][0].decimal_value if each is not None else 1)

@@ -6,7 +6,7 @@ What a request may state as well is left on the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from msgspec import Struct
 
@@ -25,17 +25,13 @@ from .page import BARRIER, CARD, MODEL, STATISTIC, Page
 from .precision_words import FORMAT
 from .prepared_text import mended
 from .quantities import find_quantities
-from .spelling import corrected
-from .unknown_cards import own_cards
+from .unknown_names import own_cards
 from .unread_words import list_unread
 
 _MODEL_KEY = Gated(
-    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)",
-    flags=0,
+    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)"
 )
-_CARD_KEY = Gated(
-    rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号", flags=0
-)
+_CARD_KEY = Gated(rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号")
 _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
 _ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
 _PLAIN_ANSWER = Gated(
@@ -53,20 +49,18 @@ _FOREIGN_KEY = Gated(
     r"status|revision|room|rack|address|phone|"
     rf"{_PRODUCT}|(?:request|customer|user|job|run|brief) (?:id|no|number)|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
-    r"|地址|电话|状态)",
-    flags=0,
+    r"|地址|电话|状态)"
 )
 # The name under which a model is served, beside the model: "endpoint: kimi-k2".
-_SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?", flags=0)
-_NAMES_MODEL = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?", flags=0)
-_PRODUCT_KEY = Gated(rf"(?:.* )?(?:{_PRODUCT})", flags=0)
+_SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?")
+_NAMES_MODEL = Gated(r"(?:llm |base )?model(?: (?:name|id|repo(?:sitory)?))?|模型(?:名称)?")
+_PRODUCT_KEY = Gated(rf"(?:.* )?(?:{_PRODUCT})")
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(
     r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
     r"date|author|owner|team|contact|project|service|id|notes?|comments?|description|purpose|status|region|zone|currency|"
-    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)",
-    flags=0,
+    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
 )
 
 
@@ -101,9 +95,8 @@ class Document(Struct, frozen=True):
         has_model = any(_NAMES_MODEL.fullmatch(line.key) for line in lines)
         has_known_card = any(mention.accelerator for line in lines for mention in hardware.mentions(line.text))
         for line in lines:
-            text, slips = corrected(line.text)
-            settled = mended(text)
-            spelled = [f"{written!r} read as {meant!r}" for written, meant in slips]
+            settled = mended(line.text)
+            spelled = [f"{written!r} read as {meant!r}" for written, meant in settled.slips]
             for note in (*spelled, *settled.notes, *settled.lengths.values()):
                 facts.reading(f"{note} ({line.statement.where})")
             page = Page(settled.text)
@@ -256,8 +249,3 @@ def _asked(statement: Statement) -> str:
 def _is_figure(name: str, start: int) -> bool:
     """Whether a number is a figure of its own, not part of a name ("TPX-3")."""
     return start == 0 or name[start - 1].isspace()
-
-
-def of_prefix(facts: Iterable[Fact], prefix: str) -> list[Fact]:
-    """The facts of the fields that begin with `prefix`."""
-    return [fact for fact in facts if fact.field.startswith(prefix)]

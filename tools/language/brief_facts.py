@@ -12,6 +12,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from .brief_statements import Statement
+from .claims import Notes
 from .errors import BriefError
 from .quantities import Quantity
 
@@ -33,43 +34,27 @@ class Fact(Struct, frozen=True):
     keyed: bool = False
 
 
-def statement_words(statement: Statement, words: str = "") -> str:
+def statement_words(statement: Statement) -> str:
     """The words of a statement as a person sees them in the report: key, words and place."""
     key = f"{statement.path[-1]}: " if statement.keyed and statement.path else ""
-    return f"{(key + (words or statement.text))[:160]} ({statement.where})"
+    return f"{(key + statement.text)[:160]} ({statement.where})"
 
 
-class Facts(Struct):
+class Facts(Notes):
     """All facts of one brief, with the notes for the report."""
 
     items: list[Fact] = field(default_factory=list[Fact])
-    readings: list[str] = field(default_factory=list[str])
-    unread: list[str] = field(default_factory=list[str])
 
     def add(self, facts: Iterable[Fact]) -> None:
         """Take more facts in."""
         self.items.extend(facts)
-
-    def reading(self, note: str) -> None:
-        """Note, once, how an ambiguous figure was read."""
-        if note not in self.readings:
-            self.readings.append(note)
-
-    def leave_unread(self, note: str) -> None:
-        """List, once, words that were not understood."""
-        if note not in self.unread:
-            self.unread.append(note)
 
     def of(self, name: str) -> list[Fact]:
         """Every fact about a field, in the order of the brief."""
         return [fact for fact in self.items if fact.field == name]
 
     def agreed(self, name: str) -> Fact | None:
-        """The fact about a field, or `None`; tables and keys go before sentences, which may speak of something else.
-
-        Raises:
-            BriefError: two places state different values.
-        """
+        """The fact about a field, or `None`; tables and keys go before sentences, which may speak of something else."""
         facts = self.of(name)
         keyed = [fact for fact in facts if fact.keyed]
         for fact in facts if keyed else ():
@@ -79,11 +64,7 @@ class Facts(Struct):
 
 
 def only(label: str, facts: list[Fact]) -> Fact | None:
-    """The fact that all of `facts` agree on.
-
-    Raises:
-        BriefError: two of them differ.
-    """
+    """The fact that all of `facts` agree on; two that differ are refused."""
     for other in facts[1:]:
         if not same(facts[0].value, other.value):
             raise BriefError(

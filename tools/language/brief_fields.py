@@ -1,8 +1,8 @@
 """The table of what planners call things: words and units, English and Chinese, to the field that they state.
 
-A rule matches a clause in which the figure at hand stands as `#`, other figures as marks (`<n>` nodes, `<g>` cards,
-`<c>` a bare number, …) and catalogue names as `gpu` or `llm`. Words are lower case, underscores and hyphens are spaces.
-It refuses nothing; the readers do.
+A rule matches a clause in which the figure at hand stands as `#`, other figures as marks (`<gbs>` a rate in bytes,
+`<tf>` a peak, `<x>` any other) and catalogue names as `gpu` or `llm`. Words are lower case, underscores and hyphens are
+spaces. It refuses nothing; the readers do.
 """
 
 from __future__ import annotations
@@ -141,8 +141,8 @@ _CARD_ROWS: tuple[Row, ...] = (
 class FieldRule(Struct, frozen=True):
     """What a figure is about: it has one of `units`, stands near `words`, and nowhere near `unless`.
 
-    `scope` must match somewhere in the headings, keys or words; `field` is a field of `Said`, or of the card
-    (`card.`), of the model (`model.`), of the strategy (`strategy.`).
+    `scope` must match somewhere in the headings, keys or words; `field` is one of the card (`card.`) or of the model
+    (`model.`).
     """
 
     field: str

@@ -37,15 +37,11 @@ _GENERIC = Gated(
     r"sec|seconds?|gb|gib|mb|tb|gbps|gb/s|tb/s|percent|pct|tflops|tokens?|unit|default|bandwidth|bw|"
     r"speed|rate|gbits?|bits?|bidirectional|unidirectional|directions?|both|way|links?|length|len|lengths|type"
     r"|bf16|fp16|fp8|int8|fp4|int4|fp32|required|expected|overall|range|from|strict|hard|soft|slo|sla)\b"
-    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为",
-    flags=0,
+    r"|[:,()\[\]<>=≤≥~%\-\s/|*.+]|每卡|单卡|数量|带宽|速率|不超过|小于|低于|以内|以下|最大|最小|最长|最短|最多|平均|典型|通常|一般|总|约|上限|目标|为"
 )
-_UNIT_MARKS: dict[Unit, str] = {
-    "count": "<c>", "gpus": "<g>", "nodes": "<n>", "tokens": "<t>",
-    "GB/s": "<gbs>", "TFLOPS": "<tf>", "bytes": "<b>", "share": "<%>",
-}  # fmt: skip
-
-
+# The marks of other figures in the clause; no word of the table matches inside one.
+_MARKS: dict[Unit, str] = {"GB/s": "<gbs>", "TFLOPS": "<tf>"}
+_MARK_OF_OTHERS = "<x>"
 _NEIGHBOURS = 4  # figures on either side that may explain one
 _MAX_FIGURES = 80  # of a statement; more are left unread
 
@@ -55,7 +51,6 @@ class Figure(Struct, frozen=True):
 
     quantity: Quantity
     levels: tuple[str, ...]
-    context: str
 
 
 def plain_words(text: str) -> str:
@@ -76,14 +71,10 @@ def figures_of(statement: Statement, page: Page, start: int = 0) -> tuple[Figure
                 continue
             levels = _levels(statement, text, quantities, i, previous if quantity.unit == "share" else None)
             previous = quantity.unit
-            known = _of_bytes(quantity) if in_bytes and quantity.unit == "count" else quantity
+            known = replace(quantity, unit="bytes", spelled="bytes") if in_bytes and previous == "count" else quantity
             moved = replace(known, start=quantity.start + clause_start, end=quantity.end + clause_start)
-            figures.append(Figure(moved, levels, levels[-1]))
+            figures.append(Figure(moved, levels))
     return tuple(figures)
-
-
-def _of_bytes(quantity: Quantity) -> Quantity:
-    return replace(quantity, unit="bytes", spelled="bytes")
 
 
 def _clauses(text: str) -> list[tuple[int, int]]:
@@ -124,7 +115,7 @@ def _levels(
     for i in range(first, last):
         quantity = quantities[i]
         parts.append(plain_words(_named_marks(text[position : quantity.start])))
-        parts.append(f" # {quantity.spelled} " if i == nth else f" {_mark(quantity.unit)} ")
+        parts.append(f" # {quantity.spelled} " if i == nth else f" {_MARKS.get(quantity.unit, _MARK_OF_OTHERS)} ")
         position = quantity.end
     end = quantities[last].start if last < len(quantities) else len(text)
     parts.append(plain_words(_named_marks(text[position:end])))
@@ -133,16 +124,11 @@ def _levels(
     near = parts[at : at + 2] if number_first else parts[max(0, at - 1) : at + (2 if nth == len(quantities) - 1 else 1)]
     levels = ["".join(near), "".join(parts)] if len(quantities) > 1 else ["".join(parts)]
     if previous is not None:
-        levels.append(f"{_mark(previous)} , {levels[-1]}")
+        levels.append(f"{_MARKS.get(previous, _MARK_OF_OTHERS)} , {levels[-1]}")
     levels = [re.sub(r"\s+", " ", level).strip().lower() for level in levels]
     for part in reversed(statement.path):
         levels.append(f"{plain_words(key_words(part))} : {levels[-1]}")
     return tuple(levels)
-
-
-def _mark(unit: Unit) -> str:
-    """The mark of another figure in the clause; no word of the table matches inside it."""
-    return _UNIT_MARKS.get(unit, "<x>")
 
 
 def _named_marks(text: str) -> str:
@@ -185,7 +171,7 @@ def _nearest(level: str, guarded: str, figure: Figure) -> FieldRule | None:
             continue
         if rule.unless is not None and rule.unless.search(guarded):
             continue
-        if rule.scope is not None and not rule.scope.search(figure.context):
+        if rule.scope is not None and not rule.scope.search(figure.levels[-1]):
             continue
         for match in rule.words.finditer(level):
             gap = max(match.start() - at, at + 1 - match.end(), 0)
@@ -223,7 +209,7 @@ def read_figures(statement: Statement, page: Page, start: int = 0) -> tuple[Fact
             continue
         rule = before = match_figure(statement, figure, before)
         field = rule.field if rule is not None else bare.get(quantity.start)
-        if field is None or not field.startswith(("card.", "model.")):
+        if field is None:
             continue
         facts.append(
             Fact(
@@ -231,7 +217,7 @@ def read_figures(statement: Statement, page: Page, start: int = 0) -> tuple[Fact
                 value=quantity.value,
                 words=statement_words(statement),
                 where=statement.where,
-                context=figure.context,
+                context=figure.levels[-1],
                 near=figure.levels[0],
                 quantity=quantity,
                 # "Mind the 56 heads: they do not divide by 16" is a sentence.

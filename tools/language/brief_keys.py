@@ -10,49 +10,43 @@ from ..catalog.hardware import mentions
 from .gated import Gated
 from .key_words import key_words
 
-COUNT = Gated(r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n", flags=0)
+COUNT = Gated(r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n")
 # {"type": "L40S", "quantity_total": 16, "per_server": 8}: of cards, whatever holds them.
 ALL_CARDS = Gated(
-    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|总卡数|卡总数",
-    flags=0,
+    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|总卡数|卡总数"
 )
-GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号", flags=0)
+GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
 # {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
 KEPT_BACK = Gated(
     r"reserved|(?:kept|held) (?:back|free|aside)|keep free|set aside|stand ?by|spares?$|[冷热灾]备|备用|"
-    r"others?$|not (?:ours|available)|blocked|unavailable|预留|占用",
-    flags=0,
+    r"others?$|not (?:ours|available)|blocked|unavailable|预留|占用"
 )
 # {"gpu": "A100", "use": "no, reserved for CFD"}
 _USED = Gated(
-    r"(?:used?|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|(?:是否)?[可使启]用",
-    flags=0,
+    r"(?:used?|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|(?:是否)?[可使启]用"
 )
 _NOT_USED = Gated(r"\W*(?:no(?:t|ne)?|false|never|n|否|不|无)(?![a-z])")
 # {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.
-_ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用", flags=0)
+_ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用")
 # "gpus_granted_to_us", "taken_by_others".
 _GRANTED_KEY = Gated(
     r"(?:gpus?|cards?|accelerators?) (?:granted|given|assigned|allotted|allocated|available)"
-    r"(?: (?:to|for) (?:us|me|this|the project))?",
-    flags=0,
+    r"(?: (?:to|for) (?:us|me|this|the project))?"
 )
 _TAKEN_KEY = Gated(
     r"(?:gpus? |cards? |accelerators? )?(?:taken|used|occupied|blocked|in use|reserved) "
-    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))",
-    flags=0,
+    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))"
 )
-_NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络", flags=0)
-_BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间", flags=0)
-_HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?", flags=0)
+_NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络")
+_BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间")
+_HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?")
 _CROSSING = Gated(
-    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)",
-    flags=0,
+    r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)"
 )
-_EACH_MACHINE = Gated(r"每(?:台|节点|机器?)", flags=0)
+_EACH_MACHINE = Gated(r"每(?:台|节点|机器?)")
 # {"requests": {"per_minute": 90}}
-_OF_TIME = Gated(r"per (?:second|minute|hour|day)|每(?:秒|分钟|小时|天|日)", flags=0)
-_REQUESTS = Gated(r"requests?|calls|queries|请求|调用", flags=0)
+_OF_TIME = Gated(r"per (?:second|minute|hour|day)|每(?:秒|分钟|小时|天|日)")
+_REQUESTS = Gated(r"requests?|calls|queries|请求|调用")
 DEGREE = Gated(
     r"(?:tp|pp|ep|dp|sp|(?:tensor|pipeline|expert|data|sequence|context)(?: parallel\w*)?)(?: (?:size|degree)s?)?"
 )
@@ -62,52 +56,46 @@ _MACHINE = r"(?:node|server|machine|host|box|chassis|tray)"
 OF_EACH = Gated(
     rf"(?:{_THINGS} )?(?:per {_MACHINE}|each)(?: (?:{_THINGS}|count))?|"
     rf"{_THINGS} (?:in|on|of|inside|each|every|a)(?: (?:an?|one|each|every|the))? {_MACHINE}|"
-    rf"{_MACHINE} {_THINGS}|(?:[每单](?:[台机]|节点))(?:机器|服务器)?(?:卡|gpu|显卡)数量?|gpn",
-    flags=0,
+    rf"{_MACHINE} {_THINGS}|(?:[每单](?:[台机]|节点))(?:机器|服务器)?(?:卡|gpu|显卡)数量?|gpn"
 )
-MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)", flags=0)
+MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)")
 # {"typical": 22, "plan_for": 70}: of several figures for one quantity, the one to plan for.
-_PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan", flags=0)
+_PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan")
 _OTHER_FIGURES = Gated(
-    r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured",
-    flags=0,
+    r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured"
 )
 _SHARED_KEY = Gated(
     r"(?:prompts? |input )?(?:common|shared|fixed|static|same) "
-    r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?",
-    flags=0,
+    r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?"
 )
-_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))", flags=0)
-_MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?", flags=0)
+_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))")
+_MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?")
 # {"gpus": {"at_most": 6}}
-_AT_MOST = Gated(r"at most|max(?:imum)?|up to|no more than|limit|cap|最多|上限", flags=0)
-_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off", flags=0)
+_AT_MOST = Gated(r"at most|max(?:imum)?|up to|no more than|limit|cap|最多|上限")
+_DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off")
 MACHINE_TYPE = Gated(
     r"(?:machine|instance|vm|node|server|box) ?(?:type|model|shape|size|sku|flavou?r)|sku|机型|实例(?:类型|规格)|"
-    r"服务器型号",
-    flags=0,
+    r"服务器型号"
 )
 # {"avoid": ["pipeline parallelism"]}, and "Not wanted" over a list.
 _FORBIDS = Gated(
     r"(?:(?:what )?(?:we )?(?:do|must|may|should) not|dont|don't|not)(?: be)?"
     r"(?: used?| do| want(?:ed)?| acceptable| an option)?|no|never|avoid|forbid(?:den)?|ban(?:ned)?|excluded?|unwanted|"
     r"no[ -]gos?|disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not (?:allowed|permitted)|"
-    r"禁止(?:项|事项)?|禁用|不用|不要|不使用|不允许",
-    flags=0,
+    r"禁止(?:项|事项)?|禁用|不用|不要|不使用|不允许"
 )
 _DENIES = Gated(r"(?:no|not|never|none|do\snot|don't)(?![a-z])|[不无禁]")
 _SHORT = 60
 # {"output": "results/bench-2025.csv"}
 WRITES_TO = Gated(
-    r"(?:.* )?(?:output|out|results?|reports?|logs?|art[ei]facts?|dashboards?|archive)(?: (?:file|path|dir|to))?",
-    flags=0,
+    r"(?:.* )?(?:output|out|results?|reports?|logs?|art[ei]facts?|dashboards?|archive)(?: (?:file|path|dir|to))?"
 )
 IS_PATH = re.compile(r"[\w.:~-]*/[\w./:~-]+|[\w-]+\.(?:csv|json|log|md|html|txt|parquet|png|svg)")
 # {"budget": {"per_hour_usd": 11}}
-_BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用", flags=0)
-_PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly", flags=0)
+_BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用")
+_PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly")
 # {"nice": ["first token after 700 ms"]}
-_WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望", flags=0)
+_WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望")
 
 
 def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | None:

@@ -78,21 +78,18 @@ _OUT_OF_SCOPE = Gated(
     r"(?:(?:other |rejected |discarded )?alternatives|(?:other|rejected|discarded) (?:options|ideas)"
     r"|options(?= considered| rejected))"
     r"(?: (?:that )?(?:we |were )?(?:considered|rejected|discarded|dropped|looked at))?(?: and (?:rejected|dropped))?|"
-    r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})",
-    flags=0,
+    r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
 )
 _BACKGROUND = Gated(
     rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|(?:\w+ )?history(?: \w+){{0,3}}"
     rf"|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
     rf"|(?:monitoring|telemetry)(?: \w+){{0,4}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}}"
-    rf"|(?:附录?\W?)?监控.{{0,10}})",
-    flags=0,
+    rf"|(?:附录?\W?)?监控.{{0,10}})"
 )
 # A heading over what runs now, beside which limits may stand.
 _OBSERVED = Gated(
     rf"{_NUMBERED}(?:observed|measure(?:d|ments?)|current (?:figures|numbers|performance)|what we see)(?: \w+){{0,3}}"
-    r"|现状数据|实测.{0,4}",
-    flags=0,
+    r"|现状数据|实测.{0,4}"
 )
 _ASKED = Gated(
     r"(?P<name>.{2,40}?)\s?(?:(?:is\s)?(?:allowed|permitted)|"
@@ -106,6 +103,17 @@ _OF_LATENCY = Gated(
 _EACH_NODE = re.compile(r"\A(?P<node>每(?:节点|台机器|台|机)): (?P<n>\d{1,3})\Z")  # of "每节点卡数"
 _TOKENS_IN = re.compile(r"\btok(?:en)?s? (?P<side>in|out)(?:put)?\b")  # "tokens_in"
 _IDENTIFIER = re.compile(r"[a-z][A-Za-z0-9_\-]*|\w*_\w*")
+# What a heading says by itself: "### p99 TTFT under 900 ms".
+_DEMAND = Gated(
+    r"(?<![a-z])(?:must|shall|at (?:most|least)|no more than|keep|never|forbidden|not allowed)(?![a-z])"
+    r"|必须|需要|不得|不要|至少|至多",
+)
+# Statements without a unit: "TP4", "8x H100", "2k in", "Users: 20", "FP8 only".
+_STATEMENT = Gated(
+    r"(?<![a-z\d])(?:[tpeds]p\s?=?\s?\d|\d{1,4}\s?x?\s?(?:nvidia\s)?[a-z]{1,4}\d{2,3}(?!\d)|\d[\d.,]*\s?(?:k|in|out)(?![a-z]))"
+    r"|[:=]\s?\d|(?<![a-z])only(?![a-z])",
+)
+_SENTENCE = re.compile(r"\n|[.;!。;]\s*$|:\s")
 
 
 class Line(Struct, frozen=True):
@@ -137,17 +145,25 @@ def without_asides(statements: Sequence[Statement]) -> tuple[list[Statement], li
     return in_scope, [entry for entry in statements if entry not in in_scope and not entry.heading]
 
 
-def sets_aside(heading: str) -> bool:
-    """Whether what stands under a heading or key may be set aside for it."""
-    return _is_out_of_scope(heading) or _is_background(heading)
-
-
 def _is_out_of_scope(heading: str) -> bool:
     return _OUT_OF_SCOPE.fullmatch(key_words(heading).strip(" :*")) is not None
 
 
 def _is_background(heading: str) -> bool:
     return _BACKGROUND.fullmatch(key_words(heading).strip(" :*")) is not None
+
+
+def says_something(heading: str) -> bool:
+    """Whether a heading has a figure or a demand; a title with a number ("Phase 2", "Latency (p99)") has none."""
+    text = normalise(heading)
+    states = _STATEMENT.search(text) or any(quantity.unit != "count" for quantity in find_quantities(text))
+    demands = _DEMAND.search(text) and len(text.split()) > 2  # "Must have" is a title
+    return bool(states or demands) and not _is_out_of_scope(heading) and not _is_background(heading)
+
+
+def is_paragraph(underlined: str) -> bool:
+    """Whether the text above a line of dashes is no title: Markdown takes "-- " of a signature for an underline."""
+    return _SENTENCE.search(underlined) is not None or says_something(underlined)
 
 
 def _line(statement: Statement) -> Line:

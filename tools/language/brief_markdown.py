@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from .brief_headings import is_paragraph, says_something
 from .brief_keys import KEPT_BACK, forbidden_under, is_unused
 from .brief_launch import plain_lines
+from .brief_layout import is_paragraph, says_something
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources
 from .brief_structured import read_json, read_yaml
 from .errors import BriefError
@@ -35,23 +35,19 @@ _GONE = Gated(
 _GENERIC_HEADER = Gated(
     r"(?:the )?(?:values?|figures?|settings?|amounts?|choice|answer|content|details?|description|spec(?:ification)?s?"
     r"|requirements?|targets?|limits?|goals?|numbers?|degrees?|sizes?|counts?|data|notes?|comments?|"
-    r"remarks?|statistics?|stat|percentiles?|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)",
-    flags=0,
+    r"remarks?|statistics?|stat|percentiles?|值|数值|取值|参数|参数值|规格值|内容|要求|目标|说明|备注|描述|配置|规格|指标值|统计口径|口径|)"
 )
 # Tables with a row for each time: the busiest by its load column is planned for.
 _TIME_HEADER = Gated(
     r"(?:hours?|times?(?: of (?:the )?day)?|periods?|(?:time )?slots?|(?:time )?windows?|shifts?|weekdays?|days?"
-    r"|months?|seasons?|时段|时间段?|小时|月份|日期|班次)",
-    flags=0,
+    r"|months?|seasons?|时段|时间段?|小时|月份|日期|班次)"
 )
-_LOAD_HEADER = Gated(
-    r".*(?:requests?|calls|queries|qps|rps|arrivals|volume|load|concurren\w+|请求|调用|并发|话务).*", flags=0
-)
+_LOAD_HEADER = Gated(r".*(?:requests?|calls|queries|qps|rps|arrivals|volume|load|concurren\w+|请求|调用|并发|话务).*")
 _IN_THAT_TIME = Gated(
     r"(?P<what>[a-z ]+?) (?:in|within|during) (?:that|the|this|each|one) (?P<time>hour|minute|second|day)",
 )
 # A column with the usable part of what another column counts: "nodes 2 … available to us 1 node".
-_AVAILABLE = Gated(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用", flags=0)
+_AVAILABLE = Gated(r"(?:available|usable|free)(?: (?:to|for) (?:us|this|the project))?|ours|(?:我们)?可用")
 _OURS = Gated(r"\d{1,4}\s(?P<what>node|server|machine|gpu|card)s?$")
 _COUNT_CELL = re.compile(r"\d{1,4}")
 _FIGURE = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -59,17 +55,16 @@ _PHASE = re.compile(r"(?:prefill\w*|decod\w+|预填充|解码)(?: (?:phase|stage
 _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 _REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来源)")
 # A column that numbers the rows.
-_NUMBERING = Gated(r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|序号|编号|)", flags=0)
+_NUMBERING = Gated(r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|序号|编号|)")
 _NUMBER_OF_ROW = re.compile(r"[A-Z]{0,6}[\-.#]?\d{1,4}(?:\.\d{1,3}){0,3}[.)]?")
 # Columns of what holds today, and of what is planned.
-_NOW_HEADER = Gated(r"now|today|current(?:ly)?|as is|existing|before|old|actual|现状|目前|当前|现有|改造前", flags=0)
+_NOW_HEADER = Gated(r"now|today|current(?:ly)?|as is|existing|before|old|actual|现状|目前|当前|现有|改造前")
 _TARGET_HEADER = Gated(
-    r"target|from \w{3,9}|planned?|to be|new|future|after|goal|wanted|required|目标|规划|计划|改造后|新", flags=0
+    r"target|from \w{3,9}|planned?|to be|new|future|after|goal|wanted|required|目标|规划|计划|改造后|新"
 )
 _LABEL_HEADER = Gated(
     r"(?:items?|requirements?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
-    r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)",
-    flags=0,
+    r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)"
 )
 _KEY_VALUE = Gated(
     r"^\s*([^:：=。!?\n]{1,80}?)\s*(?:(?<!\s\d)(?<!\s\d\d):(?!//)|:(?!//|[0-5]\d(?!\d))|：|\s\|\s|(?<![<>!])={1,2}(?![=>])|\s—\s|\s–\s|\s-\s|\s->\s|→|\s\.{3,80}\s)\s*(.*)$",
@@ -185,7 +180,7 @@ class _Reader:
         return (*(text for _, text in self._headings), *(key for key in self._list_keys if key))
 
     def _heading(self, level: int, text: str, line: int) -> None:
-        self._headings = [(at, words) for at, words in self._headings if at < level]
+        self._open(level)
         if says_something(text):
             key, value = split_key(text)
             self._say((*self._path(), key) if key else self._path(), value or key, line, keyed=bool(key and value))
@@ -204,7 +199,7 @@ class _Reader:
                 if self._list_keys and not i:
                     self._list_keys[-1] = key
                 elif not self._list_keys:
-                    self._start_section(key)
+                    self._open(9, key)  # a paragraph that is only `Hardware:`
                 continue
             if self._list_keys and not i and not self._list_keys[-1]:
                 self._list_keys[-1] = key or words[:80]
@@ -214,10 +209,10 @@ class _Reader:
             path = (*path, *((under,) if under and path[-1:] != (under,) else ()), *((key,) if key else ()))
             self._say(path, value, line + i, keyed=bool(key))
 
-    def _start_section(self, key: str) -> None:
-        """Take a paragraph that is only `Hardware:` as a heading of the lowest level."""
-        self._headings = [(at, words) for at, words in self._headings if at < 9]
-        self._headings.append((9, key))
+    def _open(self, level: int, heading: str = "") -> None:
+        """End the sections of this level and below it, and begin one where it has a heading."""
+        self._headings = [(at, words) for at, words in self._headings if at < level]
+        self._headings += [(level, heading)] if heading else []
 
     def _say(self, path: tuple[str, ...], text: str, line: int, keyed: bool = True) -> None:
         if self._list_keys and path and not keyed:

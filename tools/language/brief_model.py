@@ -13,6 +13,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from ..catalog.config import TEXT_PARTS
+from ..catalog.config_fields import SPELLINGS
 from ..catalog.entry import ModelEntry
 from ..catalog.models import find_model
 from ..errors import InputError
@@ -44,14 +46,6 @@ _MULTI_HEAD = Gated(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)
 _LATENT = Gated(r"latent|\bMLA\b|潜在")
 # A figure for one of these describes a model rather than mentions it.
 DESCRIBES = ("num_hidden_layers", "hidden_size")
-# Spellings of one dimension in configs, for comparing with what the words say.
-_SPELLINGS = {
-    "num_experts": ("num_experts", "num_local_experts", "n_routed_experts", "moe_num_experts"),
-    "num_hidden_layers": ("num_hidden_layers", "n_layer"),
-    "hidden_size": ("hidden_size", "n_embd"),
-    "num_attention_heads": ("num_attention_heads", "n_head"),
-    "moe_intermediate_size": ("moe_intermediate_size", "expert_intermediate_size"),
-}
 
 
 class StatedModel(Struct, frozen=True):
@@ -172,7 +166,7 @@ def _with_stated_dimensions(facts: Facts, named: Fact, dimensions: Mapping[str, 
     config = dict(entry.config)
     for key in differing:
         fact, known = dimensions[key], _known(config, key)
-        config[next(spelling for spelling in _SPELLINGS.get(key, (key,)) if spelling in config)] = fact.value
+        config[next(spelling for spelling in _spelled(key) if spelling in config)] = fact.value
         facts.reading(f"{fact.words}: {key} of {entry.name} is {show(known)}: the brief's {show(fact.value)} is used")
     return StatedModel(config=_named(config, f"{entry.name}-as-stated"), words=named.words)
 
@@ -192,10 +186,14 @@ def _differing(dimensions: Mapping[str, Fact], config: Mapping[str, Any]) -> lis
 def _known(config: Mapping[str, Any], key: str) -> int | None:
     """A dimension of a config, in whichever spelling."""
     values: Mapping[str, Any] = config
-    for part in ("text_config", "llm_config", "language_config"):
+    for part in TEXT_PARTS:
         if isinstance(config.get(part), Mapping):
             values = config[part]
-    return next((values[k] for k in _SPELLINGS.get(key, (key,)) if isinstance(values.get(k), int)), None)
+    return next((values[k] for k in _spelled(key) if isinstance(values.get(k), int)), None)
+
+
+def _spelled(key: str) -> tuple[str, ...]:
+    return key, *SPELLINGS.get(key, ())
 
 
 def _named(config: dict[str, Any], name: str | None) -> dict[str, Any]:

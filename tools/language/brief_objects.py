@@ -1,4 +1,7 @@
-"""Figures that a structured brief states as objects: {"min": 512, "max": 8192}, {"metric": "ttft", "max_s": 3}."""
+"""Objects that a structured brief states as one thing: a range, a figure with its metric, layouts to be weighed.
+
+{"min": 512, "max": 8192}, {"metric": "ttft", "max_s": 3}, {"candidates": [{"tp": 8}, {"tp": 4, "replicas": 2}]}
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from ..input.shapes import is_object
+from .brief_keys import DEGREE
 from .gated import Gated
 from .key_words import key_words
 
@@ -16,21 +21,28 @@ _RANGE_KEYS = {
     "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
 }  # fmt: skip
 # Keys beside a figure in its object that qualify it.
-QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径", flags=0)
+QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径")
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?)")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "sli", "slo", "kpi", "indicator", "指标", "名称")
 _FIGURE_KEY = Gated(
     r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: |$)|(?=ms|milli|s))"
     r"(?P<unit>ms|milliseconds?|s|sec|seconds?)?|"
-    r"值|取值|目标",
-    flags=0,
+    r"值|取值|目标"
 )
 _QUANTILE = re.compile(r"p|pct|quantile|percentile|分位数?")
 _HOURS_KEY = re.compile(
     r"(?P<start>\d{1,2})(?::00)?\s?(?:h\s?)?(?:-|–|to|~|至|到)\s?(?P<end>\d{1,2})(?::00)?\s?(?:h|点|时)?"
 )
 UNIT_KEYS = ("unit", "units", "单位")
+# Layouts that are listed to be weighed: {"candidates": [{"tp": 8}, {"tp": 4, "replicas": 2}]}.
+_WEIGHED = Gated(
+    r"(?:to )?compare[ds]?|comparisons?|options?|对比|比较|(?:候选|备选)(?:方案|布局)?|"
+    r"(?:candidate )?(?:candidates?|layouts?|strateg(?:y|ies)|parallelisms?|variants?|configurations?)"
+    r"(?: (?:to )?(?:compare|judge|try|weigh|choose from))?"
+)
+_DEGREE_OF_LAYOUT = Gated(rf"{DEGREE.pattern}|replicas?|(?:attention|attn) (?:dp|data parallel\w*)(?: size)?")
+_LABEL_OF_LAYOUT = Gated(r"name|label|id|key|note|comment|名称|编号|备注")
 
 
 def percentile_text(key: str, value: Any) -> str:
@@ -116,3 +128,20 @@ def labelled_figure(value: Mapping[str, Any]) -> tuple[str, str] | None:
     remarks = ", ".join(percentile_text(k, v) for k, v in plain.items() if k not in used)
     text = " ".join(part for part in (str(plain[figure_key]), unit) if part)
     return (str(plain[label_key]) if label_key else "", f"{text} {remarks}".strip())
+
+
+def weighed_layouts(key: str, items: list[Any]) -> str | None:
+    """The words that weigh the layouts in a list under `key`, in plain words; `None` where it is no list of layouts."""
+    if len(items) < 2 or not _WEIGHED.fullmatch(key):
+        return None
+    layouts = [item if isinstance(item, str) else _layout(item) for item in items]
+    return f"compare {' or '.join(filter(None, layouts))}" if all(layouts) else None
+
+
+def _layout(item: Any) -> str | None:
+    """The degrees of a layout as words; `None` where it has something else than whole degrees and labels."""
+    degrees = {key_words(name): value for name, value in item.items()} if is_object(item) else {}
+    degrees = {name: value for name, value in degrees.items() if not _LABEL_OF_LAYOUT.fullmatch(name)}
+    if not all(_DEGREE_OF_LAYOUT.fullmatch(name) and isinstance(value, int) for name, value in degrees.items()):
+        return None
+    return " ".join(f"{name} {value}" for name, value in degrees.items()) or None

@@ -112,39 +112,34 @@ class _YamlReader:
     def __init__(self, name: str, text: str) -> None:
         self._name = name
         self._text_lines = text.split("\n")
+        self._lines: dict[Path, int] = {}
+        self._comments: dict[Path, str] = {}
 
     def document(self, node: Any) -> Parsed:
-        parsed = Parsed(value={})
-        value = self._value(node, (), parsed)
-        return Parsed(value, parsed.lines, parsed.comments, parsed.remarks)
+        return Parsed(self._value(node, ()), self._lines, self._comments)
 
-    def _value(self, node: Any, path: Path, into: Parsed) -> Any:
-        import yaml
-
-        into.lines[path] = node.start_mark.line + 1
-        if isinstance(node, yaml.MappingNode):
-            return self._mapping(node, path, into)
-        if isinstance(node, yaml.SequenceNode):
-            return [self._value(child, (*path, i), into) for i, child in enumerate(node.value)]
+    def _value(self, node: Any, path: Path) -> Any:
+        self._lines[path] = node.start_mark.line + 1
+        if node.id == "mapping":
+            return self._mapping(node, path)
+        if node.id == "sequence":
+            return [self._value(child, (*path, i)) for i, child in enumerate(node.value)]
         end: int = node.end_mark.line
         line = self._text_lines[end] if end < len(self._text_lines) else ""
-        same_line = node.start_mark.line == node.end_mark.line
-        if same_line and (match := _COMMENT.match(line[node.end_mark.column :])):
-            into.comments[path] = match.group(1).strip()
+        if node.start_mark.line == end and (match := _COMMENT.match(line[node.end_mark.column :])):
+            self._comments[path] = match[1].strip()
         return node.value if node.style else self._scalar(node.value, node.start_mark.line + 1)
 
-    def _mapping(self, node: Any, path: Path, into: Parsed) -> dict[str, Any]:
-        import yaml
-
+    def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
         result: dict[str, Any] = {}
         for key_node, value_node in node.value:
             where = f"{self._name} line {key_node.start_mark.line + 1}"
-            if not isinstance(key_node, yaml.ScalarNode):
+            if key_node.id != "scalar":
                 raise BriefError(f"{where}: a key must be plain text")
             key = str(key_node.value)
             if key in result:
                 raise BriefError(f"{where}: the key {key[:60]!r} stands twice in one mapping; keep one of the two")
-            result[key] = self._value(value_node, (*path, key), into)
+            result[key] = self._value(value_node, (*path, key))
         return result
 
     def _scalar(self, words: str, line: int) -> Any:

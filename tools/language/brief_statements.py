@@ -52,11 +52,7 @@ class Source(Struct, frozen=True):
 
 
 def check_statement(words: str, where: str, count: int) -> None:
-    """Refuse a statement that is too long, or one too many.
-
-    Raises:
-        BriefError: it is too long, or one too many.
-    """
+    """Refuse a statement that is too long, or one too many."""
     if len(words) > MAX_STATEMENT_CHARS:
         raise BriefError(f"{where}: {len(words)} characters in one piece; break it into sentences")
     if count > MAX_STATEMENTS:
@@ -67,11 +63,7 @@ def check_statement(words: str, where: str, count: int) -> None:
 
 
 def join_sources(sources: Sequence[Source]) -> Source:
-    """All texts of one brief as one, bounded.
-
-    Raises:
-        BriefError: together they are longer than what is read.
-    """
+    """All texts of one brief as one; refused where together they are longer than what is read."""
     statements = tuple(statement for source in sources for statement in source.statements)
     if statements:
         check_statement("", statements[-1].where, len(statements))

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..catalog.config import TEXT_PARTS
 from ..input.shapes import is_list, is_object
 from .brief_keys import (
     ALL_CARDS,
@@ -36,13 +37,13 @@ from .brief_objects import (
     percentile_text,
     range_text,
     unit_words,
+    weighed_layouts,
     with_own_qualifiers,
 )
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import OUT_OF_SCOPE, PER_NODE, Source, StatedObject, Statement, check_statement, join_sources
 from .gated import Gated
 from .key_words import key_words
-from .listed_layouts import weighed_layouts
 
 # Keys that only a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset((
@@ -53,14 +54,12 @@ _CONFIG_CORE = frozenset((
 _CONFIG_ANCHOR = frozenset(("hidden_size", "num_hidden_layers", "n_embd", "n_layer", "d_model"))
 # Blocks of a brief: overrides replace defaults, key by key.
 _OVERRIDES, _DEFAULTS = re.compile(r"over ?rides?|final|覆盖"), re.compile(r"defaults?|base|默认")
-_CONFIG_NESTS = ("text_config", "llm_config", "language_config")
 # Keys beside a config's own that speak of the deployment, not of the architecture.
 _BESIDE_CONFIG = Gated(
     r"(?:quantization|precision|weights?|kv cache|activations?|(?:weights?|kv cache|kv|activations?) "
     r"?(?:dtype|precision|type)"
     r"|hardware|cluster|nodes|gpus?|accelerators?|slo|sla|workload|requirements?|constraints?|limits?|load|traffic"
-    r"|strategy|parallelism|performance|objective|throughput|latency|memory)",
-    flags=0,
+    r"|strategy|parallelism|performance|objective|throughput|latency|memory)"
 )
 _NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
 _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
@@ -71,17 +70,11 @@ _CHOICE_LIST = Gated(
     r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
     r"(?:types?|kinds?|models?|options?|choices?)|(?:any|one|either) of|cho(?:ose|ice) (?:from|of)|select from|"
     r"(?:allowed|possible|acceptable) "
-    r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号",
-    flags=0,
+    r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号"
 )
 # A list of offers to choose from, each with its cards and number of nodes.
-_OFFERS = Gated(
-    r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)", flags=0
-)
-_NODES_OF_OFFER = Gated(
-    r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数", flags=0
-)
-_GPUS_OF_NODE = Gated(r"(?:gpus?|cards?|accelerators?) per (?:node|server|machine)|每[台节]点?(?:卡|gpu)数", flags=0)
+_OFFERS = Gated(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
+_NODES_OF_OFFER = Gated(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
@@ -123,7 +116,7 @@ def read_yaml(name: str, text: str) -> Source:
 
 def is_config(value: Mapping[str, Any]) -> bool:
     """Whether an object is a model's `config.json` (or the part of one that matters)."""
-    if any(isinstance(value.get(key), Mapping) for key in _CONFIG_NESTS) and ("model_type" in value or len(value) < 9):
+    if any(isinstance(value.get(key), Mapping) for key in TEXT_PARTS) and ("model_type" in value or len(value) < 9):
         return True
     core = _CONFIG_CORE & value.keys()
     return bool(_CONFIG_ANCHOR & value.keys()) and len(core | ({"model_type", "architectures"} & value.keys())) >= 3
@@ -153,9 +146,7 @@ class _Walker:
             self._walk((), value, ())
         for line, words in self._parsed.remarks.items():
             if " " in words and _DEMANDS.search(words) and not _INTRODUCES.search(words):
-                where = f"{self._name} line {line}"
-                check_statement(words, where, len(self._statements))
-                self._statements.setdefault(((), words), Statement((), words, where, keyed=False))
+                self._state((), words, f"{self._name} line {line}")
         return Source(_overridden(self._statements.values()), tuple(self._objects))
 
     def _where(self, at: Path) -> str:
@@ -164,19 +155,20 @@ class _Walker:
         return f"{self._name} /{'/'.join(' '.join(str(part).split()) for part in at)}"[:200]
 
     def _add(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
+        comment = self._parsed.comments.get(at)
         if value is None or value == "":
-            if (comment := self._parsed.comments.get(at)) and " " in comment:  # "tensorParallel: null  # TP8 or TP4?"
-                check_statement(comment, self._where(at), len(self._statements))
-                self._statements.setdefault(((), comment), Statement((), comment, self._where(at), keyed=False))
+            if comment and " " in comment:  # "tensorParallel: null  # TP8 or TP4?"
+                self._state((), comment, self._where(at))
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if keys and WRITES_TO.fullmatch(key_words(keys[-1])) and IS_PATH.fullmatch(text):
             keys = (OUT_OF_SCOPE, *keys)
-        if comment := self._parsed.comments.get(at):
-            text = f"{text} ({comment})"
-        check_statement(text, self._where(at), len(self._statements))
+        self._state(keys, f"{text} ({comment})" if comment else text, self._where(at))
+
+    def _state(self, keys: tuple[str, ...], text: str, where: str) -> None:
+        check_statement(text, where, len(self._statements))
         # Servers of a list repeat each other: each statement is kept once, differing ones beside it.
-        self._statements.setdefault((keys, text), Statement(keys, text, self._where(at), keyed=bool(keys)))
+        self._statements.setdefault((keys, text), Statement(keys, text, where, keyed=bool(keys)))
 
     def _walk(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
         if is_object(value):
@@ -205,31 +197,32 @@ class _Walker:
         if keys and is_unused(value.items()):
             keys = (*keys, "not in scope")
         parent = key_words(keys[-1]) if keys else ""
-        of_each = [k for k in value if OF_EACH.fullmatch(key_words(k))]
+        named = [(key, key_words(key), item) for key, item in value.items()]
+        of_each = [key for key, words, _ in named if OF_EACH.fullmatch(words)]
         counts_both = any(
-            MACHINES.fullmatch(key_words(k)) and isinstance(v, int) and k not in of_each for k, v in value.items()
+            MACHINES.fullmatch(words) and isinstance(item, int) and key not in of_each for key, words, item in named
         )
-        counts_machines = (bool(of_each) and not counts_both) or (MACHINES.fullmatch(parent) is not None)
-        names_machine = counts_machines or any(
-            MACHINE_TYPE.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
-        )
+        counts_of_each = bool(of_each) and not counts_both
+        names_machine = any(MACHINE_TYPE.fullmatch(words) and isinstance(item, str) for _, words, item in named)
+        is_of_machines = counts_of_each or names_machine or MACHINES.fullmatch(parent) is not None
         names_card = GPU_KEY.fullmatch(parent) is not None or any(
-            GPU_KEY.fullmatch(key_words(k)) and isinstance(v, str) for k, v in value.items()
+            GPU_KEY.fullmatch(words) and isinstance(item, str) for _, words, item in named
         )
-        qualifiers = [
-            k for k, v in value.items() if QUALIFIER.fullmatch(key_words(k)) and isinstance(v, str | int | float)
-        ]
+        counted = "node" if is_of_machines else "gpu" if names_card else ""
         unit = next(
-            (f" {unit_words(v)}" for k, v in value.items() if key_words(k) in UNIT_KEYS and isinstance(v, str)), ""
+            (f" {unit_words(item)}" for _, words, item in named if words in UNIT_KEYS and isinstance(item, str)), ""
         )
-        beside = ", ".join(percentile_text(key_words(k), value[k]) for k in qualifiers)
+        qualifying = [
+            entry for entry in named if QUALIFIER.fullmatch(entry[1]) and isinstance(entry[2], str | int | float)
+        ]
+        qualifiers = [key for key, _, _ in qualifying]
+        beside = ", ".join(percentile_text(words, item) for _, words, item in qualifying)
         for key, item in with_own_qualifiers(value).items():
             is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in qualifiers
             if is_figure and (unit or beside):
                 self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
             elif key not in qualifiers and not (unit and key_words(key) in UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
-                counted = "node" if names_machine or counts_machines else "gpu" if names_card else ""
                 words = key_words(key)
                 full_key = f"{counted} {key}" if counted and COUNT.fullmatch(words) else key
                 full_key = "gpu count" if counted and ALL_CARDS.fullmatch(words) else full_key
@@ -284,7 +277,7 @@ class _Walker:
             card = next((v for k, v in plain.items() if GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
             nodes, each = (
                 next((v for k, v in plain.items() if pattern.fullmatch(k)), None)
-                for pattern in (_NODES_OF_OFFER, _GPUS_OF_NODE)
+                for pattern in (_NODES_OF_OFFER, OF_EACH)
             )
             if card is None or not all(isinstance(n, int) for n in (nodes, each)):
                 return False

@@ -168,11 +168,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
 
 
 def _with_later_memory(page: Page, claims: Claims, named: list[Named]) -> list[Named]:
-    """The names with the memory that is stated apart from the name, where only one card is named.
-
-    Raises:
-        RequestError: no such card has that memory.
-    """
+    """The names with the memory that is stated apart from the name, where only one card is named."""
     later = next(iter(page.search(_MEMORY_LATER)), None)
     of_each = next(iter(page.search(_MEMORY_OF_EACH)), None) if later is None else None
     if of_each is not None and _OTHER_MEMORY.search(page.original[max(0, of_each.start() - 40) : of_each.start()]):

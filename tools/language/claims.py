@@ -56,8 +56,6 @@ _MANY = re.compile(r"million|billion|trillion|[万亿]", re.IGNORECASE)
 # The largest gap between a statement and its correction, in characters.
 _MOST_BETWEEN = 60
 _RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
-
-
 # Fields in which words about the past demand nothing.
 _OF_NOW = frozenset((
     "strategy", "compared", "engine", "engine_version", "weights", "kv_cache", "activations", "disaggregated",
@@ -66,7 +64,24 @@ _OF_NOW = frozenset((
 ))  # fmt: skip
 
 
-class Claims(Struct):
+class Notes(Struct):
+    """Notes for the report, each once: how ambiguous figures were read, and words that have no effect."""
+
+    readings: list[str] = field(default_factory=list[str])
+    unread: list[str] = field(default_factory=list[str])
+
+    def reading(self, note: str) -> None:
+        """Note how an ambiguous figure was read."""
+        if note not in self.readings:
+            self.readings.append(note)
+
+    def leave_unread(self, note: str) -> None:
+        """List words that look like a demand and have no effect."""
+        if note not in self.unread:
+            self.unread.append(note)
+
+
+class Claims(Notes):
     """Collects the claims of all readers; `said()` checks them as a whole and freezes them."""
 
     # The text that is read, in which a later statement may correct an earlier one.
@@ -77,8 +92,6 @@ class Claims(Struct):
     values: dict[str, Any] = field(default_factory=dict[str, Any])
     words: dict[str, str] = field(default_factory=dict[str, str])
     assumed: dict[str, str] = field(default_factory=dict[str, str])
-    readings: list[str] = field(default_factory=list[str])
-    unread: list[str] = field(default_factory=list[str])
 
     def claim(self, name: str, value: Any, words: str) -> None:
         """Record that `words` state `value` for the field `name`.
@@ -170,13 +183,9 @@ class Claims(Struct):
                 self.values[name], self.words[name] = value, words
         return True
 
-    def tells_past(self, start: int, end: int) -> bool:
-        """Whether the words at this span of the text speak of the past."""
-        return any(left <= start and end <= right for left, right in self.past)
-
     def told_once(self, spans: Sequence[tuple[int, int]]) -> list[bool]:
         """For each span, whether it speaks of the past while another speaks of the present."""
-        past = [self.tells_past(*span) for span in spans]
+        past = [any(left <= start and end <= right for left, right in self.past) for start, end in spans]
         return [is_past and not all(past) for is_past in past]
 
     def is_past(self, words: str) -> bool:
@@ -191,29 +200,18 @@ class Claims(Struct):
         """Whether anything was claimed for this field."""
         return name in self.values
 
-    def drop(self, name: str) -> None:
-        """Forget a field that turned out to be weaker than another claim."""
-        self.values.pop(name, None)
-        self.words.pop(name, None)
+    def drop(self, name: str) -> tuple[Any, str]:
+        """Forget what was claimed for a name; returns its value and words, `None` and "" where nothing was."""
+        return self.values.pop(name, None), self.words.pop(name, "")
 
     def replace(self, name: str, value: Any, words: str) -> None:
         """Put a value in the place of an earlier one, where the two are known not to contradict each other."""
         self.drop(name)
         self.claim(name, value, words)
 
-    def reading(self, note: str) -> None:
-        """Note how an ambiguous figure was read."""
-        if note not in self.readings:
-            self.readings.append(note)
-
     def assume(self, name: str, note: str) -> None:
         """Note that a field was read from words that do not quite state it, and how."""
         self.assumed[name] = note
-
-    def leave_unread(self, note: str) -> None:
-        """List words that look like a demand and have no effect."""
-        if note not in self.unread:
-            self.unread.append(note)
 
     def refusal(self, reason: str, field: str | None = None) -> RequestError:
         """The error that refuses the request, with all that was understood so far; `field` as `RequestError` has it."""
@@ -282,51 +280,50 @@ class Claims(Struct):
             )
 
     def _check_counts(self) -> None:
+        """Where nodes, GPUs of each and all GPUs do not fit, drop what says it least plainly, or refuse them."""
         nodes, per_node, gpus = (self.values.get(name) for name in ("nodes", "gpus_per_node", "gpus"))
         if gpus is None or nodes is None:
             return
-        if nodes == 1 and per_node is not None and gpus < per_node and not holds(self.words["gpus_per_node"], per_node):
-            self.reading(f"{self.words['gpus_per_node']!r} has {per_node} GPUs, of which {gpus} are planned for")
+        if per_node is not None and nodes * per_node != gpus and self._is_no_size(nodes, per_node, gpus):
             self.drop("gpus_per_node")
             per_node = None
-        elif (
-            per_node is not None
-            and nodes * per_node != gpus
-            and gpus % nodes == 0
-            and not self._is_plain("gpus_per_node")
-        ):
-            self.leave_unread(f"{self.words['gpus_per_node']!r} was not read as the GPUs per node")
-            self.drop("gpus_per_node")
-            per_node = None
-        if per_node is not None and nodes * per_node < gpus and not holds(self.words["gpus"], gpus):
-            self.reading(f"{self.words['gpus']!r} is what {self.words['nodes']!r} are a part of")
-            self.drop("gpus")
-            return
-        parts = {} if per_node is None or nodes * per_node == gpus else self._parts_of(nodes, per_node)
-        if gpus in parts:
-            self.reading(f"{self.words['gpus']!r} is what {parts[gpus]}")
-            self.drop("gpus")
-            return
-        if per_node is not None and nodes * per_node != gpus and not self._is_plain("gpus"):
-            counted = f"{self.words['nodes']!r} with {self.words['gpus_per_node']!r}"
-            self.leave_unread(f"{self.words['gpus']!r} was not read as the number of GPUs, which {counted} say")
-            self.drop("gpus")
-            return
         if per_node is not None and nodes * per_node != gpus:
-            of_nodes, of_gpus = (standing_of(self.text, self.words[name]) for name in ("nodes", "gpus"))
-            if of_nodes < of_gpus:
-                self.reading(f"{self.words['gpus']!r} is said of something else, and was not read as what there is")
-                self.drop("gpus")
-                return
-            raise self.refusal(
-                f"the GPU counts contradict each other: {self.words['gpus']!r} says {gpus}, "
-                f"but {nodes} x {per_node} = {nodes * per_node} ({self.words['nodes']!r})"
-            )
-        if gpus % nodes:
+            self._settle_total(nodes, per_node, gpus)
+        elif gpus % nodes:
             raise self.refusal(
                 f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly "
                 f"over {nodes} nodes ({self.words['nodes']!r})"
             )
+
+    def _is_no_size(self, nodes: int, per_node: int, gpus: int) -> bool:
+        """Whether the GPUs of each node say less plainly what there is than the total beside them, which is noted."""
+        words = self.words["gpus_per_node"]
+        is_part = nodes == 1 and gpus < per_node and not holds(words, per_node)
+        is_other = not is_part and gpus % nodes == 0 and not self._is_plain("gpus_per_node")
+        if is_part:
+            self.reading(f"{words!r} has {per_node} GPUs, of which {gpus} are planned for")
+        elif is_other:
+            self.leave_unread(f"{words!r} was not read as the GPUs per node")
+        return is_part or is_other
+
+    def _settle_total(self, nodes: int, per_node: int, gpus: int) -> None:
+        """Drop a total that is said of more, of a part or of something else than the counted nodes; else refuse it."""
+        words, of_nodes, parts = self.words["gpus"], self.words["nodes"], self._parts_of(nodes, per_node)
+        if nodes * per_node < gpus and not holds(words, gpus):
+            self.reading(f"{words!r} is what {of_nodes!r} are a part of")
+        elif gpus in parts:
+            self.reading(f"{words!r} is what {parts[gpus]}")
+        elif not self._is_plain("gpus"):
+            counted = f"{of_nodes!r} with {self.words['gpus_per_node']!r}"
+            self.leave_unread(f"{words!r} was not read as the number of GPUs, which {counted} say")
+        elif standing_of(self.text, of_nodes) < standing_of(self.text, words):
+            self.reading(f"{words!r} is said of something else, and was not read as what there is")
+        else:
+            raise self.refusal(
+                f"the GPU counts contradict each other: {words!r} says {gpus}, "
+                f"but {nodes} x {per_node} = {nodes * per_node} ({of_nodes!r})"
+            )
+        self.drop("gpus")
 
     def _parts_of(self, nodes: int, per_node: int) -> dict[int, str]:
         """GPU counts that state a part of all GPUs, with that part in words: a node's, or those not reserved."""

@@ -15,7 +15,7 @@ from .attention_words import ATTENTION_DP
 from .degree_words import AND, Degree, phase_of, runs_of
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
-from .page import BARRIER, SENTENCE_END, Page, between, breaks_of
+from .page import BARRIER, Page
 from .quantities import read_number
 from .said import StatedDegrees, StatedStrategy
 
@@ -51,8 +51,6 @@ _ONLY = Gated(r"(?<![a-z])(?:plain|pure|just|only|simple)(?![a-z])|纯|单独|�
 _COUNT_BEFORE = Gated(
     rf"(?<![A-Za-z0-9_.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})\s?(?:[x×*个组套份路]\s?|(?:times|separate|independent|copies\sof|replicas\sof|instances\sof)\s)?$"
 )
-
-
 # DP attention without a number, beside a degree of EP ("DP attention + EP16").
 _GROUPS = Gated(
     rf"(?:{ATTENTION_DP})(?=\s?(?:[+&,/]|with|and|plus)\s?(?:ep|expert))|"
@@ -168,7 +166,7 @@ def _has_groups(page: Page, ep: Degree) -> bool:
 
 def is_weighed(page: Page, start: int, end: int) -> bool:
     """Whether the words at this span are part of one of several strategies with degrees, in one sentence."""
-    left, right = between(breaks_of(page.original, SENTENCE_END), start, end, len(page.original))
+    left, right = page.sentence(start, end)
     before, after = page.original[left:start], page.original[end:right]
     return bool(_OR.search(before) and _DEGREE_NEAR.search(before)) or bool(
         _OR.search(after) and _DEGREE_NEAR.search(after)
@@ -197,8 +195,7 @@ def strategy_of(degrees: Mapping[str, int]) -> StatedStrategy:
 
 def _weighed_technique(page: Page, degrees: Sequence[Degree]) -> Compared | None:
     """The question that weighs a strategy against a way to split without a degree, or `None`."""
-    breaks = breaks_of(page.original, SENTENCE_END)
-    left, right = between(breaks, degrees[0].start, degrees[-1].end, len(page.original))
+    left, right = page.sentence(degrees[0].start, degrees[-1].end)
     around = page.text[left : degrees[0].start] + page.text[degrees[-1].end : right]
     techniques = [match for match in page.search(_TECHNIQUE) if left <= match.start() and match.end() <= right]
     is_weighed = techniques and _WEIGHS.search(around)

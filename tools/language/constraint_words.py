@@ -22,8 +22,7 @@ from .claims import Claims
 from .gated import Gated
 from .page import Page
 from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, leave_unbounded, read_primitives
-from .replica_counts import settle_on_each_node
-from .replica_words import read_kept_whole
+from .replica_words import read_kept_whole, settle_on_each_node
 from .reserved_words import is_beyond, read_reserved
 from .said import StatedStrategy
 from .statement_rank import standing_of
@@ -35,8 +34,7 @@ def read_constraints(page: Page, claims: Claims) -> None:
     whole = (*read_kept_whole(page), *_degree_sets(page, claims))
     constraints: list[Constraint] = [*whole, *read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
-        constraints.append(claims.values["accelerators"])
-        claims.drop("accelerators")
+        constraints.append(claims.drop("accelerators")[0])
     add_constraints(claims, (constraint for constraint in constraints if not claims.is_past(constraint.words)))
 
 
@@ -108,8 +106,6 @@ LEFT_TO_US = Gated(
     r"(?<![a-z])(?:which|what|best|how|recommend(?:ed|ation)?|suggest(?:ed|ion)?|propose|choose|pick|find|decide|return|report|list|(?:give|tell|show)\s(?:me|us)|(?:need|want|like)\sto\s(?:know|see)|free|allowed|fine|ok(?:ay)?|welcome|"
     r"whatever|any|auto(?:matic(?:ally)?)?|either|open|as\syou\slike|up\sto\syou|no\s(?:strong\s)?(?:idea|opinion|view|clue|preference))(?![a-z])|可开|可用|可选|推荐|建议|方案|多大|给出|怎么|如何|哪|随便|随意|都行|可以|请问|几(?!乎)|多少|合适|[吗呢]|返回|列出",
 )
-
-
 _GOES_ON = Gated(
     rf"(?<![A-Za-z])(?:{'|'.join(PRIMITIVES.values())})(?:\s?[,/&]\s?|\s?(?:and|or|和|与)\s?){{1,2}}(?:the\s)?$",
 )
@@ -130,11 +126,7 @@ def leave_primitives_unread(page: Page, claims: Claims) -> None:
 
 
 def refuse_broken_bounds(claims: Claims) -> None:
-    """Refuse a degree that is demanded although it is ruled out or bounded below it.
-
-    Raises:
-        RequestError: there is such a degree; the message has both words.
-    """
+    """Refuse a degree that is demanded although it is ruled out or bounded below it."""
     strategy: StatedStrategy | None = claims.values.get("strategy")
     bounds = [c for c in claims.values.get("constraints", ()) if isinstance(c, DegreeConstraint)]
     if strategy is None:

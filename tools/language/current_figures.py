@@ -41,8 +41,6 @@ _WANTED = Gated(
     r"(?:wants?|needs?|must|should|shall|ha(?:ve|s)\sto|like|aim(?:ing)?|targets?|goal|bring|hop(?:e|ing)|希望|想|要|需要|目标)"
     rf"(?P<lead>(?:[^\d.;\n。,]|(?<=p)\d{{2,3}}(?=\s)){{0,30}}?)(?<!p)(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
 )
-
-
 # "TTFT is 2.4 s at 6 rps, and that has to come down to 1 s": the second is demanded, the first is seen.
 _NOT_OVER = Gated(
     r"(?<![a-z])(?P<role>tpot|ttft|itl)(?:\s(?:is|was|sits|runs|at|of|about|around)){1,3}\s(?P<old>\d[\d.]{0,6}\s?(?:ms|s)?)\s(?:today|now|currently|right\snow|at\sthe\smoment)(?:,|\sand|\sbut|\sit|\sthat){0,3}\s"

@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import re
 
-from msgspec import Struct
-
 from ..errors import InputError
 from ..plan.rate_curve import DAY_H, RateCurve, Span, shaped
 from ..plan.rate_curve_text import FORMS, curve_of_spans, hours_of
@@ -46,14 +44,6 @@ _ELSE = Gated(
 _BEFORE, _AFTER = 24, 24
 _PER_HOUR = 1 / 3600
 _BREAK = re.compile(r"[,;.。\n(]|(?<![pP])(?<![pP]\d)\d")
-
-
-class _Rates(Struct, frozen=True):
-    """The rates of a page, by the words beside each."""
-
-    peak: tuple[Quantity, ...]
-    mean: tuple[Quantity, ...]
-    plain: tuple[Quantity, ...]
 
 
 def read_rate_curve(page: Page, claims: Claims) -> None:
@@ -142,16 +132,16 @@ def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
 
 def _gaps(spans: list[Span], rate_per_s: float) -> list[Span]:
     """The parts of a day that `spans` leave out, at one rate."""
-    parts = [span for span in spans if span.begins_h < span.ends_h]
-    parts += [Span(0.0, span.ends_h, 0.0) for span in spans if span.begins_h >= span.ends_h]
-    parts += [Span(span.begins_h, DAY_H, 0.0) for span in spans if span.begins_h >= span.ends_h]
+    parts = [(span.begins_h, span.ends_h) for span in spans if span.begins_h < span.ends_h]
+    for span in (span for span in spans if span.begins_h >= span.ends_h):  # over midnight
+        parts += [(0.0, span.ends_h), (span.begins_h, DAY_H)]
     gaps: list[Span] = []
-    end = 0.0
-    for span in sorted(parts, key=lambda part: part.begins_h):
-        if span.begins_h > end:
-            gaps.append(Span(end, span.begins_h, rate_per_s))
-        end = max(end, span.ends_h)
-    return [*gaps, *([Span(end, DAY_H, rate_per_s)] if end < DAY_H else [])]
+    end_h = 0.0
+    for begins_h, ends_h in sorted([*parts, (DAY_H, DAY_H)]):
+        if begins_h > end_h:
+            gaps.append(Span(end_h, begins_h, rate_per_s))
+        end_h = max(end_h, ends_h)
+    return gaps
 
 
 def _shape(page: Page, *, needs_day: bool) -> tuple[RateCurve, str] | None:
@@ -162,16 +152,15 @@ def _shape(page: Page, *, needs_day: bool) -> tuple[RateCurve, str] | None:
     rates = _marked(page, times, is_alone=not needs_day)
     if times:
         return _by_times(page, days, times, rates)
-    if len(rates.peak) != 1 or len(rates.mean) != 1:
+    if len(rates["peak"]) != 1 or len(rates["mean"]) != 1:
         return None
-    words = ", ".join(
-        [*_taken(page, days), rates.peak[0].words.strip() + " at peak", f"{rates.mean[0].words.strip()} on average"]
-    )
-    return shaped(rates.peak[0].decimal_value, rates.mean[0].decimal_value, words), words
+    [peak], [mean] = rates["peak"], rates["mean"]
+    words = ", ".join([*_taken(page, days), f"{peak.words.strip()} at peak", f"{mean.words.strip()} on average"])
+    return shaped(peak.decimal_value, mean.decimal_value, words), words
 
 
 def _by_times(
-    page: Page, days: list[re.Match[str]], times: list[re.Match[str]], rates: _Rates
+    page: Page, days: list[re.Match[str]], times: list[re.Match[str]], rates: dict[str, list[Quantity]]
 ) -> tuple[RateCurve, str] | None:
     """The curve of a peak of so many times the mean, and a rate: the mean, unless it is stated as the peak."""
     factors = {factor_of(match) for match in times}
@@ -179,7 +168,8 @@ def _by_times(
     if len(factors) > 1:
         raise InputError(f"rate curve: {words!r} says two peaks; keep one")
     factor = factors.pop()
-    means, peaks = rates.mean or (() if rates.peak else rates.plain), rates.peak
+    peaks = rates["peak"]
+    means = rates["mean"] or ([] if peaks else rates["plain"])
     if not means and not peaks:
         raise InputError(f"rate curve: {words!r} says no rate; say how many requests/s come on average or at peak")
     mean = means[0].decimal_value if means else peaks[0].decimal_value / factor
@@ -208,8 +198,8 @@ def _rates_in(page: Page) -> list[Quantity]:
     return [rate for rate in find_quantities(page.text) if rate.unit == "requests/s" and rate.upper is None]
 
 
-def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> _Rates:
-    """The rates by their marks; beside a rate with a unit, a bare number that is "on average" is a rate too."""
+def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> dict[str, list[Quantity]]:
+    """Rates that are a "peak", a "mean" or "plain"; beside one with a unit, a bare one "on average" is a rate too."""
     rates = _rates_in(page)
     bare = [number for number in find_quantities(page.text) if number.unit == "count"] if rates or is_alone else []
     bare = [number for number in bare if not any(match.start() <= number.start < match.end() for match in times)]
@@ -218,7 +208,7 @@ def _marked(page: Page, times: list[re.Match[str]], *, is_alone: bool) -> _Rates
         kind = _mark_of(page, rate)
         if rate in rates or (kind != "plain" and not _is_length(page, rate)):
             kinds[kind].append(rate)
-    return _Rates(*(tuple(kinds[name]) for name in ("peak", "mean", "plain")))
+    return kinds
 
 
 def _beside(page: Page, number: Quantity) -> tuple[str, str]:

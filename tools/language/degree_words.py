@@ -10,7 +10,7 @@ from msgspec import Struct
 from .attention_words import ATTENTION_DP, OF_ATTENTION
 from .claims import Claims
 from .gated import Gated
-from .page import BARRIER, MODEL, OTHER, SENTENCE_END, Page, between, breaks_of
+from .page import BARRIER, MODEL, OTHER, Page
 from .primitive_words import ONE_LEFT_OUT
 from .quantities import read_number
 
@@ -185,7 +185,7 @@ def _further_values(page: Page, claims: Claims, first: Degree) -> Iterator[Degre
 
 def _is_of_another(page: Page, match: re.Match[str]) -> bool:
     """Whether the sentence of a degree names a model that is not planned, and none that is."""
-    left, right = between(breaks_of(page.original, SENTENCE_END), *match.span(), len(page.original))
+    left, right = page.sentence(*match.span())
     sentence = page.text[left:right]
     return OTHER in sentence and MODEL not in sentence
 

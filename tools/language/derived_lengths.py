@@ -9,7 +9,7 @@ import re
 
 from .gated import Gated
 from .quantities import find_quantities, read_number, read_share
-from .rewriting import Workings, worked_out_by
+from .rewriting import Workings
 
 # "2,300 tokens total, of which the completion is roughly 300", "3k context each with 500 of that being the reply".
 _LENGTH = r"\d(?:[\d,]{0,12}\d)?(?:\.\d+)?\s?k?"
@@ -56,11 +56,6 @@ _MOST_BACK = 160  # characters to the length that a part is of
 _LEAST = 32  # tokens
 
 
-def with_told_lengths(text: str) -> tuple[str, list[str]]:
-    """A normalised text with both lengths as separate figures, and notes on how each was worked out."""
-    return worked_out_by(text, _RULES)
-
-
 def _both_lengths(match: re.Match[str]) -> str | None:
     """ "2000 input tokens, 300 output tokens" for a length of both together and the answer's part of it."""
     total, answer = (read_number(words) for words in (match["all"], match["a"] or match["b"] or match["c"]))
@@ -93,7 +88,7 @@ def _sum_of(match: re.Match[str]) -> str:
     return f"{sum(read_number(match[part]) or 0 for part in 'ab'):.12g}"
 
 
-_RULES: Workings = (
+TOLD_LENGTHS: Workings = (
     (_THOUGHT_CHINESE, lambda match: f"输出 {_sum_of(match)}"),
     (_THOUGHT, lambda match: f"{_sum_of(match)} output tokens"),
     (_SAME_LENGTH, _same_length),

@@ -202,9 +202,7 @@ def _card(match: re.Match[str]) -> str | None:
         groups["memory"] or groups["plural"] or re.match(rf"(?:{_COUNT}|nvidia)\s$", groups["before"], re.IGNORECASE)
     ):
         return None  # "on a one hundred token prompt"
-    try:
-        read_accelerator_name(name)
-    except InputError:
+    if not _is_card(name):
         return None
     plural = "s" if (groups["plural"] or groups.get("plural2")) and name != "l40" else ""  # an L40S is another card
     gigs = groups.get("gigs")
@@ -214,11 +212,15 @@ def _card(match: re.Match[str]) -> str | None:
 def _rtx(match: re.Match[str]) -> str | None:
     plural = match["plural"] or match["last"].lower().endswith("ies")
     name = f"{_number(match['first'])}{_number(match['last'].lower().replace('ies', 'y'))}"
+    return f"RTX {name}{'s' if plural else ''}" if _is_card(f"rtx {name}") else None
+
+
+def _is_card(name: str) -> bool:
     try:
-        read_accelerator_name(f"rtx {name}")
+        read_accelerator_name(name)
     except InputError:
-        return None
-    return f"RTX {name}{'s' if plural else ''}"
+        return False
+    return True
 
 
 def _format(match: re.Match[str]) -> str:

@@ -11,6 +11,7 @@ import re
 from enum import IntEnum
 from typing import Any
 
+from ..plan.latency_limits import LATENCY_FIELDS
 from .gated import Gated
 from .matching import gap_cost
 from .quantities import find_quantities
@@ -50,9 +51,9 @@ _AT_ONCE = Gated(
     r"concurren|simultan|parallel|(?<![a-z])(?:in[\s\-]flight|at\s(?:once|the\ssame|a\stime|any)|requests?|quer(?:y|ies)|batch|streams?|sessions?|users?|clients?|prompts?|chats?|calls?|agents?|jobs?)(?![a-z])|"
     r"并发|同时|在途|在线|[路个]?请求|用户"
 )
-_LIMITS = ("ttft_ms_max", "tpot_ms_max", "end_to_end_ms_max")
 # A rate by the second or minute; an amount of a day is spread over it, and says less of the load at any time.
 _BY_SECOND = Gated(r"(?:/|per|a|each|every|每)\s?(?:s(?:ec(?:ond)?)?|m(?:in(?:ute)?)?|秒钟?|分钟?)(?![a-z])|[qr]ps")
+_PLAINLY = {**dict.fromkeys(LATENCY_FIELDS, _BOUND), "request_rate": _BY_SECOND}
 _NODE = Gated(r"node|server|machine|box|host|[台机]")
 
 
@@ -64,10 +65,8 @@ def grade(name: str, value: Any, words: str) -> Grade:
         if _COUNTS_TEXTS.fullmatch(words) or (isinstance(value, int | float) and value < _LEAST_LENGTH):
             return Grade.THIN
         return Grade.LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else Grade.PLAIN
-    if name in _LIMITS:
-        return Grade.PLAIN if _BOUND.search(words) else Grade.LINKED
-    if name == "request_rate":
-        return Grade.PLAIN if _BY_SECOND.search(words) else Grade.LINKED
+    if (plain := _PLAINLY.get(name)) is not None:
+        return Grade.PLAIN if plain.search(words) else Grade.LINKED
     if name == "gpus":
         return Grade.PLAIN if _COUNTED.search(words) and not _PART.search(words) else Grade.LINKED
     if name == "concurrency":
@@ -78,9 +77,8 @@ def grade(name: str, value: Any, words: str) -> Grade:
         return Grade.PLAIN
     if not _NODE.search(words):
         return Grade.THIN
-    return (
-        Grade.PLAIN if any(letter.isdigit() for letter in words) else Grade.LINKED
-    )  # "one per server" may be of anything
+    # "One per server" may be of anything.
+    return Grade.PLAIN if any(letter.isdigit() for letter in words) else Grade.LINKED
 
 
 def holds(words: str, number: int) -> bool:

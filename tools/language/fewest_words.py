@@ -7,7 +7,7 @@ import re
 from .gated import Gated
 from .number_words import AT_MOST, ENGLISH_NUMBER
 from .quantities import read_number
-from .rewriting import Workings, worked_out_by
+from .rewriting import Workings
 
 _NUMBER = rf"(?:\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,2}})"
 _HARDWARE = (
@@ -42,11 +42,6 @@ _FILLER = Gated(
 _FIGURE = Gated(rf"(?<![\w.]){_NUMBER}(?![\w.]\d?)")
 
 
-def with_fewest(text: str) -> tuple[str, list[str]]:
-    """The text with such words as the most GPUs and the wish for as few as do, and notes."""
-    return worked_out_by(text, _RULES)
-
-
 def _as_few_as_do(match: re.Match[str]) -> str | None:
     between, words = match["between"], match.group()
     few, most = (read_number(number.lower()) for number in (match["few"], match["most"] or match["most2"]))
@@ -58,4 +53,4 @@ def _as_few_as_do(match: re.Match[str]) -> str | None:
     return f"at most {most:g} {match['what']}, as few as do"
 
 
-_RULES: Workings = ((_FEW_OR_MORE, _as_few_as_do),)
+FEWEST: Workings = ((_FEW_OR_MORE, _as_few_as_do),)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from msgspec import Struct
 
@@ -57,11 +56,7 @@ def without_the_busy(claims: Claims, counts: list[Count], available: Count | Non
 
 
 def _is_rest_reserved(claims: Claims, counts: list[Count], available: Count) -> bool:
-    """Whether `available` is what reservations leave; if nodes are counted, their rest is reserved here.
-
-    Raises:
-        RequestError: another number of GPUs is reserved.
-    """
+    """Whether `available` is what reservations leave; if nodes are counted, their rest is reserved here."""
     largest = {
         field: max((count.number for count in counts if count.field == field), default=0) for field in ("gpus", "nodes")
     }
@@ -85,8 +80,7 @@ def _is_rest_reserved(claims: Claims, counts: list[Count], available: Count) -> 
             "which are free"
         )
     claims.reading(f"{available.words!r} read as {unavailable:g} of {of_nodes:g} GPUs that are kept back")
-    kind: Literal["reserved_gpus"] = "reserved_gpus"
-    add_constraints(claims, [ReservedConstraint(kind=kind, value=int(unavailable), words=available.words)])
+    add_constraints(claims, [ReservedConstraint(kind="reserved_gpus", value=int(unavailable), words=available.words)])
     return True
 
 

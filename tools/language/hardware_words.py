@@ -28,12 +28,8 @@ FEWEST, UNLIMITED = "fewest", "unlimited"
 _ONE_NODE = Gated(r"(?:node|machine|server|box|host|instance|tray)\s?$")
 _GROUP_AFTER = Gated(r"\s?(?:cluster|setup|deployment|pool|fleet|farm|configuration|config)(?![a-z])")
 _SEVERAL = Gated(r"(?:s|boxes)\s?$|[台机器点]$")
-
-
 # "Three replicas of it, one per server".
 _OF_REPLICAS = Gated(r"(?<![a-z])(?:replicas?|copies|instances?|engines?)(?![a-z])[^.;:\n]{0,50},\s?$")
-
-
 # No server holds so many cards: the figure is a part of a card's name.
 _LEAST_OF_A_NAME = 1000
 
@@ -138,8 +134,7 @@ def _read_per_node(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> None:
 
 def _or_withdrawn_count(claims: Claims, counts: list[Count]) -> list[Count]:
     """`counts`, or the count of cards whose kind was corrected later, where no other is stated."""
-    former, words = claims.values.get(COUNT_TAKEN_BACK), claims.words.get(COUNT_TAKEN_BACK, "")
-    claims.drop(COUNT_TAKEN_BACK)
+    former, words = claims.drop(COUNT_TAKEN_BACK)
     if former is None or counts or claims.has("gpus_open"):
         return counts
     claims.reading(f"{words!r} still counts the cards, of the kind that was named after it")

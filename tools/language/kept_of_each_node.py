@@ -33,8 +33,7 @@ def keep_of_each(claims: Claims, count: int, words: str) -> None:
 
 def settle_kept_of_each(claims: Claims) -> None:
     """Plan on nodes that have as many GPUs less as each of them keeps back, where their size is known."""
-    count, words = claims.values.get(_KEPT_OF_EACH), claims.words.get(_KEPT_OF_EACH, "")
-    claims.drop(_KEPT_OF_EACH)
+    count, words = claims.drop(_KEPT_OF_EACH)
     if count is None:
         return
     per_node, nodes, gpus = claims.gpus_of_node, claims.values.get("nodes"), claims.values.get("gpus")

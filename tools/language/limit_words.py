@@ -89,7 +89,7 @@ def _read_times(page: Page, claims: Claims) -> list[_Limit]:
     roles = _roles(page)
     limits: list[_Limit] = []
     last: Pairing[Quantity] | None = None
-    paired = pair(page.text, roles, times, _accepts_time)
+    paired = pair(page.text, roles, times, lambda role, q: q.unit != "ms/token" or role in ("tpot", "latency"))
     text = page.text
     for role in {pairing.role for pairing in paired}:
         page.take(role.start, role.end)
@@ -148,10 +148,6 @@ def _shares_unit(page: Page, quantity: Quantity, quantities: list[Quantity]) -> 
     )
 
 
-def _accepts_time(role: str, quantity: Quantity) -> bool:
-    return role in ("tpot", "latency") if quantity.unit == "ms/token" else True
-
-
 def _continues(text: str, last: Pairing[Quantity], quantity: Quantity) -> bool:
     """ "TTFT p50 1 s, p99 2 s": a further figure of the same limit, told by its statistic."""
     gap = text[last.span[1] : quantity.start]
@@ -180,8 +176,6 @@ def _read_speeds(page: Page, claims: Claims) -> list[_Limit]:
 
 
 _TOKENS_COME = Gated(r"(?<![a-z])(?:tokens?|words?)\s(?:[a-z]+\s){1,4}$|(?:吐|出)字\S{0,6}$|字\s?[吐出]\S{0,6}$")
-
-
 _NAMES_REQUESTS = Gated(r"rp[sm]|qp[sm]|req|r/s|quer|call|prompt|chat|请求")
 
 
@@ -194,8 +188,6 @@ def _is_speed(page: Page, quantity: Quantity) -> bool:
 _FAR_FROM_ONLY = 9.0  # from the only limit a statistic may stand further away
 # No GPU decodes one sequence faster than some thousand tokens a second.
 _MOST_OF_ONE_USER = 5000
-
-
 # Below so many tokens/s for each of the requests a bound on the whole deployment bounds nothing.
 _LEAST_OF_ANY = 100  # tokens/s
 _LEAST_OF_EACH = 5.0

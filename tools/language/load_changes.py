@@ -1,10 +1,12 @@
 """A load that is to be multiplied: "4 rps, so double it", "the launch will triple it, plan for after the launch".
 
-Which of the two states is planned for has to be said; else the factor is left unread.
+Which of the two states is planned for has to be said; else the factor is left unread. Growth that is to be planned for
+("plus 20% for growth", "a quarter more requests", "再加 20% 余量") raises the load once all of it was read.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import Literal
@@ -14,7 +16,7 @@ from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_context import LOADS, Statement
 from .load_lexicon import OF_SPREAD
-from .page import SENTENCE_END, Page, between, breaks_of
+from .page import Page
 from .people_words import times
 from .quantities import read_number, read_share
 
@@ -72,6 +74,15 @@ _PART_OF_WHOLE = Gated(
 _WORD = re.compile(r"[a-z]{4,}|q\d|[\u4e00-\u9fff]{2}", re.IGNORECASE)
 _RANGE = re.compile(r"\d\s?(?:-|–|~|to|到|至)\s?\d")
 _FAR = 160  # characters
+_GROWING = r"(?:requests?|traffic|load|users?|calls?|volume|quer(?:y|ies)|chats?|sessions?|tickets?)(?![a-z])"
+_GROWTH = Gated(
+    r"(?:(?<![a-z])(?:plus|add(?:ing)?|with|including|incl\.?|plan\sfor|expect(?:s|ed|ing)?)|\+)\s?(?:another\s|about\s|some\s){0,2}(?P<a>\d{1,3}(?:\.\d)?)\s?%\s"
+    r"(?:(?:for|of|as)\s)?(?:(?:the\s|future\s|expected\s|a\s)*(?:growth|safety|reserve|margin)|more)(?![a-z])|"
+    r"(?:(?<![a-z])(?:put|add|and)\s)?(?<![\d.])(?P<b>\d{1,3}(?:\.\d)?)\s?%\son\stop(?:\sof\s(?:that|it|the\s[a-z]{3,12}(?:\sfigures?)?))?(?:\sfor\s(?:growth|safety|reserve))?(?![a-z])|"
+    rf"(?<![\w.])(?P<c>\d{{1,3}}(?:\.\d)?\s?%|a\squarter|a\sthird|a\sfifth|a\stenth)\smore\s{_GROWING}|(?<![a-z])(?P<d>half)\sas\s(?:many|much)\s(?:{_GROWING})?\s?again|"
+    r"(?:再|另外?|还要|多)?(?:加|预留|多留|考虑|按|留)\s?(?P<e>\d{1,3}(?:\.\d)?)\s?%\s?的?(?:增长|余量|冗余|富余|增量|涨幅)",
+)
+_MEMORY = re.compile(r"显存|内存|memory|vram|hbm", re.IGNORECASE)
 
 
 def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
@@ -159,7 +170,7 @@ def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]
 
 def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:
     """Which state words near a factor say to plan for; `None` where they do not say it, or say both."""
-    left, right = between(breaks_of(page.original, SENTENCE_END), *cue.span(), len(page.original))
+    left, right = page.sentence(*cue.span())
     words = {
         word.lower() for word in _WORD.findall(page.original[left : cue.start()] + page.original[cue.end() : right])
     }
@@ -175,3 +186,19 @@ def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:
     if _IGNORED.search(page.original, cue.end(), cue.end() + _FAR):
         states.add("now")
     return states.pop() if len(states) == 1 else None
+
+
+def settle_growth(page: Page, claims: Claims) -> None:
+    """Raise the load by its stated growth, where exactly one load is stated."""
+    loads = [name for name in ("request_rate", "concurrency") if claims.has(name)]
+    for match in page.search(_GROWTH):
+        if len(loads) != 1 or _MEMORY.search(page.clause_text(*match.span())):
+            continue
+        amount = next(filter(None, match.groups()))
+        factor = 1 + (read_share(amount if match["c"] or match["d"] else f"{amount}%") or 0.0)
+        before, words = claims.values[loads[0]], claims.words[loads[0]]
+        value = before * factor if loads[0] == "request_rate" else math.ceil(before * factor - 1e-9)
+        more = page.take(*match.span())
+        claims.replace(loads[0], value, f"{words}, {more}")
+        unit = "requests/s" if loads[0] == "request_rate" else "served at once"
+        claims.reading(f"{more!r} on top of {words!r} read as {value:.4g} {unit}")

@@ -27,8 +27,6 @@ _OTHER_SUBJECT = Gated(
 )
 _HAS_DIGIT = re.compile(r"\d")
 _OWN_FIGURE = re.compile(r"\s?[:=]?\s?\d")  # behind a role
-
-
 LOADS = ("concurrency", "rate")
 """The roles whose peak is planned for."""
 _LEAST_CHINESE = 1000  # "6份" may well be there at once

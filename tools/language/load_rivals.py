@@ -8,11 +8,10 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from . import load_lexicon as lex
-from .choices import chosen, take_choice
 from .claims import Claims, label
 from .evidence import Grade, grade
 from .gated import Pattern
-from .length_percentiles import claim_percentiles
+from .length_percentiles import chosen, claim_percentiles, take_choice
 from .load_changes import multiplied, of_planned_state, parts_of_whole
 from .load_context import LOADS, Statement
 from .load_shares import load_per_person, of_all_hardware, of_all_people
@@ -56,7 +55,8 @@ def _without_thin(page: Page, claims: Claims, statements: list[Statement]) -> li
     figures = list(statements)
     for role, name in (("input", "input_tokens"), ("output", "output_tokens"), ("concurrency", "concurrency")):
         rivals = [s for s in figures if s.role == role]
-        thin = [s for s in rivals if s.words != s.quantity.words and _is_thin(name, s)]
+        apart = [s for s in rivals if s.words != s.quantity.words]
+        thin = [s for s in apart if grade(name, s.quantity.value, s.words) is Grade.THIN]
         for rival in thin if len(thin) < len(rivals) else ():
             _drop(page, figures, rival)
             claims.leave_unread(
@@ -68,10 +68,6 @@ def _without_thin(page: Page, claims: Claims, statements: list[Statement]) -> li
 def _drop(page: Page, statements: list[Statement], dropped: Statement) -> None:
     statements.remove(dropped)
     page.take(dropped.quantity.start, dropped.quantity.end)
-
-
-def _is_thin(name: str, statement: Statement) -> bool:
-    return grade(name, statement.quantity.value, statement.words) is Grade.THIN
 
 
 def _lengths_of_contexts(claims: Claims, statements: list[Statement]) -> list[Statement]:

@@ -14,7 +14,7 @@ from .claims import Claims
 from .gated import Gated
 from .load_context import LOADS, Statement
 from .number_words import AT_MOST, ENGLISH_NUMBER
-from .page import SENTENCE_END, Page
+from .page import Page
 from .people_words import counts_things, times
 from .quantities import Quantity, find_quantities, read_number
 
@@ -151,7 +151,7 @@ def _counts_people(load: Statement) -> bool:
 def _counted_before(page: Page, each: Statement) -> list[Statement]:
     """The only things counted in the words before a load of each of them: "120 students, each asks …"."""
     start = each.quantity.start
-    sentence = max((end.end() for end in SENTENCE_END.finditer(page.original, 0, start)), default=0)
+    sentence, _ = page.sentence(start, start)
     for left in (sentence, max(0, start - _MOST_BEFORE_EACH)):
         things = [
             thing
@@ -189,6 +189,6 @@ def _is_of_each_before(page: Page, load: Statement) -> bool:
 def _up_to(page: Page, load: Statement) -> str:
     """The clause of a rate, behind the start of its sentence where that says when it holds ("while …")."""
     left, right = page.clause(load.quantity.start, load.quantity.end)
-    begins = max((end.end() for end in SENTENCE_END.finditer(page.original, 0, left)), default=0)
+    begins, _ = page.sentence(left, left)
     before = page.original[begins:left].strip()
     return f"{before if before.lower().startswith('while ') else ''} {page.original[left:right]}"

@@ -17,7 +17,7 @@ from . import load_lexicon as lex
 from .claims import Claims
 from .gated import Gated
 from .length_percentiles import PERCENTILE
-from .load_claims import PHASES, claim_context, claim_statement
+from .load_claims import FAR, PHASES, claim_context, claim_lone_length, claim_statement
 from .load_context import (
     LOADS,
     MOST_AT_ONCE,
@@ -29,7 +29,6 @@ from .load_context import (
     is_logged,
 )
 from .load_rivals import is_marked, settled
-from .lone_lengths import FAR, claim_lone_length
 from .matching import Pairing, Role, gap_cost, pair
 from .page import Page
 from .people_words import is_part, is_state, is_whole, served_part

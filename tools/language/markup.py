@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 
 from .gated import Gated
-from .symbols import visible
+from .spelling import visible
 
 _INLINE = (
     "a|abbr|b|bdi|bdo|big|cite|code|dfn|em|font|i|ins|kbd|mark|q|ruby|samp|small|span|strong|sub|tt|u|var|wbr|"

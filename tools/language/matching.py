@@ -79,24 +79,18 @@ _JOINER = Gated(r"\s*(?:and|&|/|,|\+|和|与|及|\|)\s*(?:the\s)?|\s*")
 def pair(
     text: str, roles: Iterable[Role], values: Iterable[Value], accepts: Callable[[str, Value], bool]
 ) -> tuple[Pairing[Value], ...]:
-    """Pair roles with values, but for pairs that cost more than leaving them out. Linear in the number of items."""
+    """Pair roles with values, but for pairs that cost more than leaving them out."""
     items: list[Role | Value] = sorted([*roles, *values], key=lambda item: (item.start, item.end))
-    costs = [0.0]
-    back: list[tuple[int, tuple[Pairing[Value], ...]]] = [(0, ())]
+    best: list[tuple[float, tuple[Pairing[Value], ...]]] = [(0.0, ())]  # of the items so far
     for i, item in enumerate(items):
-        best = (costs[i] + (0.0 if isinstance(item, Role) else _LEFT_OUT), i, ())
-        for width in (2, 3, 4):
-            candidate = _pairs_of(text, items[i + 1 - width : i + 1], accepts) if i + 1 >= width else None
-            if candidate is not None and costs[i + 1 - width] + candidate[0] < best[0]:
-                best = (costs[i + 1 - width] + candidate[0], i + 1 - width, candidate[1])
-        costs.append(best[0])
-        back.append((best[1], best[2]))
-    pairings: list[Pairing[Value]] = []
-    i = len(items)
-    while i > 0:
-        i, pairs = back[i]
-        pairings[:0] = pairs
-    return tuple(pairings)
+        pairs: tuple[Pairing[Value], ...] = ()
+        cost, start = best[i][0] + (0.0 if isinstance(item, Role) else _LEFT_OUT), i
+        for begin in range(i - 1, max(-1, i - 4), -1):
+            group = _pairs_of(text, items[begin : i + 1], accepts)
+            if group is not None and best[begin][0] + group[0] < cost:
+                cost, start, pairs = best[begin][0] + group[0], begin, group[1]
+        best.append((cost, best[start][1] + pairs))
+    return best[-1][1]
 
 
 def _pairs_of(
@@ -114,7 +108,7 @@ def _pairs_of(
         pairs = ((roles[0], values[0]),)
     elif shape in ("RRVV", "VVRR") and _joined(text, group[0], group[1]) and _joined(text, group[2], group[3]):
         pairs = ((roles[0], values[0]), (roles[1], values[1]))
-    elif shape in ("RRV", "VRR") and _shared(text, roles[0], roles[1]):
+    elif shape in ("RRV", "VRR") and roles[0].name != roles[1].name and _joined(text, roles[0], roles[1], _CONJUNCTION):
         pairs = ((roles[0], values[0]), (roles[1], values[0]))
     else:
         return None
@@ -130,15 +124,9 @@ def _pairs_of(
     return None if cost >= _LEFT_OUT else (cost, tuple(Pairing(role, value) for role, value in pairs))
 
 
-def _joined(text: str, first: Spanned, second: Spanned) -> bool:
+def _joined(text: str, first: Spanned, second: Spanned, joiner: Gated = _JOINER) -> bool:
     gap = text[first.end : second.start]
-    return len(gap) <= 12 and _JOINER.fullmatch(gap) is not None
-
-
-def _shared(text: str, first: Role, second: Role) -> bool:
-    """Whether two roles are joined so that a single value may be meant for both."""
-    gap = text[first.end : second.start]
-    return first.name != second.name and len(gap) <= 12 and _CONJUNCTION.fullmatch(gap) is not None
+    return len(gap) <= 12 and joiner.fullmatch(gap) is not None
 
 
 def gap_cost(gap: str) -> float:

@@ -7,6 +7,7 @@ their pairs. Pairs without shares are no mixture, but lengths that contradict ea
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import gcd
 
 from msgspec import Struct
@@ -119,14 +120,9 @@ def _stated_shares(page: Page, statements: Sequence[Statement], kinds: Sequence[
 
 def _is_one_each(kinds: Sequence[_Kind], shares: Sequence[_Share]) -> bool:
     """Whether a share stands before each pair of lengths, or behind each."""
-    starts = [kind.start for kind in kinds]
-    before = all(share.end <= kind.start for share, kind in zip(shares, kinds, strict=True)) and all(
-        kind.end <= share.start for kind, share in zip(kinds, shares[1:], strict=False)
-    )
-    behind = all(kind.end <= share.start for share, kind in zip(shares, kinds, strict=True)) and all(
-        share.end <= start for share, start in zip(shares, starts[1:], strict=False)
-    )
-    return before or behind
+    couples = (zip(shares, kinds, strict=True), zip(kinds, shares, strict=True))
+    rows = ([item for couple in order for item in couple] for order in couples)
+    return any(all(first.end <= then.start for first, then in pairwise(row)) for row in rows)
 
 
 def _claim(page: Page, claims: Claims, kinds: Sequence[_Kind], weights: Sequence[float]) -> None:

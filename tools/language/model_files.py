@@ -34,11 +34,7 @@ def take_model_file(page: Page, folder: Path = Path()) -> str | None:
 
 
 def claim_model_file(claims: Claims, file: str | None) -> None:
-    """Claim the file that was taken as the model where nothing else names one.
-
-    Raises:
-        RequestError: as `Claims.claim`.
-    """
+    """Claim the file that was taken as the model where nothing else names one."""
     if claims.has("model"):
         if file is not None:
             claims.leave_unread(f"{file!r} was not opened: the model is named as {claims.words['model']!r}")

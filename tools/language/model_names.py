@@ -286,11 +286,7 @@ def _claim_model(claims: Claims, entry: ModelEntry, words: str) -> None:
 
 
 def refuse_unknown_model(page: Page, claims: Claims) -> None:
-    """Refuse words that look like a model by size ("Foo-13B") or name, where no model was found or described.
-
-    Raises:
-        RequestError: there is such a word; the message has the nearest known names.
-    """
+    """Refuse words that look like a model by size ("Foo-13B") or name, where no model was found or described."""
     if claims.describes_model:
         return
     if not claims.has("model") and (match := _MODEL_LIKE.search(page.text)):

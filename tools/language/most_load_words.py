@@ -51,9 +51,8 @@ def asks_most_load(text: str, start: int, end: int) -> bool:
 
 def settle_most_load(claims: Claims) -> None:
     """Make the question the objective, or list it as unread beside a stated load or another objective."""
-    words = claims.words.get(MOST_LOAD)
-    claims.drop(MOST_LOAD)
-    if words is None:
+    is_asked, words = claims.drop(MOST_LOAD)
+    if not is_asked:
         return
     beside = next((name for name in ("concurrency", "request_rate", "objective") if claims.has(name)), None)
     if beside is not None and claims.values[beside] != "throughput":

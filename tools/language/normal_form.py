@@ -12,8 +12,7 @@ from .gated import Gated
 from .number_words import chinese_value, english_value
 from .plain_writing import in_plain_writing
 from .quantities import read_number
-from .spelling import plain_figures, simplified
-from .symbols import spoken, visible
+from .spelling import plain_figures, simplified, spoken, visible
 
 # "within a minute": the number that the article stands for.
 _ONE_UNIT = Gated(

@@ -56,8 +56,7 @@ _COMPOSED_UNITS = {
     "hundred": 100, "k": 1000, "thousand": 1000, "million": 10**6, "billion": 10**9,
 }  # fmt: skip
 _COMPOSED_PART = Gated(
-    r"(零?)(\d{1,15}(?:\.\d{1,6})?|[一二两三四五六七八九])(十万|百万|千万|[十百千万亿]|hundred|k|thousand|million|billion)?",
-    flags=0,
+    r"(零?)(\d{1,15}(?:\.\d{1,6})?|[一二两三四五六七八九])(十万|百万|千万|[十百千万亿]|hundred|k|thousand|million|billion)?"
 )
 _CARDS = r"(?!\s?(?:[张块卡台机颗片路节x*]|gpus?|nodes?|个?(?:节点|机)))"
 _LAST = rf"零?\d{{1,4}}(?![\d万千百十亿A-Za-z]|[.,]\d){_CARDS}"

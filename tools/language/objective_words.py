@@ -6,7 +6,7 @@ refuses two wishes of the same strength for different things, unless both only l
 
 from __future__ import annotations
 
-from msgspec import Struct
+import re
 
 from .claims import Claims
 from .objective_lexicon import INDIFFERENT, PER_GPU, SUBORDINATE, TIERS
@@ -15,42 +15,33 @@ from .page import Page
 _LEANING, _BARE = 2, 3  # places of the tiers
 
 
-class _Wish(Struct, frozen=True):
-    name: str
-    words: str
-    start: int
-    end: int
-
-
 def read_objective(page: Page, claims: Claims) -> None:
-    """Read the objective.
-    Raises:
-        RequestError: two different things are wanted equally much.
-    """
+    """Read the objective."""
     page.take_all(INDIFFERENT)
-    wishes: list[list[_Wish]] = []
+    wishes: list[list[re.Match[str]]] = []
     for tier in TIERS:
         if len(wishes) == _BARE and any(wishes):
             break  # a demand or a leaning says more than a word alone
-        matches = [match for match in page.search(tier) if not page.is_negated(*match.span())]
-        wishes.append([_Wish(str(match.lastgroup), match.group().strip(), *match.span()) for match in matches])
+        wishes.append([match for match in page.search(tier) if not page.is_negated(*match.span())])
     strength = next((i for i, tier in enumerate(wishes) if tier), None)
     if strength is None:
         return
     first = wishes[strength][0]
-    rivals = [wish for wish in wishes[strength] if wish.name != first.name]
+    words = first.group().strip()
+    rivals = [wish for wish in wishes[strength] if wish.lastgroup != first.lastgroup]
     if rivals and strength == _BARE:
         return  # "report latency, throughput, cost" lists what to report
-    claims.claim("objective", first.name, first.words)
-    if PER_GPU.search(first.words):
-        note = f"{first.words!r} read as the throughput of all GPUs that may be used"
+    claims.claim("objective", first.lastgroup, words)
+    if PER_GPU.search(words):
+        note = f"{words!r} read as the throughput of all GPUs that may be used"
         claims.reading(f"{note}; the most of each GPU is the objective cost: the lowest cost per token")
-    clash = next((wish for wish in rivals if not SUBORDINATE.search(page.original[first.end : wish.start])), None)
+    clash = next((wish for wish in rivals if not SUBORDINATE.search(page.original[first.end() : wish.start()])), None)
     if clash is not None and strength < _LEANING:
-        raise claims.refusal(f"two objectives: {first.words!r} and {clash.words!r}; say which one comes first")
+        raise claims.refusal(f"two objectives: {words!r} and {clash.group().strip()!r}; say which one comes first")
     for wish in (wish for tier in wishes[strength:_BARE] for wish in tier):
-        if wish.name != first.name:
-            claims.reading(f"{first.words!r} read as the objective, {wish.words!r} as a wish that comes after it")
+        if wish.lastgroup != first.lastgroup:
+            later = wish.group().strip()
+            claims.reading(f"{words!r} read as the objective, {later!r} as a wish that comes after it")
 
 
 def wants(words: str, objective: str | None) -> bool:

@@ -8,7 +8,7 @@ from ..plan.kv_offload import KVOffload
 from .claims import Claims
 from .gated import Gated
 from .network_words import BOTH_WAYS, PER_GPU, PER_NODE
-from .page import SENTENCE_END, Page
+from .page import Page
 from .prefix_words import checked
 from .quantities import Quantity, find_quantities
 
@@ -46,7 +46,7 @@ def read_offload(page: Page, claims: Claims) -> None:
         size = round(float(re.sub("[,_]", "", match["n"])) * _SIZES[match["unit"].lower()])
         _claim_size(claims, size, words, of_gpu=match["of"].lower() == "gpu")
     for match in page.search(_OFFLOAD):
-        start, end = _sentence(page, *match.span())
+        start, end = page.sentence(*match.span())
         if page.is_negated(*match.span()):
             page.take(*match.span())
             continue
@@ -66,12 +66,6 @@ def read_offload(page: Page, claims: Claims) -> None:
         for match in page.search(_HOST_LINK) if not claims.has(LINK) else ():
             if match["m"] or match["unit"] or "bw" in match.group().lower():
                 claims.claim(LINK, float(match["m"] or match["n"]), page.take(*match.span()))
-
-
-def _sentence(page: Page, start: int, end: int) -> tuple[int, int]:
-    before = [match.end() for match in SENTENCE_END.finditer(page.original, 0, start)]
-    after = SENTENCE_END.search(page.original, end)
-    return before[-1] if before else 0, after.start() if after else len(page.original)
 
 
 def _claim(page: Page, claims: Claims, size: Quantity, speeds: list[Quantity], sentence: tuple[int, int]) -> None:
@@ -100,22 +94,19 @@ def _claim_size(claims: Claims, size: int, words: str, *, of_gpu: bool) -> None:
 
 def settle_offload(claims: Claims) -> None:
     """Put the size and the link together; the memory of a node is that of its GPUs, where these are counted."""
-    gb_s, link_words = claims.values.get(LINK), claims.words.get(LINK, "")
-    claims.drop(LINK)
+    gb_s, link_words = claims.drop(LINK)
     if claims.has(SIZE_OF_NODE):
         _share_node(claims)
     offload, words = claims.values.get("kv_offload"), claims.words.get("kv_offload", "")
     if offload is not None and gb_s is not None:
         offload = checked(claims, KVOffload, {**dict(offload), "host_bw_gb_s": gb_s}, [link_words])
-        claims.drop("kv_offload")
-        claims.claim("kv_offload", offload, f"{words}, {link_words}")
+        claims.replace("kv_offload", offload, f"{words}, {link_words}")
     if offload is not None:
         claims.reading(f"{claims.words['kv_offload']!r} read as {offload}")
 
 
 def _share_node(claims: Claims) -> None:
-    offload, words = claims.values[SIZE_OF_NODE], claims.words[SIZE_OF_NODE]
-    claims.drop(SIZE_OF_NODE)
+    offload, words = claims.drop(SIZE_OF_NODE)
     per_node = claims.gpus_of_node
     if not per_node:
         claims.leave_unread(f"{words!r}: host memory of a node is shared out only where its GPUs are counted")

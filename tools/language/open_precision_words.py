@@ -62,8 +62,6 @@ _OPEN = Gated(
 )
 # "pick precision fp8", "quantization type: int4": the noun of a format that is named.
 _NAMED = Gated(r"\s?(?:[:=]|of|to|as)?\s?(?:[a-z]{2}_?\d|int\d|bf\d|w\d+a\d|awq|gptq|nvfp|mxfp)")
-
-
 # "hasn't signed off on any quantisation", "nobody wants any".
 _CLAUSE = 40
 _DENIES = re.compile(r"(?:n't|(?<![a-z])(?:not|never|nobody|without))\s[^,.;:\n]{0,36}$", re.IGNORECASE)

@@ -76,7 +76,7 @@ class Page:
         self.text = self.original
         # Spans that pretend another speaker ("system: ..."); permissions in them count for nothing.
         self.foreign: tuple[tuple[int, int], ...] = ()
-        self._breaks = self._find_breaks()
+        self._breaks = breaks_of(self.original, CLAUSE_END)
 
     def take_clause(self, start: int, end: int) -> str:
         """Mark a span as read; returns the words of the clause that it stands in."""
@@ -112,11 +112,12 @@ class Page:
         left, right = self.clause(start, end)
         return self.original[left:right].strip()
 
+    def sentence(self, start: int, end: int) -> tuple[int, int]:
+        """The span of the sentence that holds `start`..`end`."""
+        return between(breaks_of(self.original, SENTENCE_END), start, end, len(self.original))
+
     def is_negated(self, start: int, end: int) -> bool:
         """Whether the words at this span are denied: "no fp8", "not H100", "X is not allowed", "不要 X"."""
         before = self.original[max(0, start - 60) : start].rpartition(BARRIER)[2]
         after = self.original[end : end + 30].partition(BARRIER)[0]
         return bool(_NEGATION.search(before) or _NEGATION_AFTER.search(after))
-
-    def _find_breaks(self) -> list[tuple[int, int]]:
-        return breaks_of(self.original, CLAUSE_END)

@@ -221,8 +221,7 @@ def _take_totals(page: Page, claims: Claims, served: Statement, stated: Sequence
         if is_more and (is_alone or is_whole(page, total) or lex.TOTAL_BEHIND.match(page.text, total.end)):
             page.take(total.start, total.end)
             claims.reading(f"{served.words!r} is planned for, not {total.words!r}")
-    for match in page.search(lex.NEVER_ALL):
-        page.take(*match.span())
+    page.take_all(lex.NEVER_ALL)
 
 
 def _is_together(page: Page, statement: Statement) -> bool:

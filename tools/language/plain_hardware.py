@@ -71,7 +71,7 @@ _HALF_A_RACK = Gated(
     r"(?<![a-z])half\s(?:of\s)?(?:an?|the|our)\s(?P<card>gb[23]00)\s?nvl\s?(?P<n>72|36)(?:\sracks?)?(?!\w|\s?[(:,]\s?(?:nine|\d{1,2})\s(?:compute\s)?trays)(?:\s?\(\s?36\s?gpus\s?\))?"
 )
 # "八张四零九零": a card by its digits, spoken one by one.
-_SPOKEN_CARD = Gated(r"(?<=[张块卡颗]|[, 个])(?P<card>[二三四五][零〇][六七八九][零〇])(?![年月日号])", flags=0)
+_SPOKEN_CARD = Gated(r"(?<=[张块卡颗]|[, 个])(?P<card>[二三四五][零〇][六七八九][零〇])(?![年月日号])")
 _SPOKEN_DIGITS = str.maketrans("零〇一二三四五六七八九", "00123456789")
 _NAMED_SPEED = Gated(r"(?P<n>十万|[百千万])兆(?:以太网?|网络?|互联|光纤|光口|网口|交换机)?(?!字节|b)")
 # "万兆互联": a network by its speed; "平均2分钟触发一次": how often.
@@ -106,8 +106,6 @@ def _boxes_told(match: re.Match[str]) -> str:
 _MOST_IN_NODES = Gated(
     rf"(?<![\w.$])(?P<n>\d{{1,4}})\s(?:max(?:imum)?|at\s(?:the\s)?most|tops)\s(?=(?:in|on|over|across)\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s(?:nodes|servers|machines|boxes|hosts)(?![a-z]))"
 )
-
-
 REWRITTEN: Rewriting = (
     (_MOST_IN_NODES, r"at most \g<n> gpus "),
     (_ENOUGH_OR_MORE, _at_most_as_few),
@@ -127,4 +125,3 @@ REWRITTEN: Rewriting = (
     (_SPOKEN_CARD, lambda match: f" RTX {match['card'].translate(_SPOKEN_DIGITS)}"),
     (_NAMED_SPEED, lambda match: f" {_NETWORK[match['n']]}G以太网"),
 )
-"""The rewritings, in the order in which they apply."""

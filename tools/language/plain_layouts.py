@@ -124,4 +124,3 @@ REWRITTEN: Rewriting = (
     (_MAKER, lambda match: next(name for maker, name in _MAKERS.items() if maker in match.group())),
     (_EVERYWHERE, r"\g<format> weights, \g<format> KV cache"),
 )
-"""The rewritings, in the order in which they apply."""

@@ -59,8 +59,7 @@ _COMES_OUT = Gated(
 # "每2分钟问一次", "每5分钟提两个问题", "平均每3分钟每人发一次请求".
 _EVERY_SO_OFTEN = Gated(
     r"每?(?P<n>\d{1,4}(?:\.\d)?|[一二两三四五六七八九十]{1,3})\s?个?(?P<unit>秒|分钟|小时)钟?(?P<who>每(?:个?人|[名位][\u4e00-\u9fff]{1,3}?))?(?:就|会|才|左右|大概|大约|要|平均){0,2}"
-    r"(?:触发|发起|发送?|提交?|提出|调用|请求|提问|问|查询?|刷新?|用|来|点|上报|使用){0,2}(?P<how>[一二两三四五1-9])\s?(?:次|(?:个|条|句)(?:新的?)?(?:问题|提问|请求|查询|消息))(?:请求|调用|提问)?",
-    flags=0,
+    r"(?:触发|发起|发送?|提交?|提出|调用|请求|提问|问|查询?|刷新?|用|来|点|上报|使用){0,2}(?P<how>[一二两三四五1-9])\s?(?:次|(?:个|条|句)(?:新的?)?(?:问题|提问|请求|查询|消息))(?:请求|调用|提问)?"
 )
 
 # "每小时请求数 9,000"
@@ -89,12 +88,8 @@ _ONE_OF_SO_MANY = Gated(
 )
 
 
-def _share_of_many(match: re.Match[str]) -> str:
-    return f"{100 * (read_number(match['n']) or 1) / int(match['of']):g}% "
-
-
 REWRITTEN: Rewriting = (
-    (_ONE_OF_SO_MANY, _share_of_many),
+    (_ONE_OF_SO_MANY, lambda match: f"{100 * (read_number(match['n']) or 1) / int(match['of']):g}% "),
     (_EMPLOYED, r"\g<verb> \g<n> people"),
     (_NUMBER_OF_REQUESTS, r"每\g<time> \g<n> 次请求"),
     (_ONE_EACH_AT_A_TIME, ""),
@@ -111,4 +106,3 @@ REWRITTEN: Rewriting = (
     (_COMES_OUT, r"output \g<n> tokens"),
     (_EVERY_SO_OFTEN, _so_often),
 )
-"""The rewritings, in the order in which they apply."""

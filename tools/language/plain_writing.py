@@ -96,8 +96,7 @@ _INDIAN_SCALE = Gated(r"(?<![\w.])(\d{1,6}(?:,\d{2,3})*(?:\.\d{1,4})?)\s?(lakh|l
 _INDIAN = {"lakh": 10**5, "lac": 10**5, "crore": 10**7}
 # "七八千" is 7,000 to 8,000, "三五百" 300 to 500; "十来个" some ten, "一千多" some thousand.
 _ABOUT_CHINESE = Gated(
-    r"(?<![零一二两三四五六七八九十百千万亿\d])(?P<a>[一二两三四五六七八九])(?P<b>[二三四五六七八九])(?P<scale>[十百千万]{1,2})(?![一二三四五六七八九\d])",
-    flags=0,
+    r"(?<![零一二两三四五六七八九十百千万亿\d])(?P<a>[一二两三四五六七八九])(?P<b>[二三四五六七八九])(?P<scale>[十百千万]{1,2})(?![一二三四五六七八九\d])"
 )
 # "两三个": two to three.
 _TWO_OR_THREE = re.compile(
@@ -122,10 +121,6 @@ def in_plain_writing(text: str) -> str:
     if len(_KEYS.findall(text)) >= _FEWEST_KEYS:
         text = _SNAKE.sub(lambda match: match.group().replace("_", " "), _NEXT_KEY.sub(", ", text))
     return rewritten(text, _REWRITTEN)
-
-
-def _in_digits(match: re.Match[str]) -> str:
-    return f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"
 
 
 def _in_one_group(match: re.Match[str]) -> str:
@@ -171,7 +166,7 @@ _FIGURES: Rewriting = (
     (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
     (_NO_THOUSANDS, r"\1, "),
     (_SPACED_GROUPS, _in_one_group),
-    (_INDIAN_SCALE, _in_digits),
+    (_INDIAN_SCALE, lambda match: f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"),
     (_ABOUT_CHINESE, _as_range),
     (_TWO_OR_THREE, _as_range),
     (_SOME_TEN, "10"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise, product
+from typing import cast
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -129,8 +130,6 @@ _ONLY_IF = Gated(
     r"(?:only\s)?if\s(?:(?:that's|it's|that\sis|it\sis|really|absolutely)\s)?(?:needed|necessary|required|unavoidable)|as\s(?:a\s|the\s)?(?:fall-?back|last\sresort|plan\sb))(?![a-z])"
     r"|(?:只在|仅在|除非)?(?:必要|不得已|放不下)时?(?:再用|才用)?"
 )
-
-
 # Around a format: it is not approved, was tried once, or is a fallback.
 _NOT_READY = Gated(
     r"(?:\s(?:weights?|kv|cache|version|checkpoint|build)){0,2}\s(?:(?:(?:has|have|is|are|was)(?:n't|\snot)|not)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))"
@@ -232,7 +231,7 @@ class _Reader:
             if not denied and _METHOD.fullmatch(match.group()) and _names_bits_beside(page, match):
                 page.take(*match.span())  # "int4 AWQ", "AWQ 4-bit": one format, said with its method
                 continue
-            formats.append(_Format((_dtype(str(match.lastgroup)),), *match.span(), denied))
+            formats.append(_Format((cast("DType", match.lastgroup),), *match.span(), denied))
         for match in page.search(_BITS):
             if self._opened and self._is_least(match):
                 continue
@@ -242,7 +241,8 @@ class _Reader:
                 continue
             bits = int(match["bits"])
             is_of_weights = _OTHER_ROLES.match(page.text, match.end()) is None
-            if not denied and is_of_weights and any(not known.denied and _bits_of(known) == bits for known in formats):
+            same = [known for known in formats if element_bytes(known.dtypes[0]) * 8 == bits and not known.denied]
+            if not denied and is_of_weights and same:
                 page.take(*match.span())  # "8 bit, i.e. the FP8 file": the format that has so many bits is named
                 continue
             dtype = _BIT_FORMATS[match["bits"]]
@@ -316,15 +316,7 @@ def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
 _OTHER_ROLES = Gated(r"\s?(?:for\s(?:the\s)?)?(?:kv|cache|activations?)|\s?的?(?:kv|缓存)")
 
 
-def _bits_of(item: _Format) -> float:
-    return element_bytes(item.dtypes[0]) * 8
-
-
 def _names_bits_beside(page: Page, match: re.Match[str]) -> bool:
     """Whether a format or a number of bits stands right beside the name of a method."""
     near = page.text[max(0, match.start() - 10) : match.start()] + " . " + page.text[match.end() : match.end() + 10]
     return bool(FORMAT.search(near) or _BITS.search(near))
-
-
-def _dtype(name: str) -> DType:
-    return next(dtype for dtype in _FORMATS if dtype == name)

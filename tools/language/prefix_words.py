@@ -95,8 +95,6 @@ _ADDED = _any_of(
     rf"[^.\n\d]{{0,60}}?(?<![a-z])(?:user|question|query|turn|caller)[^.\n\d]{{0,24}}?(?<![a-z])adds\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}(?=\s?(?:[,.;)\n]|$))",
     rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s(?:(?:comes?|follows?|there\s(?:is|are))\s)?{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
 )
-
-
 # "24,000 tokens, 22,000 of which are byte-for-byte the same as that agent's previous call": found in the cache.
 _REPEATED = Gated(
     rf"(?:of\s(?:which|those|these|them|that)\s)?{_number('tokens')}{_TOKENS}\s(?:of\s(?:which|those|these|them|that)\s)?(?:are|is)\s(?:always\s|exactly\s|byte-for-byte\s|literally\s|all\s)?"
@@ -167,8 +165,7 @@ def read_prefixes(page: Page, claims: Claims) -> None:
 
 def settle_repeated(claims: Claims) -> None:
     """Make the share of a prompt that repeats the request before it the share that the cache holds."""
-    tokens, words = claims.values.get(REPEATED), claims.words.get(REPEATED, "")
-    claims.drop(REPEATED)
+    tokens, words = claims.drop(REPEATED)
     if tokens is None:
         return
     prompt = claims.values.get("input_tokens", 0)
@@ -219,11 +216,7 @@ def _matches(
 
 
 def checked(claims: Claims, kind: type[Any], fields: dict[str, Any], words: list[str]) -> Any:
-    """`fields` as a `kind`.
-
-    Raises:
-        RequestError: they cannot be.
-    """
+    """`fields` as a `kind`; they are refused where they cannot be."""
     try:
         return kind.model_validate(fields)
     except ValidationError as error:

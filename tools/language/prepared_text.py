@@ -1,4 +1,4 @@
-"""Steps before anything is read of a text: corrections, sums, figures of what only runs now, other units."""
+"""Steps before anything is read of a text: slips, corrections, sums, figures of what only runs now, other units."""
 
 from __future__ import annotations
 
@@ -9,37 +9,41 @@ from .alternatives import with_corrected_figures
 from .arithmetic import worked_out
 from .asides import without_asides
 from .current_figures import without_observed
-from .derived_lengths import with_told_lengths
-from .fewest_words import with_fewest
+from .derived_lengths import TOLD_LENGTHS
+from .fewest_words import FEWEST
 from .length_parts import with_parts_together
+from .rewriting import worked_out_by
+from .spelling import corrected
 from .taken_back import with_revised_counts
 from .whole_answer import with_whole_answers
 from .written_lengths import in_tokens
 
 
 class Mended(Struct, frozen=True):
-    """A text as the readers get it, notes on its changes, and the lengths that were converted to tokens."""
+    """A text as the readers get it, notes on its changes, the lengths in tokens, and slips as written and as read."""
 
     text: str
     notes: tuple[str, ...]
     lengths: dict[float, str]
+    slips: tuple[tuple[str, str], ...]
 
 
 def mended(text: str) -> Mended:
     """A normalised text after corrections, sums and conversions to tokens."""
     notes: list[str] = []
+    text, slips = corrected(text)
     text = without_asides(text)
     for step in (
         with_revised_counts,
         with_corrected_figures,
         worked_out,
-        with_fewest,
+        FEWEST,
         with_parts_together,
-        with_told_lengths,
+        TOLD_LENGTHS,
         without_observed,
         with_alternatives_apart,
     ):
-        text, more = step(text)
+        text, more = step(text) if callable(step) else worked_out_by(text, step)
         notes += more
     text, lengths = in_tokens(with_whole_answers(text))
-    return Mended(text, tuple(notes), lengths)
+    return Mended(text, tuple(notes), lengths, slips)

@@ -331,7 +331,7 @@ def _is_denied(clause: _Clause) -> bool:
 
 
 def _forbidden(clause: _Clause) -> Constraint | None:
-    if not _is_denied(clause) or (clause.stated or 1) > 1:  # "not TP16" leaves the other degrees
+    if not _is_denied(clause):
         return None
     value = ForbiddenDegree(name=clause.name, relation="forbidden")
     return DegreeConstraint(kind="degree", value=value, phase=clause.phase, words=clause.words)

@@ -36,30 +36,12 @@ _CHINESE_FIGURE = re.compile(
     r"[一二两三四五六七八九][十百千万]|十[二三四五六七八九](?!月|点|日|号)|十[一二三四五六七八九]?[万千亿]"
 )
 _OF = r"(?=\s(?:of|the|a|an|its|our|all|is|are)\b)"
-_SHARES: tuple[tuple[str, float], ...] = (
-    (rf"(?:one\s)?half{_OF}|一半|半数", 1 / 2),
-    (rf"(?:a|one)[\s\-]third{_OF}|三分之一", 1 / 3),
-    (rf"two[\s\-]thirds{_OF}|三分之二", 2 / 3),
-    (rf"(?:a|one)[\s\-]quarter{_OF}|四分之一", 1 / 4),
-    (rf"three[\s\-]quarters{_OF}|四分之三", 3 / 4),
-    *(
-        (rf"(?:an?|one)[\s\-]{word}{_OF}|{figure}分之一", 1 / part)
-        for part, word, figure in ((5, "fifth", "五"), (6, "sixth", "六"), (8, "eighth", "八"), (10, "tenth", "十"))
-    ),
-    *(
-        (rf"{count}[\s\-]{word}s{_OF}|{figure}分之{of}", number / part)
-        for part, word, figure in ((5, "fifth", "五"), (10, "tenth", "十"))
-        for number, count, of in (
-            (2, "two", "[二两]"),
-            (3, "three", "三"),
-            (4, "four", "四"),
-            (6, "six", "六"),
-            (7, "seven", "七"),
-            (8, "eight", "八"),
-            (9, "nine", "九"),
-        )
-        if number < part
-    ),
+_PART_NAMES = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
+# "a third of", "two thirds of", "三分之二", "六成", "六成五".
+_FRACTION = (
+    rf"(?:one\s)?half{_OF}|(?P<some>an?|one|two|three|four|six|seven|eight|nine)[\s\-](?P<parts>{'|'.join(_PART_NAMES)})s?{_OF}|"
+    r"一半|半数|(?P<parts_cn>[三四五六八十])分之(?P<some_cn>[一二两三四六七八九])|"
+    r"(?P<tenths>[一二两三四五六七八九])成(?:(?P<half>[五半])|(?![本立为功员都熟]))"
 )
 # "1 in 6 of them", "two out of every five users": a share of people, and no two numbers.
 _FEW_OF = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|\d{1,3})"
@@ -68,11 +50,6 @@ _RATIO = (
     r"(?=\s(?:(?!tok)[a-z]{3,12}s\s)?(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
     r"(?![a-z]))"
 )
-_TENTHS_IN_CHINESE = (*enumerate("一二三四五六七八九", start=1), (2, "两"))
-_TENTHS_AND_HALF = tuple((rf"{figure}成[五半]", place / 10 + 0.05) for place, figure in _TENTHS_IN_CHINESE)
-_TENTHS = tuple((rf"{figure}成(?![本立为功员都熟])", place / 10) for place, figure in _TENTHS_IN_CHINESE)
-_FRACTIONS = (*_SHARES, *_TENTHS_AND_HALF, *_TENTHS)
-_FRACTION = "|".join(pattern for pattern, _ in _FRACTIONS)
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = Gated(
     rf"(?<![A-Za-z])(?P<fraction>{_FRACTION}|{_RATIO})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
@@ -88,8 +65,7 @@ _DOLLAR = Gated(r"(?:(?:us)?[$＄]|(?<![a-z])usd)\s?$")
 _SECONDS_OF: dict[str, float] = {"秒": 1.0, "分": 60.0, "小": 3600.0, "天": 86_400.0}
 _EACH_SECOND_BEFORE = Gated(
     r"(?P<user>每个?(?:用户|请求|人|路))?(?:每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}"
-    r"|(?<![\d一二三四五六七八九十])一(?P<one>秒钟?|分钟|小时|天)(?:大?概?约?|差不多|总?共?|要?有?来?|处理|跑){0,4}\s?)$",
-    flags=0,
+    r"|(?<![\d一二三四五六七八九十])一(?P<one>秒钟?|分钟|小时|天)(?:大?概?约?|差不多|总?共?|要?有?来?|处理|跑){0,4}\s?)$"
 )
 _PIECES = re.compile(r"\s?[个次条笔单件封篇则](?![个月小字词])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
@@ -234,14 +210,20 @@ def _with_suffix_of(low: Quantity, high: Quantity) -> Quantity:
     return replace(low, value=low.value * scale, decimal_value=low.decimal_value * measured)
 
 
-def _fraction(match: re.Match[str]) -> Quantity:
-    """ "half of", "三分之一" and the like as a share."""
-    words = match.group()
+def _fraction(match: re.Match[str]) -> Quantity | None:
+    """ "half of", "三分之一" and the like as a share; `None` for "four thirds of"."""
     if match["part"]:
-        part, whole = (read_number(match[name]) or 1.0 for name in ("part", "whole"))
-        return Quantity(part / whole, part / whole, "share", match.start(), match.end(), words, "")
-    value = next(v for p, v in _FRACTIONS if re.match(p, words + " of", re.IGNORECASE))
-    return Quantity(value, value, "share", match.start(), match.end(), words, "")
+        share = (read_number(match["part"]) or 1.0) / (read_number(match["whole"]) or 1.0)
+    elif match["parts"]:
+        share = (english_value(match["some"].lower()) or 1) / _PART_NAMES[match["parts"].lower()]
+    elif match["parts_cn"]:
+        share = (chinese_value(match["some_cn"]) or 1) / (chinese_value(match["parts_cn"]) or 1)
+    elif match["tenths"]:
+        share = (chinese_value(match["tenths"]) or 0) / 10 + (0.05 if match["half"] else 0.0)
+    else:
+        share = 0.5
+    is_part = share < 1.0 or match["part"]
+    return Quantity(share, share, "share", *match.span(), match.group()) if is_part else None
 
 
 def _number_values(words: str) -> tuple[float, float] | None:

@@ -177,7 +177,8 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
     peaks = [peak for peak in peaks if not peak["that"] or not loads or _multiplies_a_rate(page, loads, peak)]
     factors = {factor_of(match) for match in peaks}
     is_wanted = any(peak["that"] and SIZED_FOR.search(page.original, 0, peak.start()) for peak in peaks)
-    is_mean = loads and not any(_is_peak(page, load) for load in loads)
+    clauses = [page.clause_text(load.quantity.start, load.quantity.end) for load in loads]
+    is_mean = loads and not any(map(PEAK.search, clauses))
     if len(factors) == 1 and (claims.has(AMOUNTS) or is_mean or (loads and is_wanted)):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
     return loads
@@ -194,8 +195,7 @@ def _upper_end(claims: Claims, rate: Quantity) -> Quantity:
 def settle_rates(claims: Claims) -> None:
     """Turn amounts of tokens into a rate of requests, and a mean rate into its peak where a factor was stated."""
     settle_token_amounts(claims)
-    factor, peak = claims.values.get(_STRETCH), claims.words.get(_STRETCH, "")
-    claims.drop(_STRETCH)
+    factor, peak = claims.drop(_STRETCH)
     if factor is None or not claims.has("request_rate"):
         return
     mean, mean_words = claims.values["request_rate"], claims.words["request_rate"]
@@ -255,11 +255,6 @@ def _multiplies_a_rate(page: Page, rates: Sequence[Statement], times: re.Match[s
     numbers = find_quantities(page.original) if last is not None else ()
     rivals = [number for number in numbers if number.unit in ("count", "requests", "requests/s")]
     return last is not None and not any(last < rival.start and rival.end <= times.start() for rival in rivals)
-
-
-def _is_peak(page: Page, load: Statement) -> bool:
-    left, right = page.clause(load.quantity.start, load.quantity.end)
-    return PEAK.search(page.original[left:right]) is not None
 
 
 def _within_hours(page: Page, claims: Claims, load: Statement) -> Statement:

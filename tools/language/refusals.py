@@ -135,11 +135,7 @@ def set_aside_instructions(page: Page, claims: Claims) -> None:
 
 
 def refuse_non_goals(page: Page, claims: Claims) -> None:
-    """Refuse what the tool does not plan; "no speculative decoding" asks for nothing and is fine.
-
-    Raises:
-        RequestError: a non-goal is asked for; the message names it.
-    """
+    """Refuse what the tool does not plan; "no speculative decoding" asks for nothing and is fine."""
     for match in page.search(_NON_GOAL):
         name = _NON_GOALS[int(str(match.lastgroup)[1:])][0]
         before = page.text[max(0, match.start() - 80) : match.start()]

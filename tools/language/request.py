@@ -24,15 +24,15 @@ from .dictation import undictated
 from .errors import RequestError
 from .evidence import Grade, grade
 from .gated import Gated
-from .growth_words import settle_growth
 from .hardware_words import FEWEST, UNLIMITED, read_hardware
 from .kept_of_each_node import settle_kept_of_each
 from .launched import claim_started, leave_unplanned, with_commands_in_words
 from .limit_words import read_limits, settle_speed
 from .link_words import read_links, settle_missing_nvlink
+from .load_changes import settle_growth
 from .load_words import read_load
 from .markup import without_markup
-from .merge import merge_said, stated_fields
+from .merge import merge_said, refusal, stated_fields
 from .model_files import claim_missing_file, claim_model_file, take_model_file
 from .model_names import read_model, refuse_unknown_model, with_size_said_before
 from .most_load_words import read_most_load, settle_most_load
@@ -51,16 +51,14 @@ from .quoted import quoted_apart, without_reference
 from .rate_words import leave_mixed_units, read_batches, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
 from .reserve_words import read_reserve
-from .said import Said, Understood
+from .said import Said
 from .serving_words import read_engine
 from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced, set_aside_restored
 from .setting_words import read_settings, settle_settings
-from .spelling import corrected
 from .statement_rank import tells_of_before
 from .strategy_words import read_strategy
 from .token_amounts import read_token_amounts
-from .unknown_cards import refuse_unknown_card
-from .unknown_models import why_no_model
+from .unknown_names import refuse_unknown_card, why_no_model
 from .unread_words import TICKET, list_unread
 from .wishes import note_conditions, set_aside_wishes
 from .written_lengths import assume_written
@@ -95,7 +93,7 @@ def read_request(text: str) -> Said:
     """
     said = read_words(text)
     if said.model is None:
-        raise RequestError(why_no_model(text), _understood(said))
+        raise refusal(said, why_no_model(text))
     return said
 
 
@@ -128,8 +126,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     shown, hidden = without_markup(text)
     answered, answers = with_answers(normalise(shown))
     written_down, dictated = undictated(answered)
-    spelled, slips = corrected(written_down)
-    settled = mended(spelled)
+    settled = mended(written_down)
     page = Page(settled.text)
     claims = Claims(text=page.original)
     leave_unplanned(written, claims)
@@ -137,7 +134,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         claims.leave_unread(f"{words!r} stands where no reader of the page sees it and was not read")
     for note in (*launches, *answers, *settled.notes):
         claims.reading(note)
-    for typed, meant in (*dictated, *slips):
+    for typed, meant in (*dictated, *settled.slips):
         claims.reading(f"{typed!r} read as {meant!r}")
     file = take_model_file(page)
     read_page(page, claims)
@@ -244,27 +241,14 @@ def _doubt_unlikely_load(claims: Claims) -> None:
 
 
 def _settle_open(claims: Claims) -> None:
-    """Make cost the objective of an open number of GPUs ("the fewest"), where no other objective is stated.
-
-    Raises:
-        RequestError: there is no limit on their number, and a number of them.
-    """
-    fewest, unlimited = (claims.words.get(name) for name in (FEWEST, UNLIMITED))
+    """Make cost the objective of an open number of GPUs ("the fewest") without another; refuse it beside a number."""
+    fewest, unlimited = (claims.drop(name)[1] for name in (FEWEST, UNLIMITED))
     counted = next((claims.words[name] for name in ("gpus", "nodes") if claims.has(name)), None)
-    claims.drop(FEWEST)
-    claims.drop(UNLIMITED)
     if unlimited and counted:
         raise claims.refusal(f"the number of GPUs is open in {unlimited!r}, but stated in {counted!r}; keep one")
     if fewest and not claims.has("objective") and _FEWEST.search(fewest):
         claims.claim("objective", "cost", fewest)
         claims.reading(f"{fewest!r} read as the objective cost: as few of the GPUs that there are as do")
-
-
-def _understood(said: Said) -> tuple[Understood, ...]:
-    stated = said.model_dump(exclude_defaults=True, exclude={"words", "assumed", "unread", "readings"})
-    if said.rate_curve is not None:
-        stated["rate_curve"] = str(said.rate_curve)
-    return tuple(Understood(field=name, value=value, words=said.words.get(name)) for name, value in stated.items())
 
 
 # Figures per GPU or node: their claim, the field that they become, what that needs, and how the reading is worded.
@@ -294,10 +278,9 @@ def _resolve_shares(claims: Claims) -> None:
     """Convert figures per GPU or per node into those of the fields, where the counts are known."""
     settle_offload(claims)
     for name, field, needed, reading in _SHARES:
-        if not claims.has(name):
+        value, words = claims.drop(name)
+        if value is None:
             continue
-        value, words = claims.values[name], claims.words[name]
-        claims.drop(name)
         is_of_gpu = name.endswith("per_gpu")
         count = claims.gpus if is_of_gpu else claims.gpus_of_node
         if count is None:

@@ -99,16 +99,12 @@ MAY_NOT = cues(
 )
 # The last of these before a count is the counted hardware.
 HARDWARE = Gated(rf"(?P<node>{NODE}|{BOX}++s?|[台])|(?P<gpu>{_GPU}|[张块])")
-
-
 # Between nodes and what each of them holds: "two nodes with 8 H100 each", "2 boxes (8 GPUs per box)".
 NODES_OF = Gated(
     rf"(?P<n>{NUMBER})\s?[x*台个]?\s?(?:[a-z]{{2,12}}\s|{BOX}++s?\s|{CARD}++s?\s)?(?:{NODE}|{BOX}++s?|(?<=台))[\s,.(:]{{0,3}}(?:(?:w/|with|of|having|ha[sv]e?|that\sha[sv]e|each|every|per|holding|每)[\s,]?"
     rf"(?:(?:each|every|one|node|server|machine|box|of\s(?:them|these|those|which))\s|台|机)?(?:with|of|ha[sv]e?|holds?|,|:|是|有)?\s?)?(?:{NUMBER})\s?[x张块卡-]?\s?$",
 )
 ONE_NODE = Gated(r"node|server|machine|box|host|system")
-
-
 # A key of a file: "keep free nodes: 1", "reserved gpus 2".
 KEYED = Gated(
     rf"(?<![a-z])(?:keep|kept|leave|reserved?|spare|free|idle|stand[\s\-]?by)(?:\s(?:free|idle|aside|back|unused))?\s"

@@ -15,7 +15,7 @@ from .kept_of_each_node import OF_EACH_NODE, keep_of_each, read_taken_of_each
 from .limit_lexicon import ROLE
 from .page import BOX, CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_whole
-from .replica_counts import read_replicas
+from .replica_words import read_replicas
 from .statement_rank import STAYS
 
 _NAMED = re.compile(f"[{CARD}{BOX}]")
@@ -138,7 +138,9 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
     """The first hardware that a sentence keeps away; its words are taken off the page."""
     bare = lex.PART_OF_IT.search(sentence)  # "all 72 are ours, though eight have to remain idle"
     is_bare = bare is not None and bare["i"] and lex.FREE.search(sentence, bare.end())
-    if (keyed := _keyed(sentence)) is not None:
+    key = lex.KEPT_KEY.search(sentence)
+    keyed = None if key is None else lex.COUNTED_OR_ONE.match(sentence, key.end())
+    if keyed is not None:
         end = keyed.end() if _FIGURE.search(sentence, keyed.end()) else len(sentence)  # "cold standby for the lab"
         words = page.take_clause(start + keyed.start(), start + keyed.end())
         page.take(start, start + end)
@@ -155,12 +157,6 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
         keep_of_each(claims, read_whole(counted["n"]) or 1, page.take(start + counted.start(), start + counted.end()))
         return None
     return _take_counted(page, start, counted)
-
-
-def _keyed(sentence: str) -> re.Match[str] | None:
-    """The counted hardware right behind a key that keeps it back."""
-    key = lex.KEPT_KEY.search(sentence)
-    return None if key is None else lex.COUNTED_OR_ONE.match(sentence, key.end())
 
 
 def _taken_by_others(page: Page) -> Iterator[Constraint]:

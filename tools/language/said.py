@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from ..catalog.accelerators import Accelerator
 from ..catalog.dtypes import DType
+from ..frozen import Frozen
 from ..input.bounds import HEADROOM, RESERVE
 from ..plan.constraints import Constraint
 from ..plan.document import Objective, Relaxation, Statistic
@@ -25,13 +26,7 @@ from ..plan.rate_curve import RateCurve
 NO_ENGINE = "none"
 
 
-class FrozenModel(BaseModel):
-    """Base of the intent models: immutable, no unknown field."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-
-class StatedDegrees(FrozenModel):
+class StatedDegrees(Frozen):
     """Parallel degrees that a person stated for a phase (or for both); `None` is not said."""
 
     tp: int | None = None
@@ -43,7 +38,7 @@ class StatedDegrees(FrozenModel):
     replicas: int | None = None
 
 
-class StatedStrategy(FrozenModel):
+class StatedStrategy(Frozen):
     """A parallel strategy that a person stated, to be judged as it stands and then improved."""
 
     gpus: int | None = None
@@ -52,7 +47,7 @@ class StatedStrategy(FrozenModel):
     decode: StatedDegrees = StatedDegrees()
 
 
-class StatedPrecision(FrozenModel):
+class StatedPrecision(Frozen):
     """Number formats that a person stated together; `None` is not said."""
 
     weights: DType | None = None
@@ -60,7 +55,7 @@ class StatedPrecision(FrozenModel):
     activations: DType | None = None
 
 
-class OpenPrecisions(FrozenModel):
+class OpenPrecisions(Frozen):
     """Number formats to choose from: `named` ones, where `is_open` the usual ones as well, never `excluded` weights.
 
     `common` is what was stated for all of them.
@@ -72,7 +67,7 @@ class OpenPrecisions(FrozenModel):
     common: StatedPrecision = StatedPrecision()
 
 
-class SaidTrace(FrozenModel):
+class SaidTrace(Frozen):
     """A trace of requests whose lengths are said: what describes it, and how its requests come, where it has times."""
 
     description: str
@@ -81,7 +76,7 @@ class SaidTrace(FrozenModel):
     arrivals: Arrivals | None = None
 
 
-class Said(FrozenModel):
+class Said(Frozen):
     """What was said, and nothing else. `words` maps a field's name to the words that it came from.
 
     Units are in the names; lengths are tokens. `gpus_open` is "no limit on cards": then the fewest that do.
@@ -152,7 +147,7 @@ class Said(FrozenModel):
     readings: tuple[str, ...] = ()
 
 
-class Understood(FrozenModel):
+class Understood(Frozen):
     """One line of "what was understood so far", for a refusal."""
 
     field: str

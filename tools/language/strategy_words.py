@@ -164,11 +164,7 @@ def _claim_degree(claims: Claims, phase: str, name: str, value: int, words: str)
 
 
 def _read_gpus(page: Page, claims: Claims) -> int | None:
-    """The GPUs that a strategy is stated for ("Strategy: GPUs 512, TP 8"); prefill's and decode's add up.
-
-    Raises:
-        RequestError: two different numbers for one phase.
-    """
+    """The GPUs that a strategy is stated for ("Strategy: GPUs 512, TP 8"); prefill's and decode's add up."""
     by_phase: dict[str, int] = {}
     for line in page.search(_STRATEGY_LINE):
         for match in _GPUS.finditer(page.text, *line.span()):

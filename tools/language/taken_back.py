@@ -51,8 +51,6 @@ _MEASURED = Gated(
     rf"(?<![\w.])(?P<old>{NUMBER})(?P<unit>\s?%)?[^,;.。\n\d]{{0,12}}[,;。.]\s?(?:(?:but|and|though)\s)?(?:(?:we|i|it)\s)?(?:measured|实测|实际)[^,;.。\n\d]{{0,16}}?(?<![\w.])(?P<new>{NUMBER})(?P<unit2>\s?%)?[,;。.]\s?"
     r"(?:(?:so|please|and)\s)*(?:[以按用](?:照)?(?:实测|实际|后者)(?:值|的)?(?:为准|算|来|规划)?|(?:use|take|go\s(?:by|with)|plan\s(?:with|for|by|on)|size\s(?:for|by))\sthe\s(?:measure(?:d|ments?)|latter|second|real)(?:\s(?:one|figure|value|rate))?)(?=\s?[,;.。\n]|$)"
 )
-
-
 # The end of a line that gives reasons first: "no, there are 16 terminals. so 16", "the chief wants 12. take 12."
 _IN_THE_END = Gated(
     rf"(?:^|[.,;。]\s?)(?:(?:and|ok|then)\s)*(?:so|take|make\s(?:it|that)|(?:i|we)(?:'d)?\s(?:say|take)|let's\s(?:say|take|do)|call\sit|go\swith|那就|所以|就按?|按)\s?(?P<n>{NUMBER})(?P<unit>\s?(?:ms|s|sec|seconds?|秒|毫秒|[个张台路人])?)\s?(?:then|please|max|tops|吧|算|来)?[.!。]?\s*$"

@@ -49,13 +49,9 @@ def read_token_amounts(page: Page, claims: Claims) -> None:
 
 def settle_token_amounts(claims: Claims) -> None:
     """Claim the rate of requests that amounts of tokens are, by the lengths that were read."""
-    amounts, words = claims.values.get(AMOUNTS), claims.words.get(AMOUNTS, "")
-    claims.drop(AMOUNTS)
-    if amounts is not None:
-        _claim_amounts(claims, amounts, words)
-
-
-def _claim_amounts(claims: Claims, amounts: tuple[float | None, float | None], words: str) -> None:
+    amounts, words = claims.drop(AMOUNTS)
+    if amounts is None:
+        return
     tokens_in, tokens_out = amounts
     if tokens_in and tokens_out and claims.has("input_tokens") and not claims.has("output_tokens"):
         length = max(1, round(claims.values["input_tokens"] * tokens_out / tokens_in))

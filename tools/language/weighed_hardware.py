@@ -26,11 +26,7 @@ _COUNT_BEHIND = Gated(r"\s?[x×*]\s?(?P<n>\d{1,4})(?![\w.])")
 
 
 def refuse_own_hardware(page: Page, claims: Claims, degrees: Sequence[Degree]) -> None:
-    """Refuse strategies to compare of which two name accelerators of their own.
-
-    Raises:
-        RequestError: they do; it names the command that sets them side by side.
-    """
+    """Refuse strategies to compare of which two name accelerators of their own."""
     start, end = degrees[0].start, degrees[-1].end
     if end - start > _LONGEST or BARRIER in page.original[start:end]:
         return

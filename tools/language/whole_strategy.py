@@ -16,7 +16,6 @@ from .page import TAKEN, Page
 from .permission_words import read_disaggregation
 from .prepared_text import mended
 from .said import StatedStrategy
-from .spelling import corrected
 from .strategy_words import read_strategy
 
 MAX_WORDS = 500
@@ -40,8 +39,7 @@ def strategy_of_words(text: str) -> StatedStrategy:
         raise InputError(f"a strategy in words has at most {MAX_WORDS} characters")
     if _ONE_DEVICE.fullmatch(text.strip()):
         return StatedStrategy(dp=1)
-    written, _ = corrected(normalise(_ONE_DEVICE.sub("TP1", text)))
-    page, claims = Page(mended(written).text), Claims()
+    page, claims = Page(mended(normalise(_ONE_DEVICE.sub("TP1", text))).text), Claims()
     read_disaggregation(page, claims)
     read_constraints(page, claims)
     read_strategy(page, claims)

@@ -1,6 +1,7 @@
-"""Cards with names that no catalogue has: nothing is planned for another card than the named one.
+"""Names that no catalogue has: nothing is planned for another card or model than the named one.
 
-A request with such a card is refused once all else was read; in a brief, which may describe a card, it names that.
+A request with such a card is refused once all else was read, one without a model says which words look like one; in a
+brief, which may describe a card, such a name names that.
 """
 
 from __future__ import annotations
@@ -9,7 +10,8 @@ import re
 from collections.abc import Iterator
 
 from ..catalog.hardware import find_accelerator, of_group
-from ..errors import UnknownNameError
+from ..catalog.models import find_model
+from ..errors import ShardwrightError, UnknownNameError
 from ..plan.constraints import chosen_kinds
 from .claims import Claims
 from .gated import Gated
@@ -64,6 +66,14 @@ INSTANCE = Gated(
     r"(?<![A-Za-z0-9])(?:[a-z]{1,3}\d[a-z]{0,4}\.(?:metal|\d{0,3}x?large)|[a-z]\d-(?:high|mega|ultra|edge)gpu-\d{1,2}g|"
     r"Standard_N[A-Za-z0-9_]{2,40})(?![A-Za-z0-9])",
 )
+_SIZED_NAME = re.compile(
+    r"(?<![\w/.-])[A-Z][A-Za-z]{2,20}(?:[\s-][A-Z0-9][\w.+]{0,12}){0,3}[\s-]\(?\d{1,4}(?:\.\d)?B(?![a-z])\)?"
+)
+# An id of the Hub without a size: "BAAI/bge-large-en-v1.5", and not "prefill/decode" or "1500/250".
+_REPOSITORY = Gated(
+    r"(?<![\w./:-])(?P<name>[A-Za-z][\w.-]{1,60}/(?=[A-Za-z.]{0,60}[-\d])[A-Za-z][\w.-]{0,90}\w)(?![\w/])"
+)
+_ORDER = Gated(r"^(?:serve|run|host|deploy|plan|use|try|put|size|model|want|need|we|can)\s")
 
 
 def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
@@ -74,11 +84,7 @@ def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def refuse_unknown_card(page: Page, claims: Claims) -> None:
-    """Refuse the name of an unknown card; an unknown instance type is listed.
-
-    Raises:
-        RequestError: an unknown card is counted, or is what the model is to run on, and no known card is named.
-    """
+    """Refuse an unknown card that is counted or to run the model, where none is known; list unknown instance types."""
     if claims.has("accelerator") or chosen_kinds(claims.values.get("constraints", ())):
         return
     beneath: list[re.Match[str]] = []
@@ -120,3 +126,21 @@ def _parts(page: Page, claims: Claims) -> Iterator[re.Match[str]]:
         return iter(parts)
     left, right = page.clause(start := max(0, page.original.find(counted)), start + len(counted))
     return _PART.finditer(page.text, left, right)
+
+
+def why_no_model(text: str) -> str:
+    """Why nothing is planned for a request that names no known model: which words look like one, if any do."""
+    if (repository := _REPOSITORY.search(text)) is not None:
+        return _of_repository(repository["name"])
+    if (sized := _SIZED_NAME.search(text)) is not None:
+        name = _ORDER.sub("", sized.group()).strip()
+        return f"unknown model {name!r}; name another, or give its config.json"
+    return "the request names no model; name one (`shardwright models` lists them)"
+
+
+def _of_repository(name: str) -> str:
+    try:
+        find_model(name)
+    except ShardwrightError as error:
+        return str(error)
+    return f"{name} is known, but not read as the model: name it by --model {name}"
