@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from msgspec import Struct
@@ -29,7 +30,8 @@ class Link(Struct, frozen=True):
 class Box(Struct, frozen=True):
     """A node of the plan, or `times` of them that are alike. A stack shows its children one below another.
 
-    `members` are the places in the document of the nodes that it stands for.
+    `members` are the places in the document of the nodes that it stands for. `number` names it in the picture, in which
+    boxes around others come before them.
     """
 
     kind: BoxKind
@@ -40,3 +42,15 @@ class Box(Struct, frozen=True):
     links: tuple[Link, ...] = ()
     is_stack: bool = False
     members: tuple[int, ...] = ()
+    number: int = 0
+
+    def walk(self) -> Iterator[Box]:
+        """This box and all inside of it, by number."""
+        yield self
+        for child in self.children:
+            yield from child.walk()
+
+    @property
+    def joins(self) -> Iterator[tuple[Box, Box, Link]]:
+        """The links between its children, with their ends."""
+        return ((self.children[link.source], self.children[link.target], link) for link in self.links)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -54,14 +55,15 @@ class Builder(Struct):
     left: int
     _lane: frozenset[str] = frozenset()
     _opened: set[int] = field(default_factory=set[int])
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def root(self) -> Box:
         """The box around all; a request that is the only root is that box."""
         roots = self.tree.children.get(ROOT, [])
         place = roots[0].position if len(roots) == 1 and roots[0].type == "RequestNode" else ROOT
+        number, members = next(self._numbers), () if place == ROOT else (place,)
         children, links = self._inside(self.families[place], None if place == ROOT else roots[0], 0)
-        members = () if place == ROOT else (place,)
-        return Box("request", "", children=children, links=links, is_stack=True, members=members)
+        return Box("request", "", children=children, links=links, is_stack=True, members=members, number=number)
 
     def _inside(self, family: Family, parent: NodeView | None, level: int) -> tuple[tuple[Box, ...], tuple[Link, ...]]:
         fitting = max(1, min(self.limits.siblings, self.left))
@@ -72,7 +74,7 @@ class Builder(Struct):
         boxes = [self._box(item, parent, level) for item in shown]
         hidden = sum(item.times for item in family.items[len(shown) :])
         if hidden:
-            boxes.append(Box("more", f"and {hidden:,} more"))
+            boxes.append(Box("more", f"and {hidden:,} more", number=next(self._numbers)))
         links = [
             self._named(link, family) for link in family.links if link.source < len(shown) and link.target < len(shown)
         ]
@@ -87,11 +89,14 @@ class Builder(Struct):
 
     def _box(self, item: Item, parent: NodeView | None, level: int, turns: int = 1) -> Box:
         """The box of an item in a pattern of so many turns."""
+        number = next(self._numbers)
         if item.inner:
             self.left -= len(item.inner)
             inner = tuple([self._box(part, parent, level + 1, item.times) for part in item.inner])
             is_stack = parent is not None and parent.type in _STACKS
-            return Box("block", "Pattern", _among(item), item.times, inner, item.inner_links, is_stack)
+            return Box(
+                "block", "Pattern", _among(item), item.times, inner, item.inner_links, is_stack, number=number
+            )  # fmt: skip
         node = item.members[0]
         below = self.tree.children.get(node.position, ())
         lines = lines_of(item.members, below, self._lane)
@@ -107,7 +112,7 @@ class Builder(Struct):
         box = Box(
             kind_of(node, parent), title_of(item.members, parent), tuple(line for line in lines if line),
             repeats_of(item.members) // turns, is_stack=node.type in _STACKS,
-            members=tuple([member.position for member in item.members]),
+            members=tuple([member.position for member in item.members]), number=number,
         )  # fmt: skip
         if not below:
             return box

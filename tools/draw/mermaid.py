@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from .box import Box, BoxKind, Link
 from .build import Limits
 from .drawing import drawing
-from .numbered import Numbered, numbered
 from .placing import link_label, titled
 from .style import COLOURS, LINES
 
@@ -26,13 +25,13 @@ _INK = "#1f2328"
 def mermaid(plan_document: object, *, phase: str | None = None) -> str:
     """The flowchart of a plan document, of one phase alone where `phase` names it; broken documents are drawn too."""
     with drawing(plan_document, phase) as drawn:
-        root = numbered(replace(drawn.within(_LADDER), title=drawn.title))
+        root = replace(drawn.within(_LADDER), title=drawn.title)
         links: list[Link] = []
         lines = ["flowchart TB", *_box(root, links, "  ")]
         lines += [f"  linkStyle {place} stroke:{LINES[link.kind][0]}" for place, link in enumerate(links)]
         kinds: dict[BoxKind, list[str]] = {}
-        for node in root.walk():
-            kinds.setdefault(node.box.kind, []).append(f"b{node.number}")
+        for box in root.walk():
+            kinds.setdefault(box.kind, []).append(f"b{box.number}")
         for kind, names in kinds.items():
             fill, line, *_ = COLOURS.get(kind, COLOURS["replica"])
             lines += [
@@ -42,17 +41,17 @@ def mermaid(plan_document: object, *, phase: str | None = None) -> str:
         return "\n".join(lines) + "\n"
 
 
-def _box(node: Numbered, links: list[Link], indent: str) -> Iterator[str]:
+def _box(box: Box, links: list[Link], indent: str) -> Iterator[str]:
     """The lines of a box; the links that are drawn in it are added to `links`, in the order of their lines."""
-    label = _label(node.box)
-    if not node.children:
-        yield f'{indent}b{node.number}["{label}"]'
+    label = _label(box)
+    if not box.children:
+        yield f'{indent}b{box.number}["{label}"]'
         return
-    yield f'{indent}subgraph b{node.number}["{label}"]'
-    yield f"{indent}  direction {'TB' if node.box.is_stack else 'LR'}"
-    for child in node.children:
+    yield f'{indent}subgraph b{box.number}["{label}"]'
+    yield f"{indent}  direction {'TB' if box.is_stack else 'LR'}"
+    for child in box.children:
         yield from _box(child, links, f"{indent}  ")
-    for source, target, link in node.links:
+    for source, target, link in box.joins:
         links.append(link)
         arrow = f'-- "{_text(label)}" -->' if (label := link_label(link)) else "-->"
         yield f"{indent}  b{source.number} {arrow} b{target.number}"

@@ -9,7 +9,6 @@ from msgspec import Struct, field
 from ..draw.box import Box
 from ..draw.build import Limits
 from ..draw.drawing import Drawing, drawing_of
-from ..draw.numbered import Numbered, numbered
 from ..draw.placing import in_parts, link_label
 from ..draw.style import clipped
 from ..performance.execution_model import devices_of
@@ -61,8 +60,8 @@ def page_boxes(
         for node in nodes:
             marks.setdefault(node.position, []).append((violation.rule, violation.message_id))
     drawn = drawing_of(view, phase, {position: tuple(marked) for position, marked in marks.items()})
-    entries = list(numbered(drawn.box(_ALL)[0]).walk())
-    seats = {position: entry.number for entry in reversed(entries) for position in entry.box.members}
+    boxes = list(drawn.box(_ALL)[0].walk())
+    seats = {position: box.number for box in reversed(boxes) for position in box.members}
     page = PageBoxes(drawn.title, drawn.note)
     page.found_at = [_boxes_of(nodes, drawn, seats) for nodes in named]
     faulty = _faulty_links(view, drawn, violations, seats)
@@ -70,14 +69,14 @@ def page_boxes(
     places: dict[int, int] = {}
     by_position = {node.position: node for node in drawn.tree.order}
     data: list[BoxData] = []
-    for entry in entries:
-        members = [places.setdefault(position, len(places)) for position in entry.box.members]
-        at_it = tuple([number for number, boxes in enumerate(page.found_at) if entry.number in boxes])
-        first = by_position.get(entry.box.members[0]) if entry.box.members else None
-        used = sorted(set[int]().union(*[on[position] for position in entry.box.members]))
-        box = _box(entry, first, members, faulty, _sum(costs, entry.box))
-        data.append(box.model_copy(update={"findings": at_it, "devices": tuple(used)}))
-    page.boxes = tuple(_with_findings_inside(entries, data))
+    for box in boxes:
+        members = [places.setdefault(position, len(places)) for position in box.members]
+        at_it = tuple([number for number, found_at in enumerate(page.found_at) if box.number in found_at])
+        first = by_position.get(box.members[0]) if box.members else None
+        used = sorted(set[int]().union(*[on[position] for position in box.members]))
+        shown = _box(box, first, members, faulty, _sum(costs, box))
+        data.append(shown.model_copy(update={"findings": at_it, "devices": tuple(used)}))
+    page.boxes = tuple(_with_findings_inside(boxes, data))
     page.nodes = tuple([_node(by_position[position], devices) for position in places])
     return page
 
@@ -151,9 +150,8 @@ def _sum(costs: Mapping[int, Cost], box: Box) -> Cost:
 
 
 def _box(
-    entry: Numbered, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]], cost: Cost
+    box: Box, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]], cost: Cost
 ) -> BoxData:  # fmt: skip
-    box, children = entry.box, entry.children
     # Stages follow one another down the page; prefill and decode, which are joined too, stand side by side.
     goes_down = box.kind in ("phase", "stage")
     return BoxData(
@@ -163,14 +161,14 @@ def _box(
         lines=box.lines,
         times=box.times,
         members=tuple(members),
-        parts=_mapped(in_parts(box), lambda place: children[place].number) if children else (),
+        parts=_mapped(in_parts(box), lambda place: box.children[place].number) if box.children else (),
         goes_down=goes_down,
         links=tuple([
             LinkData(
                 source=source.number, target=target.number, kind=link.kind, label=link_label(link),
                 is_faulty=(source.number, target.number) in faulty,
             )
-            for source, target, link in entry.links
+            for source, target, link in box.joins
         ]),
         critical_ms=cost.critical_ms,
         flops=cost.flops,
@@ -185,15 +183,15 @@ def _mapped(
     return tuple([tuple([tuple([number(place) for place in column]) for column in part]) for part in parts])
 
 
-def _with_findings_inside(entries: Sequence[Numbered], data: list[BoxData]) -> list[BoxData]:
+def _with_findings_inside(boxes: Sequence[Box], data: list[BoxData]) -> list[BoxData]:
     """`data` with the number of findings inside of each box; those of several boxes inside count once."""
     inside: dict[int, set[int]] = {}
-    for entry in reversed(entries):
+    for box in reversed(boxes):
         findings = set[int]()
-        for child in entry.children:
+        for child in box.children:
             findings |= inside[child.number] | set(data[child.number].findings)
-        inside[entry.number] = findings
-    return [box.model_copy(update={"findings_inside": len(inside[number])}) for number, box in enumerate(data)]
+        inside[box.number] = findings
+    return [shown.model_copy(update={"findings_inside": len(inside[number])}) for number, shown in enumerate(data)]
 
 
 def _node(node: NodeView, devices: Mapping[str, int]) -> NodeData:
