@@ -30,7 +30,7 @@ def survival_lines(plan: Plan) -> Iterator[str]:
 def _only_nodes(plan: Plan) -> Iterator[tuple[str, str]]:
     """Each phase with each node that all of its replicas need."""
     nodes: dict[str, list[set[int]]] = defaultdict(list)
-    for branch in PlanView(plan.model_dump(mode="json"), compares=False).phases:
+    for branch in PlanView(plan.model_dump(mode="json")).phases:
         spots = (parse_device(device) for stage in branch.stages for device in stage.devices)
         nodes[branch.phase or ""].append({spot[0] for spot in spots if spot is not None})
     for phase, replicas in nodes.items():

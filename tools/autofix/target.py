@@ -43,7 +43,7 @@ def reference_for(author: PlanView, request: BuildRequest, architecture: Archite
     scattered = dict(_scattered(author, reference))
     if not scattered:
         return reference
-    return align(author, PlanView(_with_scatter(reference.view.raw, scattered), compares=False))
+    return align(author, PlanView(_with_scatter(reference.view.raw, scattered)))
 
 
 def _built(author: PlanView, request: BuildRequest) -> Alignment:
@@ -55,7 +55,7 @@ def _built(author: PlanView, request: BuildRequest) -> Alignment:
     if request.layout is not None and vocabulary and not any(node.children for node in vocabulary):
         request = replace(request, layout=with_vocabulary(request.layout, is_split=False))
     request = replace(request, spreads_shared=_spreads_shared(author))
-    return align(author, PlanView(build_plan(request).model_dump(mode="json"), compares=False))
+    return align(author, PlanView(build_plan(request).model_dump(mode="json")))
 
 
 def _spreads_shared(author: PlanView) -> bool:

@@ -42,7 +42,7 @@ class Drawing(Struct, frozen=True):
 @contextmanager
 def drawing(plan_document: object, phase: str | None = None) -> Generator[Drawing]:
     """The drawing of a document of whatever form, of one phase alone where `phase` names it."""
-    view = PlanView(expand(as_mapping(plan_document))[0], compares=False)
+    view = PlanView(expand(as_mapping(plan_document))[0])
     yield drawing_of(view, phase)
     view.release()
 

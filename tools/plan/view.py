@@ -44,13 +44,9 @@ _Value = TypeVar("_Value")
 
 
 class PlanView:
-    """The indexed document, built once around `nodes` and `edges`.
+    """The indexed document, built once around `nodes` and `edges`."""
 
-    `compares`: whether repeated parts are looked for. Without, checks find the same and take longer.
-    """
-
-    def __init__(self, document: object, *, compares: bool = True) -> None:
-        self._compares = compares
+    def __init__(self, document: object) -> None:
         # The view of the whole plan; this view may be its distinct part.
         self.whole = self
         # Whether the graph has no known error: figures computed from a faulty one mean nothing.
@@ -136,7 +132,7 @@ class PlanView:
     @cached_property
     def _likenesses(self) -> Likenesses:
         # A duplicate id or an absent device could belong to any part.
-        if not self._compares or self.duplicates or self.absent_devices:
+        if self.duplicates or self.absent_devices:
             return Likenesses()
         return find_likenesses(self.phases, self.structure)
 

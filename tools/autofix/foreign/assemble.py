@@ -67,7 +67,7 @@ def _size_by_names(hardware: dict[str, Any], maker: GraphMaker, notes: Notes) ->
 
 def _edges(edges: list[NamedEdge], maker: GraphMaker, notes: Notes) -> list[dict[str, Any]]:
     """The edges between nodes that were read, each once, with the type that their ends call for."""
-    by_id = PlanView({"nodes": maker.nodes}, compares=False).by_id
+    by_id = PlanView({"nodes": maker.nodes}).by_id
     placed: dict[tuple[str, str], dict[str, Any]] = {}
     for edge in edges:
         name, pairs = f"edge {edge.source} → {edge.target}", _ends(edge, maker)
