@@ -131,11 +131,10 @@ def _patterns(items: Sequence[Item], keys: tuple[Hashable, ...]) -> Iterator[Ite
 
 def _shown(node: NodeView) -> Hashable:
     """What a picture shows of a node beside its names."""
-    content = node.content
-    span = None if content.layers is None else content.layers[1] - content.layers[0]
-    experts = sum(last - first + 1 for first, last in content.expert_ranges or ())
+    span = None if node.layers is None else node.layers[1] - node.layers[0]
+    experts = sum(last - first + 1 for first, last in node.expert_ranges or ())
     return (
-        node.type, content.kind, content.role, as_str(node.raw.get("phase")), span, content.period,
+        node.type, node.kind, node.role, as_str(node.raw.get("phase")), span, node.period,
         tuple(sorted(node.rank)), experts, len(node.devices),
     )  # fmt: skip
 

@@ -151,14 +151,13 @@ _FLOW = {
 def _reading_key(node: NodeView) -> tuple[object, ...]:
     """Where `node` stands among its siblings; of two that tie in all else, the first in the document is the first."""
     flow = _FLOW.get(node.type, len(_FLOW))
-    content = node.content
     is_operator = node.type in ("AttentionNode", "FFNNode", "MoENode")
-    place = (_FLOW["AttentionNode"], content.offset) if is_operator else (flow, 0)
-    first_layer = content.layers[0] if content.layers is not None else -1
-    index = content.index if content.index is not None else -1
+    place = (_FLOW["AttentionNode"], node.offset) if is_operator else (flow, 0)
+    first_layer = node.layers[0] if node.layers is not None else -1
+    index = node.index if node.index is not None else -1
     is_decode = node.raw.get("phase") == "decode"
     ranks = tuple(sorted(node.rank.items()))
     # The gather before the shards and that after them differ in their edges alone.
     joined = (len(node.edges_in), len(node.edges_out))
-    content_key = (node.type, content.role or "", ranks, node.devices, joined)
+    content_key = (node.type, node.role or "", ranks, node.devices, joined)
     return (*place, flow, index, first_layer, is_decode, *content_key, node.position)

@@ -48,7 +48,7 @@ def title_of(members: Sequence[NodeView], parent: NodeView | None) -> str:
         case "LayerBlockNode":
             return _layers(members) or "Layers not stated"
         case "AttentionNode":
-            kind = f" ({clipped(node.content.kind, 20)})" if node.content.kind not in (None, "full") else ""
+            kind = f" ({clipped(node.kind, 20)})" if node.kind not in (None, "full") else ""
             return f"Attention{kind}"
         case "FFNNode":
             return "Shared expert" if parent is not None and parent.type == "MoENode" else "FFN"
@@ -57,7 +57,7 @@ def title_of(members: Sequence[NodeView], parent: NodeView | None) -> str:
         case "ExpertNode":
             return "Expert groups" if many else "Expert group"
         case "KVCacheUpdateNode":
-            kind = kind_named(parent.content.kind or "") if parent is not None else None
+            kind = kind_named(parent.kind or "") if parent is not None else None
             return "State write" if kind is not None and kind.is_recurrent else "KV cache write"
         case "":
             return "No type"
@@ -73,8 +73,8 @@ def lines_of(
     lines: list[str] = []
     if node.type == "PipelineStageNode":
         lines.append(_layers(members))
-    if node.type == "LayerBlockNode" and node.content.period > 1:
-        lines.append(f"a pattern of {node.content.period} layers")
+    if node.type == "LayerBlockNode" and node.period > 1:
+        lines.append(f"a pattern of {node.period} layers")
     if node.type in ("AttentionNode", "FFNNode", "ExpertNode", "EmbeddingNode", "LMHeadNode"):
         lines.append(degrees_of(children))
     if node.type == "MoENode":
@@ -82,8 +82,8 @@ def lines_of(
         lines.append(f"EP {groups}" if groups > 1 else "")
     if node.type == "ExpertNode":
         lines.append(_experts(node, len(members)))
-    if node.content.role is not None:
-        lines.append(clipped(node.content.role.replace("_", " "), 28))
+    if node.role is not None:
+        lines.append(clipped(node.role.replace("_", " "), 28))
     if node.type in _KINDS and node.is_collective:
         lines.append(f"over {len(node.devices)} GPU{'s' if len(node.devices) != 1 else ''}")
     devices = [name for member in members for name in member.devices]
@@ -133,7 +133,7 @@ def repeats_of(members: Sequence[NodeView]) -> int:
     if node.type != "LayerBlockNode":
         return len(members)
     return sum(
-        max(1, (member.layers[1] - member.layers[0] + 1) // member.content.period) if member.layers is not None else 1
+        max(1, (member.layers[1] - member.layers[0] + 1) // member.period) if member.layers is not None else 1
         for member in members
     )
 

@@ -59,7 +59,6 @@ def _read_content(raw: Mapping[str, Any]) -> NodeContent:
     node_type = as_str(raw.get("type")) or ""
     period = as_int(raw.get("period", 1))
     return NodeContent(
-        example=raw,
         type=node_type,
         is_collective=node_type in COLLECTIVE_TYPES,
         index=as_int(raw.get("index")),
@@ -70,6 +69,7 @@ def _read_content(raw: Mapping[str, Any]) -> NodeContent:
         offset=as_int(raw.get("offset", 0)) or 0,
         kind=as_str(raw.get("kind")),
         role=as_str(raw.get("role")),
+        example=raw,
     )
 
 
@@ -116,8 +116,9 @@ class ElementReader:
             content = self._node_content(shared, raw)
             views.append(
                 NodeView(
-                    position, name, content.type, parent, raw, named, content.rank, content.is_collective, content,
-                    [], [], [],
+                    content.type, content.is_collective, content.index, content.layers, content.rank,
+                    content.expert_ranges, content.period, content.offset, content.kind, content.role,
+                    position, name, parent, raw, named, content, [], [], [],
                 )
             )  # fmt: skip
         return views
@@ -163,7 +164,9 @@ class ElementReader:
                 continue
             content = self._edge_content(raw)
             source, target = by_id.get(source_id), by_id.get(target_id)
-            edge = EdgeView(position, source_id, target_id, content.type, raw, source, target, content)
+            edge = EdgeView(
+                position, source_id, target_id, content.type, content.carries, raw, source, target, content
+            )  # fmt: skip
             edges.append(edge)
             if source is not None:
                 source.edges_out.append(edge)

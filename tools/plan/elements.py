@@ -69,15 +69,15 @@ def read_layers(value: object) -> tuple[int, int] | None:
     return None if first is None or last is None else (first, last)
 
 
-class NodeContent(Struct, frozen=True, eq=False):
-    """The fields of a node beside id, parent and device names: one object for all nodes with equal ones.
+class NodeFields(Struct, eq=False):
+    """The fields of a node beside id, parent and device names, as its type has them.
 
     `index` is that of a replica or stage, `layers` [first, last] of a stage or block, `rank` the integer entries of a
     shard's rank, `expert_ranges` the ids of an expert group as inclusive ranges (`None` if unreadable), which stay
-    small however many ids they name. `example` is the first node with this content.
+    small however many ids they name. `period` of a block is 1, and `offset` of an operator in it 0, if absent or
+    unreadable. `kind` is that of attention as written, `role` that of an AllToAll.
     """
 
-    example: Mapping[str, Any]
     type: str
     is_collective: bool
     index: int | None
@@ -90,22 +90,25 @@ class NodeContent(Struct, frozen=True, eq=False):
     role: str | None
 
 
-class NodeView(Struct, eq=False):
+class NodeContent(NodeFields, frozen=True, eq=False):
+    """One object for all nodes with equal fields; `example` is the first of them."""
+
+    example: Mapping[str, Any]
+
+
+class NodeView(NodeFields, eq=False):
     """One node. Compared by identity; `raw` is the JSON object as it was read.
 
-    The next three are set if the plan was searched for repeated parts (`likeness.py`), else `None`. `block` is the
+    The last three are set if the plan was searched for repeated parts (`likeness.py`), else `None`. `block` is the
     layer block around the node, `place` its place there, and `likeness` is equal for operators that are copies except
     for names.
     """
 
     position: int
     id: str
-    type: str
     parent_id: str | None
     raw: Mapping[str, Any]
     devices: tuple[str, ...]
-    rank: Mapping[str, int]
-    is_collective: bool
     content: NodeContent
     children: list[NodeView]
     edges_in: list[EdgeView]
@@ -120,41 +123,6 @@ class NodeView(Struct, eq=False):
     def path(self) -> str:
         """JSON Pointer of this node in the document."""
         return f"/nodes/{self.position}"
-
-    @property
-    def index(self) -> int | None:
-        """`index` of a replica or stage."""
-        return self.content.index
-
-    @property
-    def layers(self) -> tuple[int, int] | None:
-        """First and last layer of a stage or block."""
-        return self.content.layers
-
-    @property
-    def expert_ranges(self) -> tuple[tuple[int, int], ...] | None:
-        """Expert ids of a group as inclusive ranges; `None` if unreadable."""
-        return self.content.expert_ranges
-
-    @property
-    def period(self) -> int:
-        """`period` of a block; 1 if absent or unreadable."""
-        return self.content.period
-
-    @property
-    def offset(self) -> int:
-        """`offset` of an operator in its block's period; 0 if absent or unreadable."""
-        return self.content.offset
-
-    @property
-    def kind(self) -> str | None:
-        """Attention kind as written."""
-        return self.content.kind
-
-    @property
-    def role(self) -> str | None:
-        """Role of an AllToAll."""
-        return self.content.role
 
     @property
     def experts(self) -> tuple[int, ...] | None:
@@ -238,21 +206,17 @@ class EdgeContent(Struct, frozen=True, eq=False):
 
 
 class EdgeView(Struct, eq=False):
-    """One edge; `source`/`target` are `None` if no such node exists."""
+    """One edge; `source`/`target` are `None` if no such node exists; `carries` is what it states."""
 
     position: int
     source_id: str
     target_id: str
     type: str
+    carries: str | None
     raw: Mapping[str, Any]
     source: NodeView | None
     target: NodeView | None
     content: EdgeContent
-
-    @property
-    def carries(self) -> str | None:
-        """What the edge states that it carries."""
-        return self.content.carries
 
     @property
     def path(self) -> str:
