@@ -20,7 +20,7 @@ from shardwright.tools.plan.document import Plan
 from shardwright.tools.plan.view import PhaseView, PlanView
 from shardwright.tools.rules.base import Edit, Example, Finding, Rule
 from shardwright.tools.rules.examples import apply, base_names, base_plan
-from shardwright.tools.rules.precedence import PRECEDENCE
+from shardwright.tools.rules.precedence import EXPLAINED_ANYWHERE, EXPLAINED_BY
 from shardwright.tools.rules.registry import all_rules, find_rule
 from shardwright.tools.validate import ValidationReport, find_violations, validate
 
@@ -59,23 +59,19 @@ def _view() -> PlanView:
     return PlanView(base_plan("dense-pp2-tp2"))
 
 
-PAIRS = [(row.rule, stronger, row.scope) for row in PRECEDENCE for stronger in sorted(row.by)]
+PAIRS = [(rule, stronger) for rule, others in EXPLAINED_BY.items() for stronger in sorted(others)]
 
 
-@pytest.mark.parametrize(("weaker", "stronger", "scope"), PAIRS)
-def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_node(
-    weaker: str, stronger: str, scope: str
-) -> None:
+@pytest.mark.parametrize(("weaker", "stronger"), PAIRS)
+def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_node(weaker: str, stronger: str) -> None:
     here, there = Finding("found", "here", nodes=("r0.decode.s0",)), Finding("found", "there", nodes=("r0.decode.s1",))
     assert _rules_found(_rule(weaker, (here,)), _rule(stronger, (here,))) == [stronger]
-    elsewhere = {stronger} if scope == "plan" else {weaker, stronger}
+    elsewhere = {stronger} if weaker in EXPLAINED_ANYWHERE else {weaker, stronger}
     assert set(_rules_found(_rule(weaker, (here,)), _rule(stronger, (there,)))) == elsewhere
 
 
-@pytest.mark.parametrize(("weaker", "stronger", "scope"), PAIRS)
-def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_edge(
-    weaker: str, stronger: str, scope: str
-) -> None:
+@pytest.mark.parametrize(("weaker", "stronger"), PAIRS)
+def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_edge(weaker: str, stronger: str) -> None:
     view = _view()
     first_edge, last_edge = view.edges[0], view.edges[-1]
     strong = _rule(stronger, (Finding("found", "here", where=first_edge),))
@@ -83,7 +79,7 @@ def test_a_finding_is_dropped_where_a_rule_that_explains_it_names_the_same_edge(
         v.rule for v in find_violations(view, [_rule(weaker, (Finding("found", "here", where=first_edge),)), strong])
     ] == [stronger]
     violations = find_violations(view, [_rule(weaker, (Finding("found", "there", where=last_edge),)), strong])
-    assert {v.rule for v in violations} == ({stronger} if scope == "plan" else {weaker, stronger})
+    assert {v.rule for v in violations} == ({stronger} if weaker in EXPLAINED_ANYWHERE else {weaker, stronger})
 
 
 def test_a_finding_about_a_field_is_explained_at_the_same_field() -> None:
@@ -96,7 +92,7 @@ def test_a_finding_about_a_field_is_explained_at_the_same_field() -> None:
 
 
 def test_no_rule_explains_itself_or_what_explains_it() -> None:
-    pairs = {(weaker, stronger) for weaker, stronger, _ in PAIRS}
+    pairs = set(PAIRS)
     assert not {(stronger, weaker) for weaker, stronger in pairs} & pairs
     assert {rule for pair in pairs for rule in pair} <= {rule.id for rule in all_rules()}
 

@@ -6,69 +6,53 @@ A rule need not know which other rules report the cause of its findings: this li
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Set
-from typing import Literal
-
-from msgspec import Struct
 
 from .base import Violation
 
-
-class Explained(Struct, frozen=True):
-    """Findings of `rule` are dropped if one of the rules `by` has a finding at the same place, or in the plan."""
-
-    rule: str
-    by: frozenset[str]
-    scope: Literal["place", "plan"] = "place"
-
-
-def _explained(rule: str, *by: str, scope: Literal["place", "plan"] = "place") -> Explained:
-    return Explained(rule, frozenset(by), scope)
-
-
-PRECEDENCE: tuple[Explained, ...] = (
-    _explained("ST003", "CO003", "CO004", "CO005", "TP001", "TP006", "SP001", "EP007", "DP001"),
-    _explained("ST005", "PP001", "TP003", "EP002", "EP009", "SP002", "SP003", "DE003"),
-    _explained("ST006", "PP003", "DP002", "PH002", "TP004"),
-    _explained("PP001", "PP002", "PP003", "ST004"),
-    _explained("DE002", "DE005"),
-    _explained("GP001", "GP002", "EP008", scope="plan"),
+# Findings of a rule are dropped if one of these rules has a finding at the same place.
+EXPLAINED_BY: Mapping[str, tuple[str, ...]] = {
+    "ST003": ("CO003", "CO004", "CO005", "TP001", "TP006", "SP001", "EP007", "DP001"),
+    "ST005": ("PP001", "TP003", "EP002", "EP009", "SP002", "SP003", "DE003"),
+    "ST006": ("PP003", "DP002", "PH002", "TP004"),
+    "PP001": ("PP002", "PP003", "ST004"),
+    "DE002": ("DE005",),
+    "GP001": ("GP002", "EP008"),
     # A stage whose lists repeat a device is narrower than they suggest.
-    _explained("GP003", "GP004", scope="plan"),
+    "GP003": ("GP004",),
     # A device that does not exist, or is named twice, in place of another.
-    _explained("TP002", "GP004"),
-    _explained("DE003", "GP004"),
+    "TP002": ("GP004",),
+    "DE003": ("GP004",),
     # A group, or an operator, that reaches into another stage takes its collectives with it.
-    _explained("DE004", "GP004", "TP004"),
+    "DE004": ("GP004", "TP004"),
     # Two rules cover the same shard in the same wrong place: keep the one that names the place.
-    _explained("TP001", "CO005"),
-    _explained("SP001", "CO005"),
-    _explained("EP001", "EP007"),
+    "TP001": ("CO005",),
+    "SP001": ("CO005",),
+    "EP001": ("EP007",),
     # A node that is moved takes its edges along, and lacks those of its new place.
-    _explained("PP003", "PP007"),
-    _explained("PP005", "EP009"),
+    "PP003": ("PP007",),
+    "PP005": ("EP009",),
     # Shards that lead into the collective of another operator do not lead into their own.
-    _explained("TP003", "TP004"),
+    "TP003": ("TP004",),
     # An edge that no type would mend.
-    _explained("ST007", "EP002", "EP006", "EP009", "ST004"),
+    "ST007": ("EP002", "EP006", "EP009", "ST004"),
     # An expert on several devices because it is split.
-    _explained("EP003", "TP006", "CO003"),
+    "EP003": ("TP006", "CO003"),
     # A count that is the product of degrees, ep among them.
-    _explained("EP008", "GP002"),
+    "EP008": ("GP002",),
     # Degrees that do not divide because a shard is missing or surplus.
-    _explained("TP005", "TP002", "CO002"),
-    _explained("EN011", "TP002", "CO002"),
+    "TP005": ("TP002", "CO002"),
+    "EN011": ("TP002", "CO002"),
     # A device whose shard is missing waits for it.
-    _explained("GP005", "TP002", "TP004", "SP002"),
+    "GP005": ("TP002", "TP004", "SP002"),
     # A shard below another operator shares a device with a shard of that operator.
-    _explained("GP004", "TP004"),
+    "GP004": ("TP004",),
     # A misplaced replica serves no phase either, and replicas that divide the model cover no layers as a whole.
-    _explained("PH001", "DP001"),
-    _explained("PP004", "DP003"),
-    _explained("EP005", "DP003", "EP008"),
-)
-_EXPLAINED: Mapping[str, list[Explained]] = {
-    rule: [row for row in PRECEDENCE if row.rule == rule] for rule in {row.rule for row in PRECEDENCE}
+    "PH001": ("DP001",),
+    "PP004": ("DP003",),
+    "EP005": ("DP003", "EP008"),
 }
+# Of these it may be anywhere in the plan.
+EXPLAINED_ANYWHERE = frozenset({"GP001", "GP003"})
 
 
 def _shown(violation: Violation) -> Iterator[tuple[str, Hashable]]:
@@ -98,7 +82,7 @@ def _looked_for(violation: Violation) -> Iterator[tuple[str, Hashable]]:
 
 
 def without_explained(violations: list[Violation]) -> list[Violation]:
-    """`violations` without those that others explain by `PRECEDENCE`."""
+    """`violations` without those that others explain."""
     places: dict[str, set[tuple[str, Hashable]]] = {}
     for violation in violations:
         places.setdefault(violation.rule, set()).update(_shown(violation))
@@ -107,7 +91,7 @@ def without_explained(violations: list[Violation]) -> list[Violation]:
 
 def _is_explained(violation: Violation, places: Mapping[str, Set[tuple[str, Hashable]]]) -> bool:
     return any(
-        row.scope == "plan" or not places[by].isdisjoint(_looked_for(violation))
-        for row in _EXPLAINED.get(violation.rule, ())
-        for by in row.by & places.keys()
+        violation.rule in EXPLAINED_ANYWHERE or not places[by].isdisjoint(_looked_for(violation))
+        for by in EXPLAINED_BY.get(violation.rule, ())
+        if by in places
     )
