@@ -19,7 +19,7 @@ from .branches import PhaseView, StageView, once_per_phase
 from .elements import NodeView, as_int, as_mapping, as_str, devices_of
 from .placement import groups_of_ffn
 from .stage_reading import sharding
-from .view import PlanView
+from .view import PlanView, once_for_whole
 
 # The degree of an attention operator by the name of the rank along it.
 ATTENTION_DEGREES = {"tp": "tp", "sp": "sp", "dp": "attention_dp", "kv_sp": "kv_sp"}
@@ -131,10 +131,10 @@ def _is_declared(view: PlanView, name: str, operator: NodeView) -> bool:
         return is_fed or bool(operator.children_of_type(*_SUMS))
     width = 1 + len(shards)
     spans = operator.children_of_type("KVCacheUpdateNode") or [part for part in operator.children if part.is_collective]
-    widths = view.whole.once(_shard_counts, lambda: _shard_counts(view.whole))
-    return (name, operator.type, width) in widths or any(len({*span.devices}) == width for span in spans)
+    return (name, operator.type, width) in _shard_counts(view) or any(len({*span.devices}) == width for span in spans)
 
 
+@once_for_whole
 def _shard_counts(view: PlanView) -> set[tuple[str, str, int]]:
     """Phase, type and number of shards of the attention and FFN operators."""
     return {

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from copy import copy
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, TypeVar, cast
 
 from ..catalog.architecture import Architecture, LayerSpec
@@ -37,7 +37,8 @@ from .likeness import Likenesses, find_likenesses
 
 __all__ = [
     "COLLECTIVE_TYPES", "OPERATOR_TYPES", "PHASES", "EdgeView", "Link", "NodeView", "PhaseView", "PlanView",
-    "StageView", "as_int", "as_list", "as_mapping", "as_str", "devices_of", "parse_device", "places_of",
+    "StageView", "as_int", "as_list", "as_mapping", "as_str", "devices_of", "once_for_whole", "parse_device",
+    "places_of",
 ]  # fmt: skip
 
 _Value = TypeVar("_Value")
@@ -272,6 +273,11 @@ class PlanView:
         if self.structure is None or not 0 <= layer < self.structure.num_layers:
             return None
         return self.structure.layers[layer]
+
+
+def once_for_whole(read: Callable[[PlanView], _Value]) -> Callable[[PlanView], _Value]:
+    """`read`, computed once for the whole plan, whichever part of it is given."""
+    return wraps(read)(lambda view: view.whole.once(read, lambda: read(view.whole)))
 
 
 def _stage(node: NodeView, siblings: Siblings) -> StageView:

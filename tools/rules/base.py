@@ -22,7 +22,7 @@ from .findings import MAX_NAMES, MAX_NODES, Change, Finding, FixKind, Severity, 
 from .legality import DegreeLimit, PairFaults, PipelineFaults
 from .sharding import tensor_holders
 from .shown_faults import shown_faults
-from .tree import Consequences
+from .tree import is_consequence
 
 __all__ = [
     "MAX_NAMES",
@@ -141,10 +141,9 @@ class Rule(Struct, frozen=True, kw_only=True):
 
         If the rule could not read the plan, `view.unjudged` gets the error.
         """
-        consequences = Consequences(view)
         try:
             for finding in filter(None, self._findings(view)):
-                if not (consequences.are_displaced(finding.lacks) or consequences.are_misled(finding.unlinked)):
+                if not is_consequence(view, finding.lacks, finding.unlinked):
                     yield self.violation(finding)
         except InputError as error:
             view.unjudged[self.id] = error

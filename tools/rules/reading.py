@@ -14,7 +14,7 @@ from ..catalog.config_fields import MAX_LAYERS
 from ..engines.engine import Engine
 from ..engines.names import JUDGED, engine_of
 from ..plan.schema import shown
-from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView, as_str, devices_of
+from ..plan.view import EdgeView, NodeView, PhaseView, PlanView, StageView, as_str, devices_of, once_for_whole
 
 COMPUTE_TYPES = ("ShardNode", "RouterNode", "ExpertNode")
 OPERATOR_ORDER = {"AttentionNode": 0, "FFNNode": 1, "MoENode": 1}
@@ -89,12 +89,9 @@ class StrangeDevices(Struct, frozen=True):
         return self.absent | self.elsewhere
 
 
+@once_for_whole
 def strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
     """The strange devices of each stage, by node position."""
-    return view.whole.once(strange_devices, lambda: _strange_devices(view.whole))
-
-
-def _strange_devices(view: PlanView) -> dict[int, StrangeDevices]:
     settled = [(phase, stage, stage.settled_devices) for phase in view.phases for stage in phase.stages]
     owners: dict[str, set[tuple[int, int]]] = {}
     for phase, _, devices in settled:

@@ -6,9 +6,8 @@ It tells real faults from consequences of a misplaced node; nothing here judges 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache, cached_property
 
-from ..plan.view import OPERATOR_TYPES, EdgeView, NodeView, PlanView
+from ..plan.view import OPERATOR_TYPES, EdgeView, NodeView, PlanView, once_for_whole
 from .reading import is_cache_edge, relaxed_holders
 
 PARENTS: Mapping[str, frozenset[str]] = {
@@ -59,6 +58,7 @@ def is_outside_experts(node: NodeView) -> bool:
     return is_part and parent is not None and parent.type != "MoENode" and parent.ancestor("MoENode") is None
 
 
+@once_for_whole
 def placed_positions(view: PlanView) -> frozenset[int]:
     """Positions of the nodes that are in their place, with all their ancestors."""
     positions: set[int] = set()
@@ -70,48 +70,42 @@ def placed_positions(view: PlanView) -> frozenset[int]:
     return frozenset(positions)
 
 
-def leaves_astray(node: NodeView) -> bool:
-    """Whether an edge from `node` leads to no node, or out of its scope (which KV-cache edges may)."""
-    return any(map(_is_astray, node.edges_out))
-
-
-def enters_astray(node: NodeView) -> bool:
-    """Whether an edge to `node` comes from no node, or from outside its scope."""
-    return any(map(_is_astray, node.edges_in))
-
-
 def is_between_placed(view: PlanView, edge: EdgeView) -> bool:
     """Whether both ends of `edge` are in their place, with all their ancestors."""
-    positions = view.whole.once(placed_positions, lambda: placed_positions(view.whole))
+    positions = placed_positions(view)
     return all(end is not None and end.position in positions for end in (edge.source, edge.target))
 
 
-class Consequences:
-    """Tells consequences of a fault that another rule reports from separate faults.
+def is_consequence(view: PlanView, lacks: Sequence[str], unlinked: Sequence[tuple[NodeView, NodeView]]) -> bool:
+    """Whether a node of one of the types `lacks`, or each of the edges `unlinked`, is there, but in the wrong place.
 
-    A misplaced node is absent where it belongs; an edge that leads to no node, or out of its scope, is missing where it
-    should lead. Each is one fault, reported at its place. Lookups are cached.
+    A misplaced node is absent where it belongs, and so is an edge that goes astray: each is one fault, reported at its
+    place.
     """
+    if lacks and not view.once(is_consequence, lambda: _displaced_types(view)).isdisjoint(lacks):
+        return True
+    if not unlinked:
+        return False
+    left, entered = astray_ends(view)
+    return all(start.position in left or end.position in entered for start, end in unlinked)
 
-    def __init__(self, view: PlanView) -> None:
-        self._view = view
-        self._leave, self._enter = cache(leaves_astray), cache(enters_astray)
 
-    @cached_property
-    def displaced_types(self) -> frozenset[str]:
-        """Types of the nodes that are misplaced, or below a parent that does not exist."""
-        return frozenset(node.type for node in self._view.nodes if not is_placed(self._view, node))
+def _displaced_types(view: PlanView) -> frozenset[str]:
+    return frozenset(node.type for node in view.nodes if not is_placed(view, node))
 
-    def are_displaced(self, types: Sequence[str]) -> bool:
-        """Whether a node of one of `types` is misplaced."""
-        return bool(types) and not self.displaced_types.isdisjoint(types)
 
-    def are_misled(self, links: Sequence[tuple[NodeView, NodeView]]) -> bool:
-        """Whether each of the missing `links` has an end with an edge that leads elsewhere."""
-        return bool(links) and all(self._leave(start) or self._enter(end) for start, end in links)
+@once_for_whole
+def astray_ends(view: PlanView) -> tuple[set[int], set[int]]:
+    """Positions of the nodes that edges which go astray leave, and of those that they enter."""
+    astray = [edge for edge in view.edges if _is_astray(edge)]
+    return (
+        {edge.source.position for edge in astray if edge.source is not None},
+        {edge.target.position for edge in astray if edge.target is not None},
+    )
 
 
 def _is_astray(edge: EdgeView) -> bool:
+    """Whether the edge leads from or to no node, or out of its scope (which KV-cache edges may)."""
     if edge.source is None or edge.target is None:
         return True
     return edge.source.parent is not edge.target.parent and not is_cache_edge(edge)

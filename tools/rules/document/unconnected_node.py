@@ -16,7 +16,7 @@ from ..layer_specs import has_all_operators, placed_blocks
 from ..reading import label, operators_in_order, relaxed_holders, tiles_layers
 from ..sharding import runs_in_groups, undefined_ranks
 from ..stage_chain import stage_chain
-from ..tree import enters_astray, is_placed, leaves_astray
+from ..tree import astray_ends, is_placed
 
 
 def _missing_link(source: NodeView, target: NodeView) -> Finding:
@@ -221,7 +221,7 @@ def _inside_operator(view: PlanView, operator: NodeView) -> Iterator[Finding]:
     remaining = (*updates[1:], *(closing if fed else closing[1:]))
     unfed = [node for node in remaining if not _is_fed_inside(operator, node)]
     # If an edge of the operator leads elsewhere, that is the fault.
-    if unfed and not any(leaves_astray(child) or enters_astray(child) for child in operator.children):
+    if unfed and all(positions.isdisjoint(_positions(operator.children)) for positions in astray_ends(view)):
         for node in unfed:
             yield Finding(
                 "nothing-leads-to-it",

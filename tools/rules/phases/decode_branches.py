@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...plan.view import PhaseView, PlanView
+from ...plan.view import PhaseView, PlanView, once_for_whole
 
 _STEP_FIELDS = ("tokens_per_step", "recurrence")
 
@@ -15,11 +15,12 @@ def is_decode_branch(view: PlanView, phase: PhaseView) -> bool:
     """
     if phase.phase != "decode" or phase.replica is None or _states_step(phase):
         return phase.phase == "decode"
-    prefilling, stating = view.whole.once(is_decode_branch, lambda: _serving(view.whole))
+    prefilling, stating = _serving(view)
     alone = phase.replica.position in stating - prefilling
     return not stating or not (alone or not prefilling)
 
 
+@once_for_whole
 def _serving(view: PlanView) -> tuple[set[int], set[int]]:
     """Positions of the replicas that prefill, and of those with a decode branch that states a step field."""
     served = view.served.items()
