@@ -15,23 +15,18 @@ from .base import Finding
 
 
 class Evaluation(Struct, frozen=True):
-    """A layout and its estimate; both `None` if the graph has a known error."""
+    """A layout and its estimate."""
 
-    layout: LoadedLayout | None = None
-    estimate: PerformanceEstimate | None = None
-
-
-_NOTHING = Evaluation()
+    layout: LoadedLayout
+    estimate: PerformanceEstimate
 
 
-def evaluation_of(view: PlanView) -> Evaluation:
-    """The estimate of the plan, with an explanation if the plan claims one.
+def evaluation_of(view: PlanView) -> Evaluation | None:
+    """The estimate of the plan, with an explanation if the plan claims one; `None` if the graph has a known error.
 
     Raises InputError: names what cannot be read or is not known.
     """
-    if not view.is_sound:
-        return _NOTHING
-    return view.once(evaluation_of, lambda: _evaluate(view))
+    return view.once(evaluation_of, lambda: _evaluate(view)) if view.is_sound else None
 
 
 def check_timed(view: PlanView) -> tuple[Finding, ...]:

@@ -19,6 +19,7 @@ from .claims import (
     PARTS_OF,
     TOLERANCE,
     TOTAL_OF,
+    Fault,
     Figure,
     claim_of,
     fields_of,
@@ -31,7 +32,7 @@ from .claims import (
     phases_of,
     stages_in,
 )
-from .critical_path import left_out, scaled_by
+from .critical_path import PATH, left_out, scaled_by
 
 _PHASE_OF = {
     "ttft_ms": "prefill", "prefill_ms": "prefill", "tpot_ms": "decode", "decode_ms": "decode",
@@ -39,18 +40,6 @@ _PHASE_OF = {
 }  # fmt: skip
 _EXPERT_STEPS = (".moe.router", ".moe.routing", ".moe.expert")
 _LACKING = {"latency": lacking_latency, "memory": lacking_cache, "throughput": lacking_throughput}
-
-
-class Fault(Struct, frozen=True):
-    """A claimed figure that is off, the rule that reports it, why it may be off, and others that are off alike."""
-
-    rule: str
-    path: str
-    name: str
-    claimed: float
-    computed: float
-    why: str = ""
-    also: tuple[Figure, ...] = ()
 
 
 def faults_of(view: PlanView, rule: str) -> tuple[Fault, ...]:
@@ -61,8 +50,8 @@ def faults_of(view: PlanView, rule: str) -> tuple[Fault, ...]:
 
 
 def _all_faults(view: PlanView) -> tuple[Fault, ...]:
-    estimate = evaluation_of(view).estimate
-    return () if estimate is None else tuple(_Attribution(view, estimate).faults())
+    evaluation = evaluation_of(view)
+    return () if evaluation is None else tuple(_Attribution(view, evaluation.estimate).faults())
 
 
 def phase_of(figure: Figure) -> str:
@@ -101,16 +90,14 @@ class _Attribution(Struct):
 
     def faults(self) -> Iterator[Fault]:
         """All faults, grouped by rule and factor."""
-        lost = list(left_out(self.view))
-        for step in lost:
-            place = f"/performance/critical_path/{step.phase}"
-            yield Fault(step.rule, place, f"critical_path.{step.phase}: {step.what}", step.claimed_ms, step.computed_ms)
+        lost = list(left_out(self.view, self.estimate.critical_path))
+        yield from lost
         off = [figure for figure in figures(self.view) if figure.is_off]
         for figure in off:
             rule = self._telling(figure)
             if rule:
                 self.named[figure] = rule
-        self._set_floors(sum_of={step.phase: step.computed_ms for step in lost})
+        self._set_floors(lost_ms={fault.path: fault.computed for fault in lost})
         unexplained = [figure for figure in off if figure not in self.named and not self._follows(figure)]
         for figure in unexplained:
             rule = self._of_the_rest(figure, unexplained)
@@ -173,7 +160,7 @@ class _Attribution(Struct):
         is_of_phase = is_total(figure) and phase_of(figure) != "end_to_end"
         return is_of_phase and near(figure.claimed * stages, figure.computed)
 
-    def _set_floors(self, sum_of: dict[str, float]) -> None:
+    def _set_floors(self, lost_ms: dict[str, float]) -> None:
         for phase, block in PARTS_OF.items():
             parts = getattr(self.estimate.latency, block)
             whole = parts.compute_ms + parts.memory_ms + parts.communication_ms + parts.bubble_ms
@@ -183,7 +170,7 @@ class _Attribution(Struct):
             steps = [f.computed - f.claimed for f in self.named if f.place[:2] == ("critical_path", phase)]
             if block == "decode_step" and lacking_memory_term(self.view):
                 missing.append(parts.memory_ms)
-            omitted = max(sum(missing), sum(steps) + sum_of.get(phase, 0.0), 0.0)
+            omitted = max(sum(missing), sum(steps) + lost_ms.get(f"{PATH}/{phase}", 0.0), 0.0)
             factors = [f.factor for f in self.named if is_total(f) and phase_of(f) == phase]
             self.floors[phase] = min([1.0 - min(omitted / whole, 1.0) if whole else 1.0, *factors])
         factors = [f.factor for f in self.named if is_total(f) and phase_of(f) == "end_to_end"]

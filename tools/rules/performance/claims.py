@@ -60,6 +60,18 @@ class Figure(Struct, frozen=True):
         return self.claimed / self.computed if self.computed else float("inf")
 
 
+class Fault(Struct, frozen=True):
+    """A claimed figure that is off, the rule that reports it, why it may be off, and others that are off alike."""
+
+    rule: str
+    path: str
+    name: str
+    claimed: float
+    computed: float
+    why: str = ""
+    also: tuple[Figure, ...] = ()
+
+
 def near(claimed: float, computed: float) -> bool:
     """Whether two values match: within `TOLERANCE`, or to two decimals."""
     return abs(claimed - computed) <= max(TOLERANCE * abs(computed), _ROUNDING) + 1e-9
@@ -94,10 +106,10 @@ def figures(view: PlanView) -> tuple[Figure, ...]:
 
 def _figures(view: PlanView) -> Iterator[Figure]:
     claim = claim_of(view)
-    estimate = evaluation_of(view).estimate if claim else None
-    if estimate is None:
+    evaluation = evaluation_of(view) if claim else None
+    if evaluation is None:
         return
-    computed = estimate.model_dump(mode="python")
+    computed = evaluation.estimate.model_dump(mode="python")
     if not _has_same_price(claim.get("cost"), computed["cost"]):
         computed["cost"] = None
     yield from _paired(claim, computed, ())

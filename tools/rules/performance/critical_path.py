@@ -17,25 +17,17 @@ from msgspec import Struct
 
 from ...performance.layout import LoadedLayout, make_layout
 from ...plan.document import PhaseStrategy, Strategy
-from ...plan.performance import LatencyEstimate, PathStep
+from ...plan.performance import CriticalPath, LatencyEstimate, PathStep
 from ...plan.view import PHASES, PlanView, as_list, as_mapping, as_str
 from ..evaluation import evaluation_of
-from .claims import Figure, claim_of, near, number_of
+from .claims import Fault, Figure, claim_of, near, number_of
 
+# Where a claim states the critical paths, by phase.
+PATH = "/performance/critical_path"
 # A path with this share of the other steps' time counts as complete.
 _WHOLE = 0.9
 # Smaller shares of a phase do not matter.
 _LEAST_SHARE = 0.01
-
-
-class LeftOut(Struct, frozen=True):
-    """Steps that a claimed path leaves out, or its wrong sum, with the rule that reports it."""
-
-    rule: str
-    phase: str
-    what: str
-    claimed_ms: float
-    computed_ms: float
 
 
 class _Step(Struct, frozen=True):
@@ -65,14 +57,11 @@ _SETS = (
 )
 
 
-def left_out(view: PlanView) -> Iterator[LeftOut]:
-    """Steps that the claimed critical paths leave out, and paths whose sum differs from the computed one."""
+def left_out(view: PlanView, paths: CriticalPath) -> Iterator[Fault]:
+    """Steps of `paths` that the claimed critical paths leave out, and paths whose sum differs from the computed one."""
     claimed = as_mapping(claim_of(view).get("critical_path"))
-    estimate = evaluation_of(view).estimate if claimed else None
-    if estimate is None:
-        return
     for phase in PHASES:
-        computed = {step.node: step for step in getattr(estimate.critical_path, phase)}
+        computed = {step.node: step for step in getattr(paths, phase)}
         steps = list(_steps(claimed.get(phase), computed))
         if steps:
             yield from _of_phase(phase, steps, computed)
@@ -91,7 +80,7 @@ def _is_rounded_to_zero(step: _Step, computed: dict[str, PathStep]) -> bool:
     return step.node in computed and near(0.0, computed[step.node].ms)
 
 
-def _of_phase(phase: str, steps: list[_Step], computed: dict[str, PathStep]) -> Iterator[LeftOut]:
+def _of_phase(phase: str, steps: list[_Step], computed: dict[str, PathStep]) -> Iterator[Fault]:
     present = [step for step in steps if step.ms > 0.0 or _is_rounded_to_zero(step, computed)]
     absent = [wanted for wanted in _SETS if not any(wanted.has(step.node, step.kind) for step in present)]
     lost = {wanted: [step for step in computed.values() if wanted.has(step.node, step.kind)] for wanted in absent}
@@ -104,9 +93,9 @@ def _of_phase(phase: str, steps: list[_Step], computed: dict[str, PathStep]) -> 
         lost_ms = sum(step.ms for step in part)
         if part and (has_all_others or (lost_ms > _LEAST_SHARE * whole and total >= _WHOLE * remaining)):
             named = True
-            yield LeftOut(wanted.rule, phase, wanted.what, 0.0, lost_ms)
+            yield Fault(wanted.rule, f"{PATH}/{phase}", f"critical_path.{phase}: {wanted.what}", 0.0, lost_ms)
     if not named and any(step.node not in computed for step in steps) and not near(total, whole):
-        yield LeftOut("PE006", phase, "the whole path", total, whole)
+        yield Fault("PE006", f"{PATH}/{phase}", f"critical_path.{phase}: the whole path", total, whole)
 
 
 # A divided time matches the quotient except for rounding; farther off it is chance.
@@ -116,16 +105,16 @@ _DEGREES = ("tp", "pp", "sp", "ep", "tp_ffn", "attention_dp")
 
 def scaled_by(view: PlanView, figure: Figure, phase: str) -> str | None:
     """What the claimed latency was divided by, in words; `None` if no product of degrees fits."""
-    layout = evaluation_of(view).layout
-    if layout is None or figure.claimed <= 0.0:
+    evaluation = evaluation_of(view)
+    if evaluation is None or figure.claimed <= 0.0:
         return None
-    degrees = _degrees(layout, phase)
+    degrees = _degrees(evaluation.layout, phase)
     products = {
         " × ".join(f"{name} {degrees[name]}" for name in names): math.prod(degrees[name] for name in names)
         for count in range(len(degrees), 0, -1)
         for names in combinations(degrees, count)
     }
-    alone = figure_on_one_device(view, layout, figure.place[-1])
+    alone = figure_on_one_device(view, evaluation.layout, figure.place[-1])
     for base, what in ((alone, "the time on one device"), (figure.computed, "the time of the critical path")):
         for words, product in products.items():
             if base is not None and abs(figure.claimed * product - base) <= _CLOSE * base:

@@ -21,7 +21,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     if all(view.workload.get(name) is None for name in LIMIT_FIELDS):
         return
     evaluation = evaluation_of(view)
-    if evaluation.layout is None or evaluation.estimate is None:
+    if evaluation is None:
         return
     workload, estimate = evaluation.layout.setting.workload, evaluation.estimate
     for missed in missed_limits(workload, figures_of_estimate(estimate)):

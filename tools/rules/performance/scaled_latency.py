@@ -39,14 +39,14 @@ def _has_sized_edge(view: PlanView) -> bool:
 def check(view: PlanView) -> Iterator[Finding]:
     """Yield claimed figures that are off, and edges with wrong `bytes`."""
     has_sizes = _has_sized_edge(view)
-    if not (claim_of(view) or has_sizes):
+    evaluation = evaluation_of(view) if claim_of(view) or has_sizes else None
+    if evaluation is None:
         return
-    evaluation = evaluation_of(view)
+    profile = evaluation.estimate.calibration.profile
     for fault in faults_of(view, "PE006"):
-        profile = "" if evaluation.estimate is None else f" (profile {evaluation.estimate.calibration.profile})"
         says = f"it is {fault.why}" if fault.why else "that is not what the graph takes"
-        yield finding_of("divided-by-degrees" if fault.why else "figure-off", fault, f"{says}{profile}")
-    if has_sizes and evaluation.layout is not None:
+        yield finding_of("divided-by-degrees" if fault.why else "figure-off", fault, f"{says} (profile {profile})")
+    if has_sizes:
         for misfit in misfits(view, evaluation.layout):
             yield Finding(
                 "edge-bytes",
