@@ -13,9 +13,9 @@ from ...tools.catalog.entry import ModelEntry
 from ...tools.language.merge import refusal
 from ...tools.language.said import Said
 from ...tools.plan.document import Objective, WorkloadBlock
-from ...tools.plan.lengths import Side, check_arrivals, check_means
+from ...tools.plan.lengths import Side
 from ...tools.plan.load import longest_stated
-from ...tools.plan.prefixes import SharedPrefixes, check_prefixes
+from ...tools.plan.prefixes import SharedPrefixes
 from ...tools.plan.rate_curve import DayAsked, RateCurve, RateStep
 from .notes import Notes
 
@@ -148,14 +148,11 @@ def _check_stated(said: Said, input_tokens: int, output_tokens: int) -> None:
     Raises:
         InputError: it does not.
     """
+    stated = {**dict(said), "input_tokens": input_tokens, "output_tokens": output_tokens}
     try:
-        if said.lengths is not None:
-            check_means(said.lengths, {**dict(said), "input_tokens": input_tokens, "output_tokens": output_tokens})
-        if said.prefixes is not None:
-            check_prefixes(said.prefixes, {**dict(said), "input_tokens": input_tokens, "output_tokens": output_tokens})
-        if said.arrivals is not None:
-            has_turns = said.prefixes is not None and said.prefixes.turns is not None
-            check_arrivals(said.arrivals, said.request_rate, has_turns=has_turns)
+        for block in (said.lengths, said.prefixes, said.arrivals):
+            if block is not None:
+                block.check_beside(stated)
     except PydanticCustomError as error:
         raise refusal(said, error.message() + ", or leave out the trace" * (said.trace is not None)) from None
 

@@ -26,9 +26,9 @@ from ..input import bounds
 from .constraints import MOST_CONSTRAINTS, Constraint
 from .kept_flags import KeptFlags
 from .kv_offload import KVOffload
-from .lengths import Arrivals, RequestLengths, Tokens, check_arrivals, check_means
+from .lengths import Arrivals, RequestLengths, Tokens
 from .performance import PerformanceClaim
-from .prefixes import SharedPrefixes, check_prefixes
+from .prefixes import SharedPrefixes
 
 FORMAT = "shardwright/plan"
 VERSION = "1"
@@ -80,6 +80,15 @@ class HardwareBlock(Sparse):
 UNWRITTEN_DEFAULTS: dict[str, Any] = {"end_to_end_statistic": "mean"}
 
 
+_LoadBlock = RequestLengths | SharedPrefixes | Arrivals
+# Fields without which nothing is said about whether such a block agrees with the others.
+_BESIDE = {
+    "lengths": {"input_tokens", "output_tokens"},
+    "prefixes": {"input_tokens", "output_tokens", "lengths"},
+    "arrivals": {"request_rate"},
+}
+
+
 class WorkloadBlock(Sparse):
     """What is served: tokens in and out, requests in flight, limits, and what to make best."""
 
@@ -118,34 +127,13 @@ class WorkloadBlock(Sparse):
             raise ValueError(f"{ends[0]} to {ends[1]} is no range with the mean {mean}: state [least, most] around it")
         return ends
 
-    @field_validator("lengths")
+    @field_validator(*_BESIDE)
     @classmethod
-    def _agrees_with_means(cls, lengths: RequestLengths | None, info: ValidationInfo) -> RequestLengths | None:
-        """Refuse lengths with other means than stated, and a range for a side that they cover."""
-        stated = info.data
-        if lengths is not None and "input_tokens" in stated and "output_tokens" in stated:
-            check_means(lengths, stated)
-        return lengths
-
-    @field_validator("prefixes")
-    @classmethod
-    def _agree_with_lengths(cls, prefixes: SharedPrefixes | None, info: ValidationInfo) -> SharedPrefixes | None:
-        """Refuse prefixes that prompts of these lengths cannot share, and a given hit rate beside them."""
-        stated = info.data
-        if prefixes is not None and {"input_tokens", "output_tokens", "lengths"} <= stated.keys():
-            check_prefixes(prefixes, stated)
-        return prefixes
-
-    @field_validator("arrivals")
-    @classmethod
-    def _agrees_with_rate(cls, arrivals: Arrivals | None, info: ValidationInfo) -> Arrivals | None:
-        """Refuse a burstiness without a rate, and a time to think with a rate unless there are turns."""
-        stated = info.data
-        if arrivals is not None and "request_rate" in stated:
-            prefixes: SharedPrefixes | None = stated.get("prefixes")
-            turns = None if prefixes is None else prefixes.turns
-            check_arrivals(arrivals, stated["request_rate"], has_turns=turns is not None)
-        return arrivals
+    def _agrees(cls, block: _LoadBlock | None, info: ValidationInfo) -> _LoadBlock | None:
+        """Refuse what contradicts the fields that it is stated beside."""
+        if block is not None and _BESIDE[info.field_name or ""] <= info.data.keys():
+            block.check_beside(info.data)
+        return block
 
 
 class PrecisionBlock(Frozen):

@@ -26,6 +26,8 @@ MOST_PAIRS = 1000
 
 Side = Literal["input", "output"]
 _SIDES: tuple[Side, Side] = ("input", "output")
+# A stated mean may be off by this share: people round, and a fitted tail is unlimited where ours is cut off.
+_ROUNDED_SHARE = 0.05
 
 
 def _scaled(tokens: int, factor: Fraction) -> int:
@@ -203,6 +205,19 @@ class RequestLengths(Sparse):
             fixed(output_tokens) if self.output is None else self.output.quantiles(),
         )
 
+    def check_beside(self, stated: Mapping[str, Any]) -> None:
+        """Check that the lengths have the `stated` means, and that no range is stated for a side that they cover.
+
+        Raises PydanticCustomError: the means differ, or there is such a range.
+        """
+        spread = self.spread(stated["input_tokens"], stated["output_tokens"])
+        for side, mean in zip(_SIDES, spread.means, strict=True):
+            name, tokens = f"{side}_tokens", stated[f"{side}_tokens"]
+            if abs(tokens - mean) > max(1.0, _ROUNDED_SHARE * mean):
+                raise refused(f"{name} is {tokens:,}, but these lengths have a mean of {mean:,.0f}; state the mean")
+            if stated.get(f"{name}_range") is not None and self.covers(side):
+                raise refused(f"{name}_range is stated beside lengths of the {side}; leave one out")
+
 
 class Arrivals(Sparse):
     """How requests come where they do not come at random, or users do not send the next at once.
@@ -219,31 +234,13 @@ class Arrivals(Sparse):
         """What is stated, in words."""
         return ", ".join(f"{name} {value:g}" for name, value in self if value is not None)
 
+    def check_beside(self, stated: Mapping[str, Any]) -> None:
+        """Check that burstiness is of a `stated` rate, and a time to think of users who wait, or of turns.
 
-# A stated mean may be off by this share: people round, and a fitted tail is unlimited where ours is cut off.
-_ROUNDED_SHARE = 0.05
-
-
-def check_means(lengths: RequestLengths, stated: Mapping[str, Any]) -> None:
-    """Check that `lengths` have the `stated` means, and that no range is stated for a side that they cover.
-
-    Raises PydanticCustomError: the means differ, or there is such a range.
-    """
-    spread = lengths.spread(stated["input_tokens"], stated["output_tokens"])
-    for side, mean in zip(_SIDES, spread.means, strict=True):
-        name, tokens = f"{side}_tokens", stated[f"{side}_tokens"]
-        if abs(tokens - mean) > max(1.0, _ROUNDED_SHARE * mean):
-            raise refused(f"{name} is {tokens:,}, but these lengths have a mean of {mean:,.0f}; state the mean")
-        if stated.get(f"{name}_range") is not None and lengths.covers(side):
-            raise refused(f"{name}_range is stated beside lengths of the {side}; leave one out")
-
-
-def check_arrivals(arrivals: Arrivals, request_rate: float | None, *, has_turns: bool = False) -> None:
-    """Check that the fields of `arrivals` have a meaning beside `request_rate`, and with turns.
-
-    Raises PydanticCustomError: one has none.
-    """
-    if arrivals.burstiness is not None and request_rate is None:
-        raise refused("burstiness is of requests that come at a rate; state request_rate")
-    if arrivals.think_time_s is not None and request_rate is not None and not has_turns:
-        raise refused("think_time_s is of users who wait for their answers; leave request_rate out")
+        Raises PydanticCustomError: one has no meaning.
+        """
+        has_rate, prefixes = stated["request_rate"] is not None, stated.get("prefixes")
+        if self.burstiness is not None and not has_rate:
+            raise refused("burstiness is of requests that come at a rate; state request_rate")
+        if self.think_time_s is not None and has_rate and (prefixes is None or prefixes.turns is None):
+            raise refused("think_time_s is of users who wait for their answers; leave request_rate out")

@@ -106,6 +106,41 @@ class SharedPrefixes(Sparse):
             return min(1.0, (self.system_tokens or 0) / input_tokens)
         return min(1.0, sum(shared) / sum(tokens for tokens, _ in pairs))
 
+    def check_beside(self, stated: Mapping[str, Any]) -> None:
+        """Check that they agree with the `stated` lengths, and that no hit rate is given beside them.
+
+        Raises PydanticCustomError: they disagree, or there is a hit rate.
+        """
+        if stated.get("prefix_cache_hit_rate") is not None:
+            raise refused("prefix_cache_hit_rate is given, and prefixes are that it is computed from; leave one out")
+        lengths = stated.get("lengths")
+        mean: int = stated["input_tokens"]
+        if self.replay is not None:
+            pairs = None if lengths is None else lengths.pairs
+            if pairs is None or len(pairs) != len(self.replay):
+                raise refused("replay says of each of lengths.pairs what it shares: state as many")
+            for place, (earlier, tokens) in enumerate(self.replay):
+                if tokens > min(pairs[place][0], pairs[earlier][0]):
+                    raise refused(f"replay {place} shares {tokens:,} tokens, more than the prompts have")
+            return
+        system = self.system_tokens or 0
+        if self.turns is None:
+            if system > mean:
+                raise refused(
+                    f"system_tokens {system:,} are more than the {mean:,} tokens of a mean prompt, which has them in it"
+                )
+            return
+        if lengths is not None or any(stated.get(f"{side}_tokens_range") is not None for side in ("input", "output")):
+            raise refused(
+                "prompts of turns have the lengths that follow from input_tokens; leave lengths and ranges out"
+            )
+        least = _least_mean(self.turns, system, stated["output_tokens"])
+        if mean < least:
+            raise refused(
+                f"input_tokens {mean:,} is the mean prompt of {self.turns} turns, each of which repeats all before it: "
+                f"with these answers it is {least:,} at least"
+            )
+
     def __str__(self) -> str:
         """What is shared, in words."""
         parts: list[str] = []
@@ -119,40 +154,6 @@ class SharedPrefixes(Sparse):
         if self.replay is not None:
             parts.append(f"beginnings as {len(self.replay):,} recorded requests in a row shared them")
         return "; ".join(parts)
-
-
-def check_prefixes(prefixes: SharedPrefixes, stated: Mapping[str, Any]) -> None:
-    """Check that `prefixes` agree with the `stated` lengths, and that no hit rate is given beside them.
-
-    Raises PydanticCustomError: they disagree, or there is a hit rate.
-    """
-    if stated.get("prefix_cache_hit_rate") is not None:
-        raise refused("prefix_cache_hit_rate is given, and prefixes are that it is computed from; leave one out")
-    lengths = stated.get("lengths")
-    mean: int = stated["input_tokens"]
-    if prefixes.replay is not None:
-        pairs = None if lengths is None else lengths.pairs
-        if pairs is None or len(pairs) != len(prefixes.replay):
-            raise refused("replay says of each of lengths.pairs what it shares: state as many")
-        for place, (earlier, tokens) in enumerate(prefixes.replay):
-            if tokens > min(pairs[place][0], pairs[earlier][0]):
-                raise refused(f"replay {place} shares {tokens:,} tokens, more than the prompts have")
-        return
-    system = prefixes.system_tokens or 0
-    if prefixes.turns is None:
-        if system > mean:
-            raise refused(
-                f"system_tokens {system:,} are more than the {mean:,} tokens of a mean prompt, which has them in it"
-            )
-        return
-    if lengths is not None or any(stated.get(f"{side}_tokens_range") is not None for side in ("input", "output")):
-        raise refused("prompts of turns have the lengths that follow from input_tokens; leave lengths and ranges out")
-    least = _least_mean(prefixes.turns, system, stated["output_tokens"])
-    if mean < least:
-        raise refused(
-            f"input_tokens {mean:,} is the mean prompt of {prefixes.turns} turns, each of which repeats all before it: "
-            f"with these answers it is {least:,} at least"
-        )
 
 
 def _least_mean(turns: int, system: int, output_tokens: int) -> int:
