@@ -1,7 +1,6 @@
 """Finds every rule: each module of each package below `tools/rules/` that has a `RULE`, or a table of `RULES`.
 
-Adding a rule is adding its file; only the order of the families is listed by hand. An id that two files claim is an
-error of this package, raised at the first call.
+Adding a rule is adding its file; only the order of the families is listed by hand.
 """
 
 from __future__ import annotations
@@ -16,10 +15,6 @@ from .base import Rule
 
 # Structural before semantic, so that a report begins with what the rest of it may follow from.
 FAMILIES = ("ST", "CO", "DP", "PP", "TP", "EP", "SP", "PH", "DE", "GP", "ME", "PE", "EN")
-
-
-class DuplicateRuleError(Exception):
-    """Two rule files claim one id: a fault of the package, not of any plan."""
 
 
 def rule_order(rule_id: str) -> tuple[int, int, str]:
@@ -42,18 +37,14 @@ def _discover() -> Iterator[Rule]:
 
 
 @cache
-def _by_id() -> dict[str, Rule]:
-    by_id: dict[str, Rule] = {}
-    for rule in _discover():
-        if rule.id in by_id:
-            raise DuplicateRuleError(f"rule {rule.id} is defined twice: {by_id[rule.id].name!r} and {rule.name!r}")
-        by_id[rule.id] = rule
-    return {rule_id: by_id[rule_id] for rule_id in sorted(by_id, key=rule_order)}
-
-
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule in the order of a report. Raises DuplicateRuleError: two rule files claim one id."""
-    return tuple(_by_id().values())
+    """Every rule in the order of a report."""
+    return tuple(sorted(_discover(), key=lambda rule: rule_order(rule.id)))
+
+
+@cache
+def _by_id() -> dict[str, Rule]:
+    return {rule.id: rule for rule in all_rules()}
 
 
 def find_rule(rule_id: str) -> Rule:
