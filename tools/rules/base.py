@@ -127,7 +127,9 @@ class Rule(Struct, frozen=True, kw_only=True):
     pair_faults: PairFaults | None = None
 
     def __post_init__(self) -> None:
-        """Complete the good example."""
+        """Complete the good example, and what limits are applied to."""
+        if self.decide is None and self.check is None:
+            force_setattr(self, "visits", "parts")
         if not self.good.base:
             force_setattr(self, "good", Example(self.bad.base, self.good.edits))
 

@@ -43,7 +43,6 @@ RULE = Rule(
     source="vLLM 0.33.0 and SGLang 0.5.23 layers/vocab_parallel_embedding.py",
     fix="re-plan",
     remedy="choose a tp that divides the padded vocabulary",
-    visits="parts",
     limits=(DegreeLimit(("tp",), _vocabulary),),
     bad=Example("dense-tp3", (set_top("/model/config/vocab_size", 1024),)),
 )

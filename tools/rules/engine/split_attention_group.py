@@ -30,7 +30,6 @@ RULE = Rule(
     source="TensorRT-LLM mapping.py (enable_attention_dp)",
     fix="re-plan",
     remedy="set attention_dp to all devices of the stage and tp to 1, or leave attention_dp out",
-    visits="parts",
     limits=(DegreeLimit(("tp", "attention_dp"), _ranks),),
     good=Example(edits=(served_by("vllm"),)),
     bad=Example("relaxed-attention-dp2-ep4", (served_by("tensorrt-llm"),)),

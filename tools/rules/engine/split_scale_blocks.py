@@ -85,7 +85,6 @@ RULE = Rule(
         "keep experts whole by EP instead of cutting them (vLLM: --enable-expert-parallel, SGLang: --ep-size), choose "
         "a degree that leaves whole blocks, or serve the weights in bf16"
     ),
-    visits="parts",
     limits=(DegreeLimit(("tp_ffn",), _ffn), DegreeLimit(("tp_expert",), _expert)),
     good=Example(edits=_FP8),
     bad=Example("dense-tp4", (*_FP8, set_top("/model/config/intermediate_size", 1280))),

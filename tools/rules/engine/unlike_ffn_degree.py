@@ -45,7 +45,6 @@ RULE = Rule(
     source="vLLM 0.33.0 config/parallel.py; SGLang 0.5.23 arg_groups/validation_hook.py (moe_dense_tp)",
     fix="re-plan",
     remedy="set tp_ffn to one of the degrees that the engine has",
-    visits="parts",
     limits=(DegreeLimit(("tp_ffn", "tp", "sp", "kv_sp", "attention_dp", "devices"), _ffn),),
     good=Example(edits=(served_by("vllm"),)),
     bad=Example("relaxed-attention-dp2-ep4", (served_by("sglang"),)),

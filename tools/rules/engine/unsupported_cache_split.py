@@ -40,7 +40,6 @@ RULE = Rule(
     source="vLLM 0.33.0 config/model.py (decode context parallel)",
     fix="re-plan",
     remedy="lower kv_sp, or raise tp beyond the number of KV heads",
-    visits="parts",
     limits=(DegreeLimit(("kv_sp", "tp"), _split),),
     good=Example(edits=(_VLLM, set_top("/model/config/num_key_value_heads", 2))),
     bad=Example("relaxed-kv-sp2", (_VLLM,)),

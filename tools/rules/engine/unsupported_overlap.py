@@ -49,7 +49,6 @@ RULE = Rule(
     ),
     fix="report",
     remedy="spread the experts over all devices (and give attention groups in vLLM), or set serving.overlap to none",
-    visits="parts",
     limits=(DegreeLimit(("tp",), _dense), DegreeLimit(("ep", "attention_dp", "devices"), _fault)),
     good=Example("relaxed-attention-dp2-ep4", (served_by("vllm", overlap="two_batch"),)),
     bad=Example("dense-tp2", (served_by("vllm", overlap="two_batch"),)),

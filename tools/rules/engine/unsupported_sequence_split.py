@@ -43,7 +43,6 @@ RULE = Rule(
     ),
     fix="re-plan",
     remedy="use the devices as tp, exchange the shards as the engine does, or name another engine",
-    visits="parts",
     limits=(DegreeLimit(("sp", "sp_kind"), _split),),
     good=Example(edits=(served_by("sglang"),)),
     bad=Example("relaxed-sp2-kv-sp2", (served_by("vllm"),)),

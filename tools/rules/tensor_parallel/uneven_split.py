@@ -80,7 +80,6 @@ RULE = Rule(
     source="003 §2.2",
     fix="re-plan",
     remedy="choose a degree that divides the size",
-    visits="parts",
     limits=_LIMITS,
     bad=Example("dense-tp4", (set_top("/model/config/intermediate_size", 1022),)),
 )
