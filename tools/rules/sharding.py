@@ -33,11 +33,6 @@ def tensor_holders(view: PlanView) -> Iterator[NodeView]:
     yield from view.of_type(*HOLDERS, *relaxed_holders(view))
 
 
-def tensor_groups(operator: NodeView) -> list[list[NodeView]]:
-    """The shards of each TP group."""
-    return rank_groups(operator, "tp")
-
-
 def rank_groups(operator: NodeView, dimension: str) -> list[list[NodeView]]:
     """The shards of each group along `dimension`: shards with equal ranks in all other dimensions."""
     others = [name for name in DIMENSIONS if name != dimension]
@@ -50,7 +45,7 @@ def rank_groups(operator: NodeView, dimension: str) -> list[list[NodeView]]:
 
 def tensor_degree(operator: NodeView) -> int:
     """Shards of the largest TP group; 1 if no shard has a `tp` rank."""
-    sizes = (sum("tp" in shard.rank for shard in group) for group in tensor_groups(operator))
+    sizes = (sum("tp" in shard.rank for shard in group) for group in rank_groups(operator, "tp"))
     return max(sizes, default=1) or 1
 
 

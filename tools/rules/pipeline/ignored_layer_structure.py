@@ -39,21 +39,11 @@ def kind_fits(written: str | None, actual: str) -> bool:
     return named is not None and named is has
 
 
-class _Slot(Struct, frozen=True):
-    """The operators of a block for one layer of its period."""
-
-    attention: Sequence[NodeView]
-    ffn: Sequence[NodeView]
-    moe: Sequence[NodeView]
-
-
-def _slots(block: NodeView) -> dict[int, _Slot]:
-    slots: dict[int, _Slot] = {}
+def _slots(block: NodeView) -> dict[int, list[NodeView]]:
+    """The operators of a block for each layer of its period."""
+    slots: dict[int, list[NodeView]] = {}
     for node in block.children_of_type(*OPERATOR_TYPES):
-        slot = slots.setdefault(node.offset, _Slot([], [], []))
-        group = {"AttentionNode": slot.attention, "FFNNode": slot.ffn}.get(node.type, slot.moe)
-        assert isinstance(group, list)
-        group.append(node)
+        slots.setdefault(node.offset, []).append(node)
     return slots
 
 
@@ -79,14 +69,15 @@ class _Fault(Struct, frozen=True):
         )
 
 
-def _fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> _Fault | None:
+def _fault(slot: Sequence[NodeView], layer: LayerSpec, *, like: bool) -> _Fault | None:
     """The first difference of `slot` from `layer`, if any; `like`: the slot covers layers of one kind."""
-    for name, nodes in (("attention", slot.attention), ("FFN", slot.ffn), ("MoE", slot.moe)):
+    attention, ffn, moe = ([node for node in slot if node.type == kind] for kind in OPERATOR_TYPES)
+    for name, nodes in (("attention", attention), ("FFN", ffn), ("MoE", moe)):
         if len(nodes) > 1:
             return _Fault(
                 "two-operators", f"has two {name} operators", f"{len(nodes)} operators", "1 operator", nodes[1]
             )
-    return _attention_fault(slot.attention, layer) or _ffn_fault(slot, layer, like=like)
+    return _attention_fault(attention, layer) or _ffn_fault(ffn, moe, layer, like=like)
 
 
 def _attention_fault(written: Sequence[NodeView], layer: LayerSpec) -> _Fault | None:
@@ -119,18 +110,18 @@ def _attention_fault(written: Sequence[NodeView], layer: LayerSpec) -> _Fault | 
     )
 
 
-def _ffn_fault(slot: _Slot, layer: LayerSpec, *, like: bool) -> _Fault | None:
-    if layer.ffn is not None and not slot.ffn and not slot.moe:
+def _ffn_fault(ffn: Sequence[NodeView], moe: Sequence[NodeView], layer: LayerSpec, *, like: bool) -> _Fault | None:
+    if layer.ffn is not None and not ffn and not moe:
         return _Fault("no-ffn", "has no FFN operator, the model has a dense FFN there", None, "FFNNode")
-    if layer.ffn is not None and slot.moe and not slot.ffn and not like:
+    if layer.ffn is not None and moe and not ffn and not like:
         return _Fault(
-            "moe-for-dense", "has a MoE operator, the model has a dense FFN there", "MoENode", "FFNNode", slot.moe[0]
+            "moe-for-dense", "has a MoE operator, the model has a dense FFN there", "MoENode", "FFNNode", moe[0]
         )
-    if layer.ffn is None and slot.ffn and (layer.moe is None or slot.moe):
-        return _Fault("strange-ffn", "has a dense FFN, the model has none there", "FFNNode", None, slot.ffn[0])
-    if layer.moe is not None and slot.ffn and not slot.moe and not like:
+    if layer.ffn is None and ffn and (layer.moe is None or moe):
+        return _Fault("strange-ffn", "has a dense FFN, the model has none there", "FFNNode", None, ffn[0])
+    if layer.moe is not None and ffn and not moe and not like:
         return _Fault(
-            "dense-for-moe", "has a dense FFN, the model has a MoE operator there", "FFNNode", "MoENode", slot.ffn[0]
+            "dense-for-moe", "has a dense FFN, the model has a MoE operator there", "FFNNode", "MoENode", ffn[0]
         )
     return None
 
@@ -139,7 +130,7 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
     slots = _slots(block)
     for offset, slot in slots.items():
         if offset >= block.period:
-            node = (*slot.attention, *slot.ffn, *slot.moe)[0]
+            node = min(slot, key=lambda operator: OPERATOR_TYPES.index(operator.type))
             yield Finding(
                 "beyond-period", f"{label(node)} stands at offset {offset} of a period of {block.period}",
                 where=node, nodes=(block,), value=offset, expected=f"0 to {block.period - 1}",
@@ -148,7 +139,7 @@ def _block_faults(view: PlanView, block: NodeView, layers: range) -> Iterator[Fi
         # The layer that the operator is meant for lacks it too: one fault.
         return
     for offset, covered in specs_by_offset(view, block, layers).items():
-        slot = slots.get(offset, _Slot((), (), ()))
+        slot = slots.get(offset, ())
         like = len({spec.moe is not None for _, spec in covered}) == 1
         for layer, spec in covered:
             fault = _fault(slot, spec, like=like)

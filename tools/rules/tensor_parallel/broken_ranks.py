@@ -13,7 +13,7 @@ from ...plan.view import NodeView, PlanView, devices_of
 from ..base import Edit, Example, Finding, Rule
 from ..legality import RELAXATION_OF
 from ..reading import label
-from ..sharding import dimension_at_fault, lent_shards, names, tensor_groups, undefined_ranks
+from ..sharding import dimension_at_fault, lent_shards, names, rank_groups, undefined_ranks
 
 _MAX_SHOWN = 64
 
@@ -42,8 +42,8 @@ def _misranked(view: PlanView, operator: NodeView) -> Finding | None:
     if name in missing:
         size = len({missing[name], *[shard.rank.get(name) for shard in shards]})
     elif name == "tp":
-        size = max(len(group) for group in tensor_groups(operator))
-        wrong = [group for group in tensor_groups(operator) if _places(group) != list(range(size))]
+        size = max(len(group) for group in rank_groups(operator, "tp"))
+        wrong = [group for group in rank_groups(operator, "tp") if _places(group) != list(range(size))]
         shards = [shard for group in wrong for shard in group] or shards
         ranks = [shard.rank.get("tp") for shard in shards]
     else:
@@ -66,7 +66,7 @@ def _places(group: list[NodeView]) -> list[int]:
 
 
 def _misplaced(operator: NodeView) -> Iterator[Finding]:
-    for group in tensor_groups(operator):
+    for group in rank_groups(operator, "tp"):
         for shard in group if len(group) > 1 else ():
             if len(set(shard.devices)) != 1:
                 yield Finding(

@@ -14,7 +14,7 @@ from ...plan.document import HardwareBlock
 from ...plan.view import NodeView, PlanView, devices_of, parse_device, places_of
 from ..base import Edit, Example, Finding, Rule, set_top
 from ..reading import label
-from ..sharding import tensor_groups, tensor_holders
+from ..sharding import rank_groups, tensor_holders
 
 
 def check(view: PlanView) -> Iterator[Finding]:
@@ -24,7 +24,7 @@ def check(view: PlanView) -> Iterator[Finding]:
     width = facts.nodes_per_domain
     by_devices: dict[frozenset[str], list[NodeView]] = {}
     for operator in tensor_holders(view):
-        for group in tensor_groups(operator):
+        for group in rank_groups(operator, "tp"):
             devices = devices_of(group) if any("tp" in shard.rank for shard in group) else frozenset[str]()
             if len(domains_of(filter(parse_device, devices), facts)) > 1:
                 by_devices.setdefault(devices, []).append(operator)
