@@ -6,7 +6,6 @@ long. Any JSON value is drawn as far as it goes, and nothing is judged. PNGs are
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -69,16 +68,9 @@ def _written(root: Box, title: str, notes: str) -> str:
     return ET.tostring(picture, encoding="unicode")
 
 
-def _outline(box: Box) -> str:
+def _outline(root: Box) -> str:
     """What is drawn in one sentence, for those who cannot see it."""
-    return "; ".join(_outlined(box))
-
-
-def _outlined(box: Box) -> Iterator[str]:
-    if box.title:
-        yield ", ".join([titled(box), *box.lines])
-    for child in box.children:
-        yield from _outlined(child)
+    return "; ".join(", ".join([titled(box), *box.lines]) for box in root.walk() if box.title)
 
 
 def _draw(picture: ET.Element, placed: Placed, x: float, y: float) -> None:

@@ -62,27 +62,18 @@ def read_tree(view: PlanView, phase: str | None = None) -> Tree:
 
 def _descend(tree: Tree, root: NodeView) -> None:
     tree.levels[root.position] = 0
-    reached, waiting = [root], [root]
+    reached, waiting = list[NodeView](), [root]
     while waiting:
         node = waiting.pop()
+        reached.append(node)
         is_deepest = tree.levels[node.position] >= MAX_LEVELS
         below = [] if is_deepest else [child for child in node.children if child.position not in tree.levels]
         tree.children[node.position] = below
         for child in below:
             tree.levels[child.position] = tree.levels[node.position] + 1
             tree.parents[child.position] = node
-        reached += below
         waiting += below
-    tree.order += _children_first(tree, root)
-
-
-def _children_first(tree: Tree, root: NodeView) -> list[NodeView]:
-    nodes, waiting = list[NodeView](), [root]
-    while waiting:
-        node = waiting.pop()
-        nodes.append(node)
-        waiting += tree.children[node.position]
-    return nodes[::-1]
+    tree.order += reached[::-1]
 
 
 def _keep_phase(tree: Tree, phase: str) -> None:
