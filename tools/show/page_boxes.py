@@ -21,22 +21,8 @@ from .timeline import Timeline
 # No limits: the whole DAG.
 _ALL = Limits(MAX_LEVELS, 1 << 30, 1 << 30, opens_once=False)
 _LONGEST_NAME = 200
-
-
-class Cost(Struct):
-    """Milliseconds on the critical path; FLOPs, bytes read and written, bytes sent, over all GPUs."""
-
-    critical_ms: float = 0.0
-    flops: float = 0.0
-    bytes: float = 0.0
-    sent_bytes: float = 0.0
-
-    def add(self, other: Cost) -> None:
-        """Add `other` to this cost."""
-        self.critical_ms += other.critical_ms
-        self.flops += other.flops
-        self.bytes += other.bytes
-        self.sent_bytes += other.sent_bytes
+# Fields of a box, summed over all GPUs: milliseconds on the critical path, FLOPs, bytes read and written, bytes sent.
+Cost = dict[str, float]
 
 
 class PageBoxes(Struct):
@@ -74,8 +60,10 @@ def page_boxes(
         at_it = tuple([number for number, found_at in enumerate(page.found_at) if box.number in found_at])
         first = by_position.get(box.members[0]) if box.members else None
         used = sorted(set[int]().union(*[on[position] for position in box.members]))
-        shown = _box(box, first, members, faulty, _sum(costs, box))
-        data.append(shown.model_copy(update={"findings": at_it, "devices": tuple(used)}))
+        shown, cost = _box(box, first, members, faulty), Cost()
+        for position in box.members:
+            _add(cost, costs[position])
+        data.append(shown.model_copy(update={"findings": at_it, "devices": tuple(used), **cost}))
     page.boxes = tuple(_with_findings_inside(boxes, data))
     page.nodes = tuple([_node(by_position[position], devices) for position in places])
     return page
@@ -125,12 +113,18 @@ def _costs(view: PlanView, drawn: Drawing, timelines: Iterable[Timeline]) -> dic
             times = (node.repeat or 1) * (1 if node.is_collective else len(devices_of(node)))
             sent = node.comm_bytes * (node.repeat or 1) * len(devices_of(node))
             critical_ms = end_ms - start_ms if place in timeline.critical else 0.0
-            costs[seen.position].add(Cost(critical_ms, node.flops * times, node.bytes * times, sent))
+            work = {"flops": node.flops * times, "bytes": node.bytes * times, "sent_bytes": sent}
+            _add(costs[seen.position], {"critical_ms": critical_ms, **work})
     for node in drawn.tree.order:
         parent = drawn.tree.parents.get(node.position)
         if parent is not None and parent.position in costs:
-            costs[parent.position].add(costs[node.position])
+            _add(costs[parent.position], costs[node.position])
     return costs
+
+
+def _add(cost: Cost, more: Cost) -> None:
+    for name, amount in more.items():
+        cost[name] = cost.get(name, 0.0) + amount
 
 
 def _devices(drawn: Drawing, devices: Mapping[str, int]) -> dict[int, set[int]]:
@@ -142,16 +136,7 @@ def _devices(drawn: Drawing, devices: Mapping[str, int]) -> dict[int, set[int]]:
     return by_position
 
 
-def _sum(costs: Mapping[int, Cost], box: Box) -> Cost:
-    whole = Cost()
-    for position in box.members:
-        whole.add(costs[position])
-    return whole
-
-
-def _box(
-    box: Box, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]], cost: Cost
-) -> BoxData:  # fmt: skip
+def _box(box: Box, first: NodeView | None, members: Sequence[int], faulty: set[tuple[int, int]]) -> BoxData:
     # Stages follow one another down the page; prefill and decode, which are joined too, stand side by side.
     goes_down = box.kind in ("phase", "stage")
     return BoxData(
@@ -170,10 +155,6 @@ def _box(
             )
             for source, target, link in box.joins
         ]),
-        critical_ms=cost.critical_ms,
-        flops=cost.flops,
-        bytes=cost.bytes,
-        sent_bytes=cost.sent_bytes,
     )  # fmt: skip
 
 
