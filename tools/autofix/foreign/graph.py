@@ -13,17 +13,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from ...plan.document import PHASES
+from ...rules.tree import PARENTS
 from .figures import Place
 from .nodes import OPERATORS
 from .notes import Notes
 from .scope import Item, all_below
 
-LEVELS = {
-    "RequestNode": 0, "ReplicaNode": 1, "PhaseNode": 2, "PipelineStageNode": 3, "EmbeddingNode": 4, "LMHeadNode": 4,
-    "LayerBlockNode": 4, "AttentionNode": 5, "FFNNode": 5, "MoENode": 5, "ShardNode": 6, "LinearNode": 6,
-    "RouterNode": 6, "ExpertNode": 6, "KVCacheUpdateNode": 6, "AllReduceNode": 6, "AllGatherNode": 6,
-    "ReduceScatterNode": 6, "AllToAllNode": 6,
-}  # fmt: skip
+# How many containers are around each type of node, at least; parents are listed before their children.
+_LEVELS: dict[str, int] = {}
+for _name, _parents in PARENTS.items():
+    _LEVELS[_name] = 1 + min((_LEVELS[parent] for parent in _parents if parent in _LEVELS), default=-1)
 # Containers by level; an operator is implied only by parts that no other operator has.
 _CONTAINERS = ("RequestNode", "ReplicaNode", "PhaseNode", "PipelineStageNode", "LayerBlockNode")
 _IMPLIED = {"RouterNode": "MoENode", "ExpertNode": "MoENode", "KVCacheUpdateNode": "AttentionNode"}
@@ -82,7 +81,7 @@ class GraphMaker:
     def _place(self, item: Item, spot: Spot) -> None:
         replica = spot.replica if item.replica is None else item.replica
         spot = replace(spot, phase=item.phase or spot.phase, replica=replica)
-        level = -1 if item.type is None else LEVELS[item.type]
+        level = -1 if item.type is None else _LEVELS[item.type]
         if level >= 2 and spot.phase is None:
             for phase in PHASES:
                 self._place(item, replace(spot, phase=phase))

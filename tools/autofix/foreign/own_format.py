@@ -13,9 +13,8 @@ from ...checkpoint import checked
 from ...input.shapes import is_object
 from ...input.strict_json import parse
 from ...input.strict_values import JsonError
-from ...plan.document import FORMAT, Plan
+from ...plan.document import FORMAT, NODE_MODELS, Plan
 from ...plan.elements import as_list, as_mapping, as_str
-from .graph import LEVELS
 
 # What a plan comes in has few members, and a plan is not far inside it.
 _MOST_AROUND = 3
@@ -37,7 +36,7 @@ def is_ours(document: Mapping[str, Any]) -> bool:
         return False
     if says_ours(document):
         return not is_object(nodes)
-    return 2 * sum(as_str(node.get("type")) in LEVELS and "id" in node for node in listed) > len(listed)
+    return 2 * sum(as_str(node.get("type")) in NODE_MODELS and "id" in node for node in listed) > len(listed)
 
 
 def says_ours(document: Mapping[str, Any]) -> bool:
