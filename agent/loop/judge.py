@@ -229,7 +229,7 @@ def check_size(desk: Desk, document: Mapping[str, Any]) -> None:
     """
     excess = excess_of(document)
     if excess is not None:
-        raise InputError(f"the document has {excess}")
+        raise InputError(f"the document has {excess.message}")
 
 
 def _repaired(desk: Desk, document: Mapping[str, Any], judged: Judgement) -> Judgement:

@@ -13,6 +13,7 @@ from msgspec import Struct
 
 from ..catalog.config import read_architecture
 from ..errors import ShardwrightError
+from .element_reader import SchemaFault
 from .elements import as_int, as_list, as_mapping
 
 # Documents of this size are read, judged and timed within a gigabyte of memory.
@@ -58,26 +59,17 @@ def largest_plan(document: Mapping[str, Any]) -> PlanSize | None:
     return PlanSize(most_nodes, most_edges, f"{gpus:,} GPUs and {layers:,} layers")
 
 
-class Excess(Struct, frozen=True):
-    """A list of a document (`part`: `nodes` or `edges`) that is longer than that of any plan."""
-
-    part: str
-    count: int
-    most: int
-    of: str
-
-    def __str__(self) -> str:
-        return f"{self.count:,} {self.part}, more than {self.most:,}, the most that a plan for {self.of} can have"
-
-
-def excess_of(document: Mapping[str, Any]) -> Excess | None:
-    """The list of `document` that is longer than that of any plan for its hardware and model; `None` if none is."""
+def excess_of(document: Mapping[str, Any]) -> SchemaFault | None:
+    """The fault of the list of `document` that is longer than that of any plan for its hardware and model, if any."""
     counts = {part: len(as_list(document.get(part))) for part in ("nodes", "edges")}
     if max(counts.values()) <= _SPARE_NODES:
         return None
     most = largest_plan(document) or PlanSize(MAX_NODES, MAX_EDGES, "any hardware")
-    over = ((part, size) for part, size in (("nodes", most.nodes), ("edges", most.edges)) if counts[part] > size)
-    return next((Excess(part, counts[part], size, most.of) for part, size in over), None)
+    for part, size in (("nodes", most.nodes), ("edges", most.edges)):
+        if counts[part] > size:
+            message = f"{counts[part]:,} {part}, more than {size:,}, the most that a plan for {most.of} can have"
+            return SchemaFault(f"/{part}", message, counts[part], size)
+    return None
 
 
 def _layers(config: object) -> int | None:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails, PydanticSerializationError
 
@@ -151,7 +152,7 @@ def _excess(document: Mapping[str, Any]) -> SchemaFault | None:
     """The fault of a `document` that is too large to be checked element by element; `None` if it is not."""
     excess = excess_of(document)
     if excess is not None:
-        return SchemaFault(f"/{excess.part}", f"too large to be a plan: {excess}", excess.count, excess.most)
+        return replace(excess, message=f"too large to be a plan: {excess.message}")
     values: list[object] = [*_header(document).values()]
     for value in values:
         values.extend(as_mapping(value).values())
