@@ -5,6 +5,7 @@ Everything here is linear in the document and reads only the prepared view; noth
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable, Iterator
 from math import gcd
 
@@ -163,19 +164,13 @@ def layers_of(view: PlanView, operator: NodeView | None) -> range:
 
 def ranges_meet(first: range, second: range) -> bool:
     """Whether two rising ranges share a number, by solving their congruences instead of iterating."""
-    if not first or not second:
-        return False
+    first = first[bisect_left(first, second.start) :]
     common = gcd(first.step, second.step)
-    if (second.start - first.start) % common:
+    if not first or (second.start - first.start) % common:
         return False
     modulus = second.step // common
     steps = (second.start - first.start) // common * pow(first.step // common, -1, modulus) % modulus
-    meeting = first.start + steps * first.step
-    period = first.step * modulus
-    start = max(first.start, second.start)
-    if meeting < start:
-        meeting += -(-(start - meeting) // period) * period
-    return meeting <= min(first[-1], second[-1])
+    return steps < len(first) and first[steps] in second
 
 
 def is_cache_edge(edge: EdgeView) -> bool:
