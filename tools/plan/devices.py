@@ -98,11 +98,16 @@ def devices_text(names: Iterable[str]) -> str:
 
 def runs_text(numbers: Iterable[int], separator_after: str = " ") -> str:
     """Whole numbers with runs folded: `0–7`, `0–3,8–11`."""
+    texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs_of(set(numbers))]
+    return f",{separator_after}".join(texts)
+
+
+def runs_of(numbers: Iterable[int]) -> list[list[int]]:
+    """Whole numbers in order, as the first and the last of each run; one that occurs again begins another run."""
     runs: list[list[int]] = []
-    for number in sorted(set(numbers)):
+    for number in sorted(numbers):
         if runs and number == runs[-1][1] + 1:
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    texts = [str(first) if first == last else f"{first}–{last}" for first, last in runs]
-    return f",{separator_after}".join(texts)
+    return runs

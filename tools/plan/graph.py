@@ -14,6 +14,7 @@ from msgspec import Struct, field
 
 from ..catalog.architecture import MoESpec
 from ..errors import InputError
+from .devices import runs_of
 from .document import PhaseStrategy
 from .layout import StageLayout
 from .placement import ffn_groups
@@ -175,16 +176,7 @@ def write_ffn(graph: GraphWriter, site: OperatorSite) -> str:
 
 def expert_runs(experts: Iterable[int]) -> list[list[int] | int]:
     """Expert ids in order, consecutive ones as inclusive ranges."""
-    runs: list[list[int] | int] = []
-    for expert in sorted(experts):
-        last = runs[-1] if runs else None
-        if isinstance(last, list) and last[1] == expert - 1:
-            last[1] = expert
-        elif isinstance(last, int) and last == expert - 1:
-            runs[-1] = [last, expert]
-        else:
-            runs.append(expert)
-    return runs
+    return [run if run[0] < run[1] else run[0] for run in runs_of(experts)]
 
 
 def write_moe(graph: GraphWriter, site: OperatorSite, moe: MoESpec, *, spreads_shared: bool = True) -> str:
