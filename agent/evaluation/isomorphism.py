@@ -14,6 +14,7 @@ import networkx as nx
 
 from ...tools.plan.canonical import ColouredGraph, coloured_graph
 from ...tools.plan.compact import expand
+from ...tools.plan.view import PlanView
 from .judged import CacheKey, key_of
 
 # Most nodes and edges of a graph for networkx: some tenths of a second.
@@ -38,7 +39,7 @@ def _same(a: CacheKey, b: CacheKey) -> bool:
 
 @lru_cache(maxsize=16)
 def _coloured(document: CacheKey) -> ColouredGraph:
-    return coloured_graph(expand(document.value)[0])
+    return coloured_graph(PlanView(expand(document.value)[0]))
 
 
 def _graph(coloured: ColouredGraph) -> nx.DiGraph[int]:

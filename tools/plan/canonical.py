@@ -113,13 +113,8 @@ class ColouredGraph(Struct, frozen=True):
         return (*sorted(self.colours), *sorted(edges), *sorted(self.dangling))
 
 
-def coloured_graph(raw: Mapping[str, Any]) -> ColouredGraph:
+def coloured_graph(view: PlanView) -> ColouredGraph:
     """The graph of an expanded document, coloured."""
-    return _coloured(PlanView(raw))
-
-
-def _coloured(view: PlanView) -> ColouredGraph:
-    """The refined colours of nodes and the labels of edges."""
     count = len(view.nodes)
     place = {id(node): index for index, node in enumerate(view.nodes)}
     colours = [
@@ -175,7 +170,7 @@ def canonical_text(document: Mapping[str, Any]) -> str:
     raw, _ = expand(document)
     view = PlanView(raw)
     unread = [_text(_plain_number(item)) for item in _unread(view)]
-    return _text([_header(view.raw), list(_coloured(view).signature), sorted(unread)])
+    return _text([_header(view.raw), list(coloured_graph(view).signature), sorted(unread)])
 
 
 def _unread(view: PlanView) -> Iterable[Any]:
