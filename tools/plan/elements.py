@@ -90,7 +90,7 @@ class NodeFields(Struct, eq=False):
     role: str | None
 
 
-class NodeContent(NodeFields, frozen=True, eq=False):
+class NodeContent(NodeFields, eq=False):
     """One object for all nodes with equal fields; `example` is the first of them."""
 
     example: Mapping[str, Any]

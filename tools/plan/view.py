@@ -277,7 +277,12 @@ class PlanView:
 
 def once_for_whole(read: Callable[[PlanView], _Value]) -> Callable[[PlanView], _Value]:
     """`read`, computed once for the whole plan, whichever part of it is given."""
-    return wraps(read)(lambda view: view.whole.once(read, lambda: read(view.whole)))
+
+    @wraps(read)
+    def once(view: PlanView) -> _Value:
+        return view.whole.once(read, lambda: read(view.whole))
+
+    return once
 
 
 def _stage(node: NodeView, siblings: Siblings) -> StageView:
