@@ -135,10 +135,7 @@ def _run(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Any, Any
 def mean_times(server: Server, case: Case) -> ServingTimes | None:
     """Means of what users see, and the rate; `None` where the case has no answer with these constants."""
     policy = server.policy
-    try:
-        shares = shares_of(case.situation.arrivals, server.copies)
-    except InputError:
-        return None
+    shares = shares_of(case.situation.arrivals, server.copies)
     arrivals = shares[0].arrivals
     # Replicas that get one request less count for that much less.
     busy = sum(requests_in(share.arrivals) * share.replicas for share in shares) / requests_in(arrivals)

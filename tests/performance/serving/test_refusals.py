@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ def arrivals_of(fields: dict[str, Any]) -> Arrivals:
 def test_a_run_that_cannot_be_is_refused_by_the_field_that_is_wrong(case: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
         simulate(
-            replace(ENGINE, **case.get("table", {})),
+            ENGINE,
             replace(ROOMY, **case.get("policy", {})),
             arrivals_of(case.get("arrivals", {"requests": 5})),
             replace(Lengths(100, 60), **case.get("lengths", {})),
@@ -51,9 +50,3 @@ def test_a_run_that_needs_too_many_steps_is_cut_off_and_says_so() -> None:
     totals = run(inputs.step, inputs.rules, inputs.requests, seen)
     with pytest.raises(InputError, match="needs more than 20 steps; lower the requests"):
         outcome_of(inputs, seen, totals, arrivals)
-
-
-@pytest.mark.parametrize("field", ["client_s", "client_s_per_token", "jitter_s", "prefix_hit_rate", "token_budget"])
-def test_not_a_number_is_no_figure(field: str) -> None:
-    with pytest.raises(InputError, match=field):
-        replace(ROOMY, **{field: math.nan})

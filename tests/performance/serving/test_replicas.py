@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.errors import InputError
 from shardwright.tools.performance.serving.load import Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.replicas import Share, shares_of, simulate_replicas
 
@@ -66,8 +65,3 @@ def test_requests_dealt_in_turn_wait_less_than_a_random_share() -> None:
     dealt = simulate_replicas(ENGINE, ROOMY, load, Lengths(2000, 1), 2)
     random = simulate(ENGINE, ROOMY, OpenLoop(4.0, 2000), Lengths(2000, 1))
     assert dealt.ttft.mean < random.ttft.mean
-
-
-def test_no_replica_is_refused() -> None:
-    with pytest.raises(InputError, match="replicas is 0"):
-        shares_of(Burst(1), 0)

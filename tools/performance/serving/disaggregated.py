@@ -19,7 +19,7 @@ from .callers import Callers, whole_conversations
 from .costs import columns_of
 from .decode_server import DecodeServer, Rates
 from .host_tier import host_tier
-from .inputs import check_budget, check_cache, client_seconds, longest_of, request_count, requests_of
+from .inputs import check_budget, client_seconds, request_count, requests_of
 from .load import Arrivals, Lengths, ServingTimes, StaticBatch
 from .policy import Policy
 from .prefill_server import Pass, PassTimes, PrefillLine, PrefillServer
@@ -45,8 +45,6 @@ class Disaggregated(Struct, frozen=True):
     the prefill servers are the passes of one pipeline, with one cache. A whole cache is moved in `transfer_s` +
     `transfer_s_per_token` x prompt seconds; then the user sees the first token. `copies` such deployments share the
     load.
-
-    Raises InputError, which names the field, for a figure out of range.
     """
 
     prefill_table: StepTable
@@ -59,15 +57,6 @@ class Disaggregated(Struct, frozen=True):
     transfer_s_per_token: float = 0.0
     copies: int = 1
     prefill_passes: int = 1
-
-    def __post_init__(self) -> None:
-        """Refuse figures out of range."""
-        for name in ("prefill_servers", "decode_servers", "prefill_passes"):
-            if not 1 <= getattr(self, name) <= MOST_SERVERS:
-                raise InputError(f"Disaggregated.{name} is {getattr(self, name)}; it must be from 1 to {MOST_SERVERS}")
-        for name in ("transfer_s", "transfer_s_per_token"):
-            if not 0.0 <= getattr(self, name) < 1e9:
-                raise InputError(f"Disaggregated.{name} is {getattr(self, name)}; it must be 0 or more")
 
 
 def simulate_disaggregated(deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> ServingTimes:
@@ -101,9 +90,7 @@ class ApartRun:
         self.warmup, self.arrivals = warmup_of(arrivals), arrivals
         request_count(arrivals)
         drawn = requests_of(deployment.prefill_policy, arrivals, lengths)
-        check_cache(deployment.prefill_policy, max(drawn.inputs))
         check_budget(deployment.prefill_policy, drawn)
-        check_cache(deployment.decode_policy, max(longest_of(drawn), lengths.longest_request))
         callers = Callers(arrivals, lengths, drawn, deployment.prefill_policy.prefix_block_tokens)
         self.deployment, self.callers, self.shares = deployment, callers, lengths.prefixes is not None
         count = callers.count

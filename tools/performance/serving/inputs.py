@@ -48,7 +48,6 @@ def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules,
         # All prompts first, then all decode: the batch is complete before its first decode step.
         policy = replace(policy, mode="prefill_first", max_sequences=count, reserve="full")
     requests = requests_of(policy, arrivals, lengths)
-    check_cache(policy, longest_of(requests), -(-count // policy.groups) if isinstance(arrivals, StaticBatch) else 1)
     check_budget(policy, requests)
     rules = Rules(
         mode=_MODES[policy.mode],
@@ -98,8 +97,6 @@ def requests_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Request
     for name, value in (("input_tokens", lengths.input_tokens), ("output_tokens", lengths.output_tokens)):
         if not 1 <= value <= MOST_TOKENS:
             raise InputError(f"Lengths.{name} is {value}; it must be from 1 to {MOST_TOKENS}")
-    if not 0.0 <= lengths.spread <= 1.0:
-        raise InputError(f"Lengths.spread is {lengths.spread}; it must be from 0 to 1")
     inputs, outputs = request_lengths(lengths, requests_in(arrivals))
     cached = [min(tokens - 1, int(policy.prefix_hit_rate * tokens)) for tokens in inputs]
     users = min(arrivals.users, len(inputs)) if isinstance(arrivals, ClosedLoop) else 0
@@ -141,25 +138,7 @@ def _first_arrivals(arrivals: Arrivals) -> list[float]:
             return [0.0] * requests
 
 
-def longest_of(requests: Requests) -> int:
-    """Tokens of the longest request, prompt and output."""
-    return max(tokens + more for tokens, more in zip(requests.inputs, requests.outputs, strict=True))
-
-
-def check_cache(policy: Policy, tokens: int, together: int = 1) -> None:
-    """Raise InputError, which names the field, if the cache cannot hold `together` requests of `tokens`."""
-    if together * tokens > policy.kv_tokens:
-        needed = f"{together} requests" if together > 1 else "a request"
-        raise InputError(f"Policy.kv_tokens {policy.kv_tokens} is less than {needed} of {tokens} tokens")
-
-
 def check_budget(policy: Policy, requests: Requests) -> None:
-    """Raise InputError, which names the field, if prompts do not fit in steps, or only in too many."""
+    """Raise InputError, which names the field, if prompts only fit in too many steps."""
     if sum(requests.inputs) > policy.token_budget * MOST_EVENTS:
         raise InputError(f"Policy.token_budget {policy.token_budget} cuts the prompts into over {MOST_EVENTS} steps")
-    longest = max(requests.inputs)
-    if policy.mode == "whole" and policy.token_budget < longest:
-        raise InputError(
-            f"Policy.token_budget {policy.token_budget} is less than a prompt of {longest} tokens, which the mode "
-            "'whole' does not cut; raise it or take the mode 'mixed'"
-        )

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from typing import Literal, get_args
-
 from msgspec import Struct
 
-from ...errors import InputError
-
-Mode = Literal["mixed", "prefill_first", "whole"]
-Reserve = Literal["prompt", "full"]
+from ...calibration.engine_profile import Mode, Reserve
 
 
 class HostMemory(Struct, frozen=True):
@@ -45,8 +39,6 @@ class Policy(Struct, frozen=True):
     `group_wait_steps`: prompts are held back until every group has one, or for so many steps (0: never; the
     `attention_dp_config` of TensorRT-LLM with `enable_balance` and `timeout_iters`).
     `jitter_s`: users of a closed loop wait uniformly up to this long before their next request.
-
-    Raises InputError, which names the field, for a figure out of range.
     """
 
     token_budget: int
@@ -63,28 +55,3 @@ class Policy(Struct, frozen=True):
     group_wait_steps: int = 0
     prefix_block_tokens: int = 16
     host_memory: HostMemory | None = None
-
-    def __post_init__(self) -> None:
-        """Refuse a scheduler that could not run."""
-        for name, known in (("mode", get_args(Mode)), ("reserve", get_args(Reserve))):
-            if getattr(self, name) not in known:
-                raise InputError(f"Policy.{name} is {getattr(self, name)!r}; it must be one of {', '.join(known)}")
-        for name in (
-            "token_budget",
-            "max_sequences",
-            "kv_tokens",
-            "groups",
-            "batches",
-            "prefix_block_tokens",
-        ):
-            value = getattr(self, name)
-            if not 1 <= value <= 1e12:
-                raise InputError(f"Policy.{name} is {value}; it must be 1 or more")
-        if not 0 <= self.group_wait_steps <= 1e12:
-            raise InputError(f"Policy.group_wait_steps is {self.group_wait_steps}; it must be 0 or more")
-        for name in ("client_s", "client_s_per_token", "jitter_s"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0.0):
-                raise InputError(f"Policy.{name} is {value}; it must be a finite number of seconds, 0 or more")
-        if not 0.0 <= self.prefix_hit_rate <= 1.0:
-            raise InputError(f"Policy.prefix_hit_rate is {self.prefix_hit_rate}; it must be from 0 to 1")

@@ -9,7 +9,6 @@ from __future__ import annotations
 from msgspec import Struct
 from msgspec.structs import replace
 
-from ...errors import InputError
 from .inputs import requests_in
 from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .policy import Policy
@@ -30,10 +29,7 @@ def shares_of(arrivals: Arrivals, replicas: int) -> tuple[Share, ...]:
     """The load dealt over `replicas`, without those that get nothing.
 
     Each replica gets the same number of requests of an open loop, so that all see the whole time span.
-    Raises InputError: there is no replica or no request.
     """
-    if replicas < 1:
-        raise InputError(f"replicas is {replicas}; it must be 1 or more")
     requests = requests_in(arrivals)
     if isinstance(arrivals, OpenLoop):
         used = min(replicas, requests)

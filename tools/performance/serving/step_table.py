@@ -6,14 +6,10 @@ Grids are token counts; columns are interpolated linearly between points.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from itertools import pairwise
 
 from msgspec import Struct
 from msgspec.structs import replace
-
-from ...errors import InputError
 
 _COLUMNS = {
     "tokens": ("linear_s",),
@@ -32,7 +28,6 @@ _COLUMNS = {
 
 
 _HOST_FIELDS = ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s")
-_HIDDEN_FIELDS = ("hidden_fixed_s", "hidden_per_sequence_s")
 
 
 class StepTable(Struct, frozen=True):
@@ -59,8 +54,7 @@ class StepTable(Struct, frozen=True):
     sliding window of `window_tokens` have their attention in the `window` columns; the others see the whole context.
 
     Beyond a grid's end times continue along their last slope unless it falls, and rates (`per_token`, `per_pair`) stay
-    constant; below its start both stay constant. Raises InputError, which names the column, if a grid does not rise or
-    a time is negative or not a number.
+    constant; below its start both stay constant.
     """
 
     tokens: Sequence[float]
@@ -87,23 +81,6 @@ class StepTable(Struct, frozen=True):
     met_s: Sequence[float] = ()
     slowest_share: float = 1.0
 
-    def __post_init__(self) -> None:
-        """Refuse columns that are not a table of times."""
-        for grid, columns in _COLUMNS.items():
-            if grid == "met_tokens" and len(self.met_tokens) == len(self.met_s) == 0:
-                continue
-            self._check_grid(grid)
-            for name in columns:
-                self._check_column(name, grid)
-        if min(self.linear_s) <= 0.0:
-            raise InputError("StepTable.linear_s: a pass that takes no time; every value must be positive")
-        if not 0.0 < self.slowest_share <= 1.0:
-            raise InputError(f"StepTable.slowest_share is {self.slowest_share}; it must be above 0 and at most 1")
-        for name in (*_HOST_FIELDS, *_HIDDEN_FIELDS, "window_tokens"):
-            value = getattr(self, name)
-            if not (math.isfinite(value) and value >= 0):
-                raise InputError(f"StepTable.{name} is {value}; it must be a finite number, 0 or more")
-
     def slowed(self, factor: float) -> StepTable:
         """The table of a server whose every pass takes `factor` times as long."""
         if factor == 1.0:
@@ -113,18 +90,3 @@ class StepTable(Struct, frozen=True):
         }
         hosts = {name: getattr(self, name) * factor for name in _HOST_FIELDS}
         return replace(self, **columns, **hosts)
-
-    def _check_grid(self, grid: str) -> None:
-        points: Sequence[float] = getattr(self, grid)
-        rising = all(low < high for low, high in pairwise(points))
-        if len(points) < 2 or not rising or points[0] < 0 or not math.isfinite(points[-1]):
-            raise InputError(f"StepTable.{grid} must be at least two token counts that rise")
-
-    def _check_column(self, name: str, grid: str) -> None:
-        column: Sequence[float] = getattr(self, name)
-        if len(column) == 0 and (("window" in name and self.window_tokens == 0) or name.startswith("beside")):
-            return
-        if len(column) != len(getattr(self, grid)):
-            raise InputError(f"StepTable.{name} has {len(column)} values for the {len(getattr(self, grid))} of {grid}")
-        if not all(math.isfinite(value) and value >= 0.0 for value in column):
-            raise InputError(f"StepTable.{name} holds a negative or infinite time")

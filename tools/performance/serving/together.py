@@ -18,7 +18,7 @@ from .callers import Callers, whole_conversations
 from .core import begin_step, end_steps
 from .costs import columns_of
 from .host_tier import host_tier
-from .inputs import MOST_EVENTS, check_cache, client_seconds, run_of
+from .inputs import MOST_EVENTS, client_seconds, run_of
 from .load import Arrivals, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
 from .pace import may_join, steps_to_reach
 from .policy import Policy
@@ -97,7 +97,6 @@ class TogetherRun:
         arrivals = whole_conversations(arrivals, lengths)
         self.warmup, self.policy, self.arrivals = warmup_of(arrivals), policy, arrivals
         rules, drawn = run_of(policy, arrivals, lengths)
-        check_cache(policy, lengths.longest_request)
         self.callers = Callers(arrivals, lengths, drawn, policy.prefix_block_tokens)
         self.talks, self.count = self.callers.talks, self.callers.count
         self.arrived = self.turns_taken = 0
