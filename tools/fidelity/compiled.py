@@ -15,22 +15,22 @@ from inspect import isfunction
 from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
-from msgspec.structs import replace
+from msgspec.structs import astuple, replace
 
 from ..errors import InputError
 from ..performance.serving import admission, core, costs, pace, progress, state
 from ..performance.serving.core import run
-from ..performance.serving.costs import columns_of
 from ..performance.serving.inputs import requests_in, run_of
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes, StaticBatch, Statistics
 from ..performance.serving.policy import Policy
 from ..performance.serving.records import Rules, Seen, Totals
 from ..performance.serving.replicas import shares_of
+from ..performance.serving.step_table import StepTable
 from ..performance.serving_estimate import Server, shown_late
 from .engine_cases import Case
 
 _searchsorted: Any = np.searchsorted
-_Given = TypeVar("_Given", bound="tuple[object, ...]")
+_Given = TypeVar("_Given", bound="tuple[object, ...] | StepTable")
 
 
 @lru_cache(maxsize=1)
@@ -48,7 +48,7 @@ def compiled_run() -> Callable[..., Any] | None:
     extending.overload(bisect)(_place)
     known = _plain_types(numba.types)
     # A tuple of arrays counts the references to each wherever it is read, an object only those to itself.
-    columns, seen = (_compiled_class(_class_of(record), record, known) for record in (costs.StepColumns, Seen))
+    columns, seen = (_compiled_class(_class_of(record), record, known) for record in (StepTable, Seen))
     for plain_class in (state.Batch, state.GivenPrefixes, state.Group, state.Prices, state.Replica):
         extending.overload(plain_class, strict=False)(_maker_of(_compiled_class(plain_class, plain_class, known)))
     run: Any = core.run
@@ -56,7 +56,8 @@ def compiled_run() -> Callable[..., Any] | None:
     def in_objects(step: Any, rules: Any, load: Any, blank: Any) -> Any:
         return run(columns(*step), rules, load, seen(*blank))
 
-    return numba.njit(in_objects)
+    fast: Any = numba.njit(in_objects)
+    return lambda step, rules, load, blank: fast(astuple(step), rules, load, blank)
 
 
 def _place(grid: Any, x: Any) -> Any:
@@ -91,8 +92,8 @@ def _compiled_class(plain_class: type, annotated: type, known: dict[Any, Any]) -
 
 
 def _class_of(record: Any) -> type:
-    """A class with all fields of a NamedTuple as attributes and as arguments of its constructor."""
-    dataclass: Any = make_dataclass(record.__name__, record._fields)
+    """A class with all fields of a record as attributes and as arguments of its constructor."""
+    dataclass: Any = make_dataclass(record.__name__, get_type_hints(record))
     return type(record.__name__, (), {"__init__": dataclass.__init__})
 
 
@@ -110,15 +111,16 @@ def _maker_of(fast: Any) -> Callable[..., Any]:
 
 
 def in_arrays(record: _Given) -> _Given:
-    """A NamedTuple of the core with arrays in place of lists, and numbers of the types that they are annotated with."""
+    """A record of the core with arrays in place of lists, and numbers of the types that they are annotated with."""
     construct: Callable[..., _Given] = type(record)
-    fields = zip(_kinds(type(record)), record, strict=True)
+    values = astuple(record) if isinstance(record, StepTable) else record
+    fields = zip(_kinds(type(record)), values, strict=True)
     return construct(*(np.asarray(field, kind) if many else kind(field) for (kind, many), field in fields))
 
 
 @lru_cache
 def _kinds(of: type) -> list[tuple[Any, bool]]:
-    """Of each field of a NamedTuple: the type of its numbers, and whether it has many of them."""
+    """Of each field of a record: the type of its numbers, and whether it has many of them."""
     return [(get_args(hint)[0], True) if get_args(hint) else (hint, False) for hint in get_type_hints(of).values()]
 
 
@@ -150,7 +152,7 @@ def mean_times(server: Server, case: Case) -> ServingTimes | None:
     serve = compiled_run() or run
     paused = load._replace(pauses=load.pauses + client)
     # The compiled run returns a plain tuple.
-    done_run: Any = serve(in_arrays(columns_of(server.table)), rules, paused, seen)
+    done_run: Any = serve(in_arrays(server.table), rules, paused, seen)
     totals = Totals(*done_run)
     if totals.finished < count:
         return None

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from msgspec import Struct, field
 
-from shardwright.tools.performance.serving.inputs import Inputs
 from shardwright.tools.performance.serving.policy import Policy
+from shardwright.tools.performance.serving.records import Requests
 from shardwright.tools.performance.serving.step_table import StepTable
 
 
@@ -180,7 +180,7 @@ class Group(Struct):
 class OneByOne(Struct):
     table: StepTable
     policy: Policy
-    inputs: Inputs
+    load: Requests
     now: float = 0.0
     steps: int = 0
     held_steps: int = 0
@@ -191,7 +191,7 @@ class OneByOne(Struct):
         return sum(group.preemptions for group in self.groups)
 
     def serve(self) -> list[Request]:
-        load = self.inputs.requests
+        load = self.load
         all_requests = [
             Request(i, *numbers) for i, numbers in enumerate(zip(load.inputs, load.outputs, load.cached, strict=True))
         ]

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from shardwright.tools.fidelity.compiled import compiled_run, in_arrays
 from shardwright.tools.performance.serving.core import run
 from shardwright.tools.performance.serving.costs import position, rate_at, time_at, window_pairs
-from shardwright.tools.performance.serving.inputs import inputs_of
+from shardwright.tools.performance.serving.inputs import run_of
 from shardwright.tools.performance.serving.load import Arrivals, ClosedLoop, Lengths, OpenLoop
 from shardwright.tools.performance.serving.pace import steps_to_reach
 from shardwright.tools.performance.serving.records import Seen
@@ -73,8 +73,7 @@ def test_compiled_by_numba_the_core_gives_the_same_numbers(
     groups, wait, batches = shape
     policy = replace(ROOMY, mode=mode, kv_tokens=2500, jitter_s=0.01)
     policy = replace(policy, groups=groups, group_wait_steps=wait, batches=batches, kv_tokens=2500 // groups)
-    inputs = inputs_of(MEETING, policy, arrivals, lengths)
-    parts = inputs.step, inputs.rules, inputs.requests
+    parts = MEETING, *run_of(policy, arrivals, lengths)
     plain, fast = Seen.blank(200), in_arrays(Seen.blank(200))
     expected = run(*parts, plain)
     compiled: Any = compiled_run()

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from shardwright.tools.performance.serving.core import serve
 from shardwright.tools.performance.serving.disaggregated import Disaggregated, simulate_disaggregated
-from shardwright.tools.performance.serving.inputs import inputs_of
+from shardwright.tools.performance.serving.inputs import run_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop
 from shardwright.tools.performance.serving.policy import Mode, Policy
 from shardwright.tools.performance.serving.records import Seen
@@ -57,7 +57,7 @@ def test_requests_of_many_lengths_wait_as_m_g_1(load: float, prompts: tuple[tupl
     arrivals = OpenLoop(load / mean, MOST)
     times = simulate(ENGINE, ONE_PLACE, arrivals, lengths)
     # Pollaczek-Khinchine, of the requests that were drawn: rare ones are not as often there as on average.
-    drawn = inputs_of(ENGINE, ONE_PLACE, arrivals, lengths).requests
+    _, drawn = run_of(ONE_PLACE, arrivals, lengths)
     services = {tokens: service_s(tokens) for tokens in set(drawn.inputs)}
     first = sum(services[tokens] for tokens in drawn.inputs) / MOST
     second = sum(services[tokens] ** 2 for tokens in drawn.inputs) / MOST
@@ -140,11 +140,10 @@ def test_requests_tokens_and_cache_are_conserved(
     table: StepTable, policy: Policy, arrivals: Arrivals, spread: Independent | Joint
 ) -> None:
     lengths = replace(stated(spread), most_tokens=600)
-    inputs = inputs_of(table, policy, arrivals, lengths)
-    requests = inputs.requests
+    rules, requests = run_of(policy, arrivals, lengths)
     count = len(requests.inputs)
     seen = Seen.blank(count)
-    replica = Replica(inputs.step, inputs.rules, requests, seen)
+    replica = Replica(table, rules, requests, seen)
     serve(replica)
     # Every request that arrived is done, in the order of arrival, first token, last token.
     assert replica.finished == replica.arrived == count
@@ -168,6 +167,6 @@ def test_phases_apart_serve_every_token_once(
         ENGINE, whole, ENGINE, replace(ROOMY, kv_tokens=700), prefills, decodes, transfer_s_per_token=1e-6
     )
     times = simulate_disaggregated(deployed, arrivals, lengths)
-    outputs = inputs_of(ENGINE, whole, arrivals, lengths).requests.outputs
-    assert times.output_tokens_per_s * times.makespan_s == pytest.approx(sum(outputs))
+    _, requests = run_of(whole, arrivals, lengths)
+    assert times.output_tokens_per_s * times.makespan_s == pytest.approx(sum(requests.outputs))
     assert 0.0 < times.ttft.p50 <= times.end_to_end.p99

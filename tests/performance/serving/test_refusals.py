@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.serving.core import run
-from shardwright.tools.performance.serving.inputs import inputs_of
+from shardwright.tools.performance.serving.inputs import run_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.records import Seen
-from shardwright.tools.performance.serving.simulate import outcome_of
 
 from .engines import ENGINE, ROOMY, simulate
 
@@ -42,11 +41,12 @@ def test_a_run_that_cannot_be_is_refused_by_the_field_that_is_wrong(case: dict[s
     assert "\n" not in str(refused.value)
 
 
+def test_a_run_ends_after_the_most_steps() -> None:
+    rules, requests = run_of(ROOMY, ClosedLoop(1, 100), Lengths(10, 10))
+    assert run(ENGINE, rules._replace(most_events=20), requests, Seen.blank(100)).finished < 100
+
+
+@pytest.mark.thorough
 def test_a_run_that_needs_too_many_steps_is_cut_off_and_says_so() -> None:
-    arrivals = ClosedLoop(1, 100)
-    inputs = inputs_of(ENGINE, ROOMY, arrivals, Lengths(10, 10))
-    inputs = replace(inputs, rules=inputs.rules._replace(most_events=20))
-    seen = Seen.blank(100)
-    totals = run(inputs.step, inputs.rules, inputs.requests, seen)
-    with pytest.raises(InputError, match="needs more than 20 steps; lower the requests"):
-        outcome_of(inputs, seen, totals, arrivals)
+    with pytest.raises(InputError, match="needs more than 1000000 steps; lower the requests"):
+        simulate(ENGINE, replace(ROOMY, token_budget=1), Burst(10), Lengths(100_000, 2))

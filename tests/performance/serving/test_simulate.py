@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from shardwright.tools.performance.serving.core import run
 from shardwright.tools.performance.serving.draws import request_lengths
-from shardwright.tools.performance.serving.inputs import inputs_of
+from shardwright.tools.performance.serving.inputs import run_of
 from shardwright.tools.performance.serving.load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from shardwright.tools.performance.serving.policy import Mode, Policy
 from shardwright.tools.performance.serving.records import Seen
@@ -52,11 +52,10 @@ def test_skipping_stretches_of_decode_equals_stepping_one_by_one(
 ) -> None:
     if policy.mode == "whole":
         policy = replace(policy, token_budget=max(policy.token_budget, lengths.input_tokens))
-    inputs = inputs_of(table, policy, arrivals, lengths)
-    count = len(inputs.requests.inputs)
-    seen = Seen(*([-1.0] * count for _ in Seen._fields))
-    totals = run(inputs.step, inputs.rules, inputs.requests, seen)
-    slow = OneByOne(table, policy, inputs)
+    rules, load = run_of(policy, arrivals, lengths)
+    seen = Seen(*([-1.0] * len(load.inputs) for _ in Seen._fields))
+    totals = run(table, rules, load, seen)
+    slow = OneByOne(table, policy, load)
     requests = slow.serve()
     assert totals.preemptions == slow.preemptions
     assert totals.end_s == pytest.approx(slow.now, rel=1e-9)
@@ -69,7 +68,7 @@ def test_the_stepped_runs_above_do_put_requests_back() -> None:
     policy = replace(ROOMY, kv_tokens=400)
     lengths = Lengths(100, 100)
     times = simulate(ENGINE, policy, ClosedLoop(4, 12), lengths)
-    slow = OneByOne(ENGINE, policy, inputs_of(ENGINE, policy, ClosedLoop(4, 12), lengths))
+    slow = OneByOne(ENGINE, policy, run_of(policy, ClosedLoop(4, 12), lengths)[1])
     slow.serve()
     assert times.preemptions == slow.preemptions > 0
 
@@ -111,14 +110,14 @@ def test_a_burst_that_fits_is_decoded_together_to_its_end(mode: Mode) -> None:
 def test_a_prompt_of_one_group_holds_up_the_decode_of_all(mode: Mode) -> None:
     # The second request comes while the first decodes, in a group of its own: their steps are one another's.
     policy = replace(ROOMY, mode=mode, groups=2)
-    inputs = inputs_of(MEETING, policy, Burst(2), Lengths(4000, 50))
+    rules, load = run_of(policy, Burst(2), Lengths(4000, 50))
     chunk, step = cost(MEETING, [], [(0, 4000)], 1) + 4e-6 * 4001, decode_seconds(MEETING, [4001]) + 4e-3
-    late = replace(inputs, requests=inputs.requests._replace(arrivals=[0.0, chunk + 0.5 * step]))
+    late = load._replace(arrivals=[0.0, chunk + 0.5 * step])
     seen = Seen.blank(2)
-    run(late.step, late.rules, late.requests, seen)
+    run(MEETING, rules, late, seen)
     assert seen.first[0] == pytest.approx(cost(MEETING, [], [(0, 4000)], 1) + 0.016, rel=1e-2)
     assert seen.done[0] - seen.first[0] > 0.9 * chunk + decode_seconds(MEETING, [4001]) * 49
-    assert seen.first[1] - late.requests.arrivals[1] < chunk + step
+    assert seen.first[1] - late.arrivals[1] < chunk + step
 
 
 def test_prompts_that_are_held_back_for_one_another_disturb_decode_less_often() -> None:
@@ -189,7 +188,7 @@ def test_percentiles_are_in_order_and_runs_repeat(policy: Policy, arrivals: Arri
         assert 0.0 <= statistics.p50 <= statistics.p90 <= statistics.p99
         assert statistics.mean <= statistics.p99 or statistics.p99 == pytest.approx(statistics.mean, rel=0.5)
     assert 0.0 <= times.prefill_share <= 1.0
-    requests = len(inputs_of(ENGINE, policy, arrivals, lengths).requests.inputs)
+    requests = len(run_of(policy, arrivals, lengths)[1].inputs)
     assert times.running <= min(policy.groups * policy.max_sequences, requests)
     assert simulate(ENGINE, policy, arrivals, lengths) == times
 

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from shardwright.tools.errors import InputError
 from shardwright.tools.performance.serving.core import run
-from shardwright.tools.performance.serving.costs import columns_of
 from shardwright.tools.performance.serving.inputs import run_of
 from shardwright.tools.performance.serving.load import (
     Arrivals,
@@ -84,7 +83,7 @@ def test_what_is_found_is_not_computed_and_the_rest_is(prefixes: SharedPrefixes,
     replayed = Requests(inputs, outputs, ran.hits, [0.0] * len(inputs), list(ran.seen.arrived))
     seen = Seen.blank(len(inputs))
     rules, _ = run_of(policy, ClosedLoop(12, 60), Lengths(4000, 300))
-    run(columns_of(ENGINE), rules, replayed, seen)
+    run(ENGINE, rules, replayed, seen)
     assert list(seen.first) == list(ran.seen.first)
     assert list(seen.done) == list(ran.seen.done)
 

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 
 from .admission import fill_batches, hold_back, take_places
-from .costs import StepColumns
 from .pace import steps_to_take, time_step
 from .progress import advance, give_first_tokens, meet_events
 from .records import Requests, Rules, Seen, Totals
 from .state import Replica
+from .step_table import StepTable
 
 
-def run(step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> Totals:
+def run(step: StepTable, rules: Rules, load: Requests, seen: Seen) -> Totals:
     """Serve `load` and fill in `seen`; stops early only if `most_events` is reached."""
     replica = Replica(step, rules, load, seen)
     serve(replica)

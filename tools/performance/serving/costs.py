@@ -7,48 +7,8 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from .step_table import StepTable
-
-
-class StepColumns(NamedTuple):
-    """`StepTable` with its optional columns filled in: grids and seconds."""
-
-    tokens: Sequence[float]
-    linear_s: Sequence[float]
-    sequences: Sequence[float]
-    decode_base_s: Sequence[float]
-    decode_per_token_s: Sequence[float]
-    decode_per_window_token_s: Sequence[float]
-    beside_base_s: Sequence[float]
-    beside_per_token_s: Sequence[float]
-    beside_per_window_token_s: Sequence[float]
-    head_s: Sequence[float]
-    chunk_tokens: Sequence[float]
-    prefill_fixed_s: Sequence[float]
-    prefill_per_pair_s: Sequence[float]
-    prefill_per_window_pair_s: Sequence[float]
-    window_tokens: int
-    host_fixed_s: float
-    host_per_sequence_s: float
-    host_per_prefill_s: float
-    hidden_fixed_s: float
-    hidden_per_sequence_s: float
-    met_tokens: Sequence[float]
-    met_s: Sequence[float]
-    slowest_share: float
-
-
-def columns_of(table: StepTable) -> StepColumns:
-    """The table as lists of numbers."""
-    columns = {name: getattr(table, name) for name in StepColumns._fields}
-    if not table.window_tokens:
-        columns["decode_per_window_token_s"] = [0.0] * len(table.sequences)
-        columns["prefill_per_window_pair_s"] = [0.0] * len(table.chunk_tokens)
-    for name in ("base_s", "per_token_s", "per_window_token_s"):
-        columns[f"beside_{name}"] = columns[f"beside_{name}"] or columns[f"decode_{name}"]
-    return StepColumns(**columns)
 
 
 def position(grid: Sequence[float], x: float) -> float:
@@ -69,8 +29,13 @@ def time_at(column: Sequence[float], place: float) -> float:
 
 
 def rate_at(column: Sequence[float], place: float) -> float:
-    """As `time_at`, but the last value holds beyond the end."""
-    return time_at(column, min(place, len(column) - 1.0))
+    """As `time_at`, but the last value holds beyond the end; 0 for a column that the table lacks."""
+    return time_at(column, min(place, len(column) - 1.0)) if len(column) > 0 else 0.0
+
+
+def beside_or(column: Sequence[float], alone: Sequence[float]) -> Sequence[float]:
+    """The column for steps with chunks of prompts, if the table has it, else that for steps without."""
+    return column if len(column) > 0 else alone
 
 
 def window_pairs(prefix: int, tokens: int, window: int) -> float:
@@ -79,7 +44,7 @@ def window_pairs(prefix: int, tokens: int, window: int) -> float:
     return rising * prefix + 0.5 * rising * (rising + 1.0) + (tokens - rising) * float(window)
 
 
-def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequences: int) -> float:
+def pass_time(step: StepTable, decoding: int, rows: int, tokens: int, sequences: int) -> float:
     """Seconds of one step without attention over cached tokens and over chunks.
 
     `decoding` of its `sequences` decode, `rows` yield a token, and `tokens` go through the model.
@@ -88,32 +53,32 @@ def pass_time(step: StepColumns, decoding: int, rows: int, tokens: int, sequence
     return seconds + decode_time(step, decoding) + head_time(step, rows)
 
 
-def hidden_time(step: StepColumns, sequences: int) -> float:
+def hidden_time(step: StepTable, sequences: int) -> float:
     """Seconds that the host takes for a batch of `sequences` while the GPU works."""
     return step.hidden_fixed_s + step.hidden_per_sequence_s * sequences if sequences > 0 else 0.0
 
 
-def tokens_time(step: StepColumns, tokens: int) -> float:
+def tokens_time(step: StepTable, tokens: int) -> float:
     """Seconds of a pass that depend only on its tokens, or are constant."""
     return time_at(step.linear_s, position(step.tokens, tokens)) + step.host_fixed_s
 
 
-def decode_time(step: StepColumns, sequences: int) -> float:
+def decode_time(step: StepTable, sequences: int) -> float:
     """Seconds of attention for `sequences` that decode, without what each cached token adds."""
     return time_at(step.decode_base_s, position(step.sequences, sequences)) if sequences > 0 else 0.0
 
 
-def head_time(step: StepColumns, rows: int) -> float:
+def head_time(step: StepTable, rows: int) -> float:
     """Seconds of the head for `rows` that yield a token."""
     return time_at(step.head_s, position(step.sequences, rows)) if rows > 0 else 0.0
 
 
-def met_time(step: StepColumns, tokens: int) -> float:
+def met_time(step: StepTable, tokens: int) -> float:
     """Seconds of a step in which all groups work together on their `tokens` in total."""
     return time_at(step.met_s, position(step.met_tokens, tokens)) if len(step.met_s) > 0 else 0.0
 
 
-def chunk_time(step: StepColumns, prefix: int, tokens: int) -> float:
+def chunk_time(step: StepTable, prefix: int, tokens: int) -> float:
     """Seconds of the attention of one prompt chunk that follows `prefix` cached tokens."""
     place = position(step.chunk_tokens, tokens)
     pairs = float(tokens) * prefix + 0.5 * tokens * (tokens + 1.0)

@@ -6,11 +6,12 @@ import math
 from collections import deque
 from heapq import heappop, heappush
 
-from .costs import StepColumns, hidden_time, pass_time, position, rate_at
+from .costs import hidden_time, pass_time, position, rate_at
 from .pace import steps_to_reach
 from .policy import Policy
 from .records import Requests
 from .state import DONE, NO_EVENT, OUTGROWN
+from .step_table import StepTable
 
 # By number of sequences in a decode step: seconds of the pass, and per token of context in full and in windowed layers.
 Rates = dict[int, tuple[float, float, float]]
@@ -22,7 +23,7 @@ class DecodeServer:
     A request is admitted when its prompt and whole output fit in the cache, so none is preempted.
     """
 
-    def __init__(self, step: StepColumns, policy: Policy, requests: Requests, rates: Rates) -> None:
+    def __init__(self, step: StepTable, policy: Policy, requests: Requests, rates: Rates) -> None:
         """An idle server at time 0 for some of `requests`; like servers share `rates`, empty at first."""
         self._step = step
         self._rates = rates

@@ -16,7 +16,6 @@ from ...checkpoint import checkpoint
 from ...errors import InputError
 from ...plan.prefixes import DEFAULT_ROUTING
 from .callers import Callers, whole_conversations
-from .costs import columns_of
 from .decode_server import DecodeServer, Rates
 from .host_tier import host_tier
 from .inputs import check_budget, client_seconds, request_count, requests_of
@@ -102,10 +101,9 @@ class ApartRun:
         self.hits, self.from_host = [-1] * count, [0] * count
         self.targets = self._targets()
         self.router = Router(callers.routing, self.targets)
-        decode_step = columns_of(deployment.decode_table)
         rates: Rates = {}
         self.servers = [
-            DecodeServer(decode_step, deployment.decode_policy, self.requests, rates)
+            DecodeServer(deployment.decode_table, deployment.decode_policy, self.requests, rates)
             for _ in range(deployment.decode_servers)
         ]
         # Heap of loads that servers have or had; the least loaded is on top once outdated entries are removed.
@@ -123,7 +121,7 @@ class ApartRun:
         """The lines for prefill: one for all replicas, unless requests are routed by cache contents or in turn."""
         deployment, policy, talks = self.deployment, self.deployment.prefill_policy, self.callers.talks
         passes = min(deployment.prefill_servers, deployment.prefill_passes if self.shares else MOST_SERVERS)
-        step, times, count = columns_of(deployment.prefill_table), PassTimes(), deployment.prefill_servers // passes
+        step, times, count = deployment.prefill_table, PassTimes(), deployment.prefill_servers // passes
 
         def server(cache: GivenPrefixes) -> PrefillServer:
             return PrefillServer(step, policy.token_budget, self.requests, cache, passes, times)

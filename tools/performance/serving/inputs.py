@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from ...errors import InputError
 from ...input.bounds import BURSTINESS, DEGREE, REQUESTS_PER_S, THINK_S, TOKENS, Bounds
-from .costs import StepColumns, columns_of
 from .draws import PAUSE_STREAM, arrivals_at, request_lengths, thinking, uniforms
 from .load import Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from .policy import Policy
 from .records import MIXED, PREFILL_FIRST, WHOLE, Requests, Rules
-from .step_table import StepTable
 
 MOST_REQUESTS = 100_000
 # A request may be a little longer than those that a plan states.
@@ -24,21 +21,6 @@ _RATES_PER_S = Bounds(REQUESTS_PER_S.least / DEGREE.most, REQUESTS_PER_S.most)
 # A few seconds of work.
 MOST_EVENTS = 1_000_000
 _MODES = {"mixed": MIXED, "prefill_first": PREFILL_FIRST, "whole": WHOLE}
-
-
-class Inputs(Struct, frozen=True):
-    """The arguments of `core.run`, and the seconds that each request spends outside the engine before it."""
-
-    step: StepColumns
-    rules: Rules
-    requests: Requests
-    client_s: Sequence[float]
-
-
-def inputs_of(table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths) -> Inputs:
-    """The run of `arrivals` on one replica. Raises InputError, which names the field, if it cannot be served."""
-    rules, requests = run_of(policy, arrivals, lengths)
-    return Inputs(columns_of(table), rules, requests, client_seconds(policy, requests.inputs))
 
 
 def run_of(policy: Policy, arrivals: Arrivals, lengths: Lengths) -> tuple[Rules, Requests]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from .costs import decode_time, head_time, hidden_time, met_time, position, rate_at, time_at, tokens_time
+from .costs import beside_or, decode_time, head_time, hidden_time, met_time, position, rate_at, time_at, tokens_time
 from .state import NO_EVENT, Batch, Replica
 
 
@@ -44,9 +44,11 @@ def fill_prices(replica: Replica, count: int) -> None:
         place = position(step.sequences, count)
         prices.per_token_s[count] = rate_at(step.decode_per_token_s, place)
         prices.per_window_token_s[count] = rate_at(step.decode_per_window_token_s, place)
-        prices.beside_per_token_s[count] = rate_at(step.beside_per_token_s, place)
-        prices.beside_per_window_token_s[count] = rate_at(step.beside_per_window_token_s, place)
-        prices.beside_s[count] = time_at(step.beside_base_s, place)
+        beside = beside_or(step.beside_per_token_s, step.decode_per_token_s)
+        prices.beside_per_token_s[count] = rate_at(beside, place)
+        beside = beside_or(step.beside_per_window_token_s, step.decode_per_window_token_s)
+        prices.beside_per_window_token_s[count] = rate_at(beside, place)
+        prices.beside_s[count] = time_at(beside_or(step.beside_base_s, step.decode_base_s), place)
     prices.decode_s[count] = decode_time(step, count)
     prices.pass_s[count] = tokens_time(step, count)
 

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from .costs import StepColumns, chunk_time, pass_time
+from .costs import chunk_time, pass_time
 from .records import Requests
 from .state import GivenPrefixes
+from .step_table import StepTable
 
 # Seconds by the prompts, each (cached, to compute), that go through passes together.
 PassTimes = dict[tuple[tuple[int, int], ...], float]
@@ -31,7 +32,7 @@ class PrefillServer:
 
     def __init__(
         self,
-        step: StepColumns,
+        step: StepTable,
         budget: int,
         requests: Requests,
         cache: GivenPrefixes,
@@ -120,7 +121,7 @@ class PrefillLine:
         self.present -= len(done.batch)
 
 
-def _seconds(step: StepColumns, prompts: Sequence[tuple[int, int]], budget: int) -> float:
+def _seconds(step: StepTable, prompts: Sequence[tuple[int, int]], budget: int) -> float:
     """Seconds in which prompts, each (cached, to compute), go through passes of `budget` tokens, in order."""
     seconds = 0.0
     room, chunks, rows, tokens = budget, 0, 0, 0

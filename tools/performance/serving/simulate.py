@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from ...checkpoint import checkpoint
 from ...errors import InputError
 from .core import run
-from .inputs import Inputs, inputs_of
+from .inputs import client_seconds, run_of
 from .load import Arrivals, Lengths, OpenLoop, StaticBatch
 from .policy import Policy
-from .records import Seen, Totals
+from .records import Seen
 from .step_table import StepTable
 from .summary import Outcome, latencies_of
 
@@ -28,14 +28,29 @@ def outcome_of_run(table: StepTable, policy: Policy, arrivals: Arrivals, lengths
     Raises InputError, which names the field, if the engine cannot serve the load or the run would have no end.
     """
     checkpoint()
-    inputs = inputs_of(table, policy, arrivals, lengths)
-    count = len(inputs.requests.inputs)
+    rules, requests = run_of(policy, arrivals, lengths)
+    count = len(requests.inputs)
     seen = Seen.blank(count)
-    totals = run(inputs.step, inputs.rules, inputs.requests, seen)
+    totals = run(table, rules, requests, seen)
+    if totals.finished < count:
+        raise InputError(
+            f"the simulation needs more than {rules.most_events} steps; lower the requests or the lengths, or "
+            f"raise Policy.token_budget {rules.token_budget}"
+        )
     if isinstance(arrivals, StaticBatch):
         # First tokens appear when the whole batch is prefilled.
         seen.first[:] = [max(seen.first)] * count
-    return outcome_of(inputs, seen, totals, arrivals)
+    client_s = client_seconds(policy, requests.inputs)
+    return Outcome(
+        **latencies_of(seen, requests.outputs, client_s, range(warmup_of(arrivals), count)),
+        output_tokens=sum(requests.outputs),
+        end_s=totals.end_s,
+        prefill_s=totals.prefill_s,
+        decoding_s=totals.decoding_s,
+        preemptions=totals.preemptions,
+        without_line=without_line(arrivals, seen.ahead),
+        cache_use=None,
+    )
 
 
 def warmup_of(arrivals: Arrivals) -> int:
@@ -44,27 +59,6 @@ def warmup_of(arrivals: Arrivals) -> int:
     if isinstance(arrivals, OpenLoop) and not 0 <= warmup < arrivals.requests:
         raise InputError(f"OpenLoop.warmup is {warmup}; it must be less than the {arrivals.requests} requests")
     return warmup
-
-
-def outcome_of(inputs: Inputs, seen: Seen, totals: Totals, arrivals: Arrivals) -> Outcome:
-    """The results of `core.run` as users see them. Raises InputError: the run was cut off."""
-    count = len(inputs.requests.inputs)
-    if totals.finished < count:
-        raise InputError(
-            f"the simulation needs more than {inputs.rules.most_events} steps; lower the requests or the lengths, or "
-            f"raise Policy.token_budget {inputs.rules.token_budget}"
-        )
-    outputs, client_s = inputs.requests.outputs, inputs.client_s
-    return Outcome(
-        **latencies_of(seen, outputs, client_s, range(warmup_of(arrivals), count)),
-        output_tokens=sum(outputs),
-        end_s=totals.end_s,
-        prefill_s=totals.prefill_s,
-        decoding_s=totals.decoding_s,
-        preemptions=totals.preemptions,
-        without_line=without_line(arrivals, seen.ahead),
-        cache_use=None,
-    )
 
 
 def without_line(arrivals: Arrivals, *lines: Sequence[float]) -> float:

@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 from heapq import heappush
 
-from .costs import StepColumns
 from .records import PREFILL_FIRST, Requests, Rules, Seen
+from .step_table import StepTable
 
 # Later than any event; a heap that holds it is never empty.
 NO_EVENT = 1 << 62
@@ -184,7 +184,7 @@ class Replica:
     Fields of `Totals`: so far.
     """
 
-    step: StepColumns
+    step: StepTable
     rules: Rules
     window: int
     inputs: Sequence[int]
@@ -215,7 +215,7 @@ class Replica:
     finished: int
     preemptions: int
 
-    def __init__(self, step: StepColumns, rules: Rules, load: Requests, seen: Seen) -> None:
+    def __init__(self, step: StepTable, rules: Rules, load: Requests, seen: Seen) -> None:
         """Before the first arrival."""
         self.step = step
         self.rules = rules

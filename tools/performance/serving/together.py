@@ -16,7 +16,6 @@ from ...checkpoint import checkpoint
 from ...errors import InputError
 from .callers import Callers, whole_conversations
 from .core import begin_step, end_steps
-from .costs import columns_of
 from .host_tier import host_tier
 from .inputs import MOST_EVENTS, client_seconds, run_of
 from .load import Arrivals, ClosedLoop, Lengths, OpenLoop, ServingTimes, StaticBatch
@@ -104,8 +103,7 @@ class TogetherRun:
         self.seen = Seen.blank(self.count)
         self.filled = [0.0] * self.count
         load = Requests(self.talks.inputs, self.talks.outputs, (), (), ())
-        step = columns_of(table)
-        self.servers = [_Server(Replica(step, rules, load, self.seen)) for _ in range(replicas)]
+        self.servers = [_Server(Replica(table, rules, load, self.seen)) for _ in range(replicas)]
         self.targets = self._targets()
         self.router = Router(self.callers.routing, self.targets)
         # Events: time, kind, order, then the number of a server, or what a request follows (`Talks.arrive`).
