@@ -107,9 +107,8 @@ def test_an_engine_takes_the_faster_of_its_own_all_reduce_and_nccl() -> None:
 
 
 def test_a_pcie_part_takes_the_constants_of_a_pcie_host_not_of_nvlink() -> None:
-    times = times_of("a100-80gb-pcie")
-    times.seconds(Collective("all_reduce", MIB, 8, 1))
-    assert any("rtx-pro-6000" in note for note in times.notes)
+    time = times_of("a100-80gb-pcie").seconds(Collective("all_reduce", MIB, 8, 1))
+    assert time.origin.kind == "carried" and time.origin.of.startswith("rtx-pro-6000")
 
 
 @pytest.mark.parametrize("ranks", [2, 4, 8])

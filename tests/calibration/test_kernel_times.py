@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from shardwright.tools.calibration.kernel_times import KernelTimes, matmul_variant
-from shardwright.tools.calibration.profile import KernelProfile
+from shardwright.tools.calibration.profile import MEASURED, KernelProfile, Origin
 from shardwright.tools.calibration.shapes import Attention, Collective, Elementwise, ExpertExchange, Gemm, GroupedGemm
 
 from .chips import times_of
@@ -17,11 +17,10 @@ def test_a_kernel_asked_for_twice_is_computed_once() -> None:
     assert times.seconds(Gemm(8, 8192, 8192, "bf16", "bf16")) is first
 
 
-def test_notes_name_only_what_was_asked_for() -> None:
-    times = times_of("mi300x")
-    assert times.notes == ()
-    times.seconds(Gemm(8, 8192, 8192, "bf16", "bf16"))
-    assert len(times.notes) == 1 and "gemm bf16" in times.notes[0]
+def test_a_time_says_where_its_constants_come_from() -> None:
+    kernel = Gemm(8, 8192, 8192, "bf16", "bf16")
+    assert times_of("h100-sxm").seconds(kernel).origin == MEASURED
+    assert times_of("mi300x").seconds(kernel).origin == Origin("carried", "the median of other cards")
 
 
 def test_what_binds_is_what_the_roofline_says() -> None:

@@ -11,7 +11,7 @@ from shardwright.tools.calibration.forms.constant import ElementwiseConstants, r
 from shardwright.tools.calibration.forms.exchange import ExchangeConstants
 from shardwright.tools.calibration.forms.gemm import GemmConstants, GroupedGemmConstants
 from shardwright.tools.calibration.forms.mla import MlaDecodeConstants, MlaPrefillConstants
-from shardwright.tools.calibration.profile import profile_of
+from shardwright.tools.calibration.profile import MEASURED, Origin, profile_of
 from shardwright.tools.calibration.profile_file import KernelKind, read_profile_file, relatives_of, shipped_profiles
 from shardwright.tools.catalog.accelerators import Accelerator, DensePeakTFLOPS
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
@@ -63,29 +63,27 @@ def test_every_accelerator_of_the_catalogue_has_constants_for_every_kernel(accel
     for kernel, variants in EVERYWHERE:
         for variant in variants:
             choice = profile.choose(kernel, variant)
-            assert choice.accelerator == accelerator or any(choice.accelerator in note for note in choice.notes)
+            assert choice.accelerator == accelerator or choice.origin.kind == "carried"
 
 
 def test_a_table_of_the_same_chip_format_and_stack_is_exact() -> None:
     choice = profile_named("h100-sxm", "trtllm").choose("gemm", "bf16")
-    assert choice.notes == () and choice.entry.framework == "trtllm" and choice.accelerator == "h100-sxm"
+    assert choice.origin == MEASURED and choice.entry.framework == "trtllm" and choice.accelerator == "h100-sxm"
 
 
 def test_another_stack_of_the_same_chip_stands_in_before_another_chip() -> None:
     choice = profile_named("h100-sxm", "sglang").choose("gemm", "bf16")
     assert choice.accelerator == "h100-sxm" and choice.entry.framework != "sglang"
-    assert choice.notes == (f"gemm bf16: measured with {choice.entry.framework}, not sglang",)
 
 
 def test_a_format_that_was_not_measured_takes_its_nearest_and_says_so() -> None:
     choice = profile_named("b200-sxm", "vllm").choose("gemm", "mxfp4")
-    assert choice.entry.variant == "nvfp4" and "gemm mxfp4: constants of nvfp4 stand in" in choice.notes
+    assert choice.entry.variant == "nvfp4" and choice.origin == Origin("carried", "another format on this card")
 
 
-def test_a_carry_over_states_its_band() -> None:
+def test_a_carry_over_says_from_which_card() -> None:
     choice = profile_named("h100-pcie", "vllm").choose("gemm", "bf16")
-    assert choice.accelerator == "h100-sxm"
-    assert "in the median" in choice.notes[0] and "at p90" in choice.notes[0]
+    assert choice.origin == Origin("carried", "h100-sxm")
 
 
 def test_amd_takes_the_medians_over_what_was_measured() -> None:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 from msgspec import Struct, field
 
 from .forms.constant import read_constants
-from .profile import Choice, KernelProfile, Origin
+from .profile import KernelProfile, Origin
 from .profile_file import KernelKind
 
 Constants = TypeVar("Constants")
@@ -18,13 +18,12 @@ Chosen = TypeVar("Chosen")
 
 
 class ChosenConstants(Struct):
-    """Constants out of `profile`, each chosen once; `noted` has, in order, what stood in for constants not measured.
+    """Constants out of `profile`, each chosen once.
 
     All methods raise InputError: the profile has no constants for the kernel.
     """
 
     profile: KernelProfile
-    noted: dict[str, None] = field(default_factory=dict[str, None])
     _chosen: dict[tuple[object, ...], Any] = field(default_factory=dict[tuple[object, ...], Any])
 
     def single(self, kernel: KernelKind, variant: str, kind: type[Constants]) -> tuple[Constants, Origin]:
@@ -32,7 +31,6 @@ class ChosenConstants(Struct):
 
         def choose() -> tuple[Constants, Origin]:
             choice = self.profile.choose(kernel, variant)
-            self._note(choice)
             return read_constants(kind, choice.entry.constants), choice.origin
 
         return self._cached((kernel, variant), choose)
@@ -44,7 +42,6 @@ class ChosenConstants(Struct):
 
         def choose() -> tuple[tuple[Constants, ...], Origin]:
             choices = self.profile.alternatives(kernel, variant)
-            self._note(choices[0])
             return tuple(read_constants(kind, choice.entry.constants) for choice in choices), choices[0].origin
 
         return self._cached((kernel, variant, "alternatives"), choose)
@@ -56,13 +53,10 @@ class ChosenConstants(Struct):
 
         def choose() -> tuple[Constants, Origin]:
             series = self.profile.series(kernel, variant)
-            self._note(series[0])
-            sizes: dict[float, Constants] = {}
-            for choice in series:
-                sizes[float(getattr(choice.entry, axis) or 1)] = read_constants(kind, choice.entry.constants)
-            if size not in sizes:
-                near = ", ".join(f"{measured:g}" for measured in sizes)
-                self.noted[f"{kernel} {variant}: {size:g} {axis} read off measured {near}"] = None
+            sizes = {
+                float(getattr(choice.entry, axis) or 1): read_constants(kind, choice.entry.constants)
+                for choice in series
+            }
             return _at_size(sizes, size), series[0].origin
 
         return self._cached((kernel, variant, axis, size), choose)
@@ -71,9 +65,6 @@ class ChosenConstants(Struct):
         if key not in self._chosen:
             self._chosen[key] = choose()
         return self._chosen[key]
-
-    def _note(self, choice: Choice) -> None:
-        self.noted |= dict.fromkeys(choice.notes)
 
 
 def _at_size(sizes: dict[float, Constants], size: float) -> Constants:

@@ -1,7 +1,7 @@
 """Time of any kernel on one chip as one engine runs it: chooses the constants and calls the form.
 
-Every inexact choice leaves a note (`notes`). Results are cached, since a plan asks for the same few hundred kernels
-repeatedly. Host time, overlap and imbalance are left to the caller.
+Results are cached, since a plan asks for the same few hundred kernels repeatedly. Host time, overlap and imbalance are
+left to the caller.
 """
 
 from __future__ import annotations
@@ -131,11 +131,6 @@ class KernelTimes:
         self._known: SharedCache[object, tuple[KernelTime, ...]] = SharedCache(_MOST_KNOWN_BYTES, _size_bytes)
         self._chosen = ChosenConstants(profile)
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What stood in for constants not measured, for the kernels asked for so far."""
-        return tuple(self._chosen.noted)
-
     def seconds(self, kernel: Kernel) -> KernelTime:
         """Time of `kernel`: the fastest if the engine has several.
 
@@ -239,10 +234,6 @@ class KernelTimes:
         nodes = float(kernel.nodes)
         local = float(kernel.ranks) / nodes
         suffix = "_staged" if self.staged_links else ""
-        if self.staged_links:
-            self._chosen.noted[
-                "collectives go through the memory of the host: the GPUs have no peer-to-peer access"
-            ] = None
         levels: list[tuple[CollectiveConstants, Origin]] = []
         if local > 1:
             levels.append(self._chosen.between("collective", kernel.op + suffix, CollectiveConstants, "ranks", local))

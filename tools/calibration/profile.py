@@ -1,7 +1,7 @@
 """Profiles of kernel times: which fitted constants serve an accelerator and an engine.
 
-Nothing is guessed silently: constants that were not measured on the same accelerator, stack and format come with notes
-that say so. The formulas are in `kernel_times.py` and `forms/`.
+Nothing is guessed silently: constants that were not measured on the same accelerator and in the same format say where
+they come from (`Origin`). The formulas are in `kernel_times.py` and `forms/`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from ..catalog.accelerators import Accelerator
 from ..catalog.hardware import find_accelerator
 from ..errors import InputError
 from .profile_file import (
-    ANY_STACK,
     FRAMEWORKS,
     POOLED,
     STAND_INS,
@@ -26,7 +25,6 @@ from .profile_file import (
     link_relatives_of,
     read_profile_file,
     relatives_of,
-    shipped_profiles,
 )
 
 # Kernels whose constants belong to the links, not to the chip.
@@ -52,12 +50,11 @@ MEASURED, DATASHEET = Origin("measured"), Origin("datasheet")
 
 
 class Choice(Struct, frozen=True):
-    """An entry, its accelerator, and how it differs from what was asked for (`notes` empty: exact)."""
+    """An entry, the accelerator of its file, and whether it is what was asked for."""
 
     entry: KernelEntry
     accelerator: str
-    notes: tuple[str, ...] = ()
-    origin: Origin = MEASURED
+    origin: Origin
 
 
 class KernelProfile(Struct, frozen=True):
@@ -96,7 +93,7 @@ class KernelProfile(Struct, frozen=True):
         }
         return (
             best,
-            *(Choice(other, best.accelerator, best.notes, best.origin) for _, other in sorted(others.items())),
+            *(Choice(other, best.accelerator, best.origin) for _, other in sorted(others.items())),
         )
 
     def series(self, kernel: KernelKind, variant: str) -> tuple[Choice, ...]:
@@ -110,9 +107,8 @@ class KernelProfile(Struct, frozen=True):
             for name in (variant, *STAND_INS.get(variant, ())):
                 candidates = [entry for entry in file.entries if entry.kernel == kernel and entry.variant == name]
                 if best := self._best_stack(candidates):
-                    notes = self._notes(best[0], file.accelerator, variant)
                     origin = self._origin(best[0], file.accelerator, variant)
-                    return tuple(Choice(entry, file.accelerator, notes, origin) for entry in best)
+                    return tuple(Choice(entry, file.accelerator, origin) for entry in best)
         raise InputError(f"no profile has constants for {kernel} in {variant} (accelerator {self.accelerator})")
 
     def _best_stack(self, candidates: list[KernelEntry]) -> list[KernelEntry]:
@@ -126,40 +122,6 @@ class KernelProfile(Struct, frozen=True):
             return Origin("carried", "the median of other cards" if accelerator == POOLED else accelerator)
         exact = entry.variant == variant and entry.rows > 0
         return MEASURED if exact else Origin("carried", "another format on this card")
-
-    def _notes(self, entry: KernelEntry, accelerator: str, variant: str) -> tuple[str, ...]:
-        subject = f"{entry.kernel} {variant}"
-        notes: list[str] = []
-        if accelerator != self.accelerator:
-            band = self._band(entry, accelerator)
-            notes.append(f"{subject}: constants of {accelerator} carried over to {self.accelerator}{band}")
-        if entry.variant != variant:
-            notes.append(f"{subject}: constants of {entry.variant} stand in")
-        if self.framework and entry.framework not in (self.framework, *ANY_STACK):
-            notes.append(f"{subject}: measured with {entry.framework}, not {self.framework}")
-        if not entry.rows and entry.note:
-            notes.append(f"{subject}: {entry.note}")
-        return tuple(notes)
-
-    def _band(self, entry: KernelEntry, accelerator: str) -> str:
-        """The error of such carry-overs where it was checked, in words; empty if it was not."""
-        checks = [
-            check
-            for file in _all_files()
-            for check in file.carry_checks
-            if check.kernel == entry.kernel and check.source == accelerator
-        ]
-        if not checks:
-            return ""
-        medians, p90s = sorted(check.median_pct for check in checks), sorted(check.p90_pct for check in checks)
-        middle = len(checks) // 2
-        return f" (such carry-overs missed by {medians[middle]:.0f}% in the median, {p90s[middle]:.0f}% at p90)"
-
-
-@cache
-def _all_files() -> tuple[ProfileFile, ...]:
-    read = (read_profile_file(name) for name in shipped_profiles())
-    return tuple(file for file in read if file is not None)
 
 
 def profile_of(accelerator: Accelerator, framework: str | None) -> KernelProfile:

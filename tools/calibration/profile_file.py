@@ -126,8 +126,6 @@ POOLED = "pooled"
 # Stacks whose constants stand in for a stack without its own, best first: vLLM's tables are the most complete, and
 # NVIDIA's GEMM and attention kernels differ least from them.
 FRAMEWORKS: tuple[str, ...] = ("vllm", "trtllm", "sglang", "deepep", "deepgemm", "nccl", "vidur", POOLED)
-# Libraries that every engine calls, and the pooled profile.
-ANY_STACK = ("nccl", "deepep", POOLED)
 # Formats (variants) whose constants stand in for a format that no table covers, nearest first. Constants are shares of
 # a format's own peak, so bytes and FLOP/s remain those of the requested format.
 STAND_INS: dict[str, tuple[str, ...]] = {
