@@ -57,7 +57,11 @@ def compiled_run() -> Callable[..., Any] | None:
         return run(columns(*step), rules, load, seen(*blank))
 
     fast: Any = numba.njit(in_objects)
-    return lambda step, rules, load, blank: fast(astuple(step), rules, load, blank)
+
+    def served(step: StepTable, *others: Any) -> Any:
+        return fast(astuple(step), *others)
+
+    return served
 
 
 def _place(grid: Any, x: Any) -> Any:
@@ -112,7 +116,7 @@ def _maker_of(fast: Any) -> Callable[..., Any]:
 
 def in_arrays(record: _Given) -> _Given:
     """A record of the core with arrays in place of lists, and numbers of the types that they are annotated with."""
-    construct: Callable[..., _Given] = type(record)
+    construct: Any = type(record)
     values = astuple(record) if isinstance(record, StepTable) else record
     fields = zip(_kinds(type(record)), values, strict=True)
     return construct(*(np.asarray(field, kind) if many else kind(field) for (kind, many), field in fields))

@@ -5,23 +5,15 @@ Rows that share a deployment and a load share one computation. What cannot be co
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Callable
 
 from ..errors import InputError
-from ..performance.layout import LoadedLayout
 from ..performance.serving.load import Arrivals, Lengths, ServingTimes
 from .deployment import check_weights_fit, layout_of, workload_of
 from .situation import Deployment, Refused, Situation
 
-
-class Serve(Protocol):
-    """What predicts a load on a layout: the performance model, or a yardstick."""
-
-    def __call__(
-        self, layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, *, streams_at_intervals: bool = False
-    ) -> ServingTimes:
-        """What users see."""
-        ...
+# What predicts a load on a layout: the performance model (`serving_estimate.serve`), or a yardstick with its arguments.
+Serve = Callable[..., ServingTimes]
 
 
 class Predictor:

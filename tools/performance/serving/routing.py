@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 from msgspec import Struct
 
 from ...plan.prefixes import Routing
+from .prefill_server import PrefillLine
 from .prefix_cache import PrefixCache
+from .state import Group
 
 # SGLang's router (`--policy cache_aware`; the guide to load balancing in lightseekorg/smg): by the longest match if it
 # is at least this share of the prompt; by load if it is not, or if the busiest has more requests than the idlest by
@@ -16,21 +18,8 @@ from .prefix_cache import PrefixCache
 _LEAST_MATCH, _MOST_AHEAD, _MOST_TIMES = 0.3, 64, 1.5
 
 
-class Scheduler(Protocol):
-    """A taker of requests: `present` are there, waiting or not, and use `cached` tokens of its cache."""
-
-    @property
-    def present(self) -> int:
-        """Requests that wait or run here."""
-        ...
-
-    @property
-    def cached(self) -> int:
-        """Cache tokens in use."""
-        ...
-
-
-S = TypeVar("S", bound=Scheduler)
+# What takes requests: of it routers read how many are `present`, and the `cached` tokens in use.
+S = TypeVar("S", Group, PrefillLine)
 
 
 class Target(Struct, Generic[S], frozen=True):
