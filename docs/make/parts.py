@@ -13,7 +13,7 @@ from ...agent.operations.all_operations import OPERATIONS
 from ...knowledge.generated import edge_types, node_types, schema_summary
 from ...knowledge.generated.markdown import table
 from ...tools.calibration.engine_profile import all_entries
-from ...tools.calibration.error_ranges import Cell, ErrorRange, all_ranges
+from ...tools.calibration.error_ranges import Cell, ErrorRange, shipped_ranges
 from ...tools.calibration.profile_file import POOLED, KernelEntry, read_profile_file, shipped_profiles
 from ...tools.engines.names import ENGINES
 from ...tools.errors import InputError
@@ -53,7 +53,7 @@ def _commands() -> Iterator[str]:
 
 def _ranges() -> Iterator[str]:
     """Between which ratios of measured over predicted 90% of the measurements lay: all, and by kind of model."""
-    shown = [one for one in all_ranges() if one.cell == Cell(one.metric, one.load, one.kind)]
+    shown = [one for one in shipped_ranges().ranges if one.cell == Cell(one.metric, one.load, one.kind)]
     metrics, loads = [*_METRICS], [*_LOADS]
     shown.sort(key=lambda one: (metrics.index(one.metric), loads.index(one.load)))
     rows = [_range_row(one) for one in shown]

@@ -9,7 +9,7 @@ import pytest
 from shardwright import compare, plan
 from shardwright.agent.chat.turns.compare import told_of
 from shardwright.agent.report.compare import render_comparison
-from shardwright.tools.calibration.error_ranges import Cell, all_ranges, all_ratios, range_of
+from shardwright.tools.calibration.error_ranges import Cell, range_of, shipped_ranges
 from shardwright.tools.comparison.changes import SAME_SHARE
 from shardwright.tools.comparison.lead import deciding, lead_of
 from shardwright.tools.comparison.result import Change, ComparedFigure, Comparison
@@ -149,7 +149,7 @@ def on(degrees: str, **asked: str) -> Plan:
 @pytest.mark.parametrize(("objective", "metric"), [("latency", "tpot"), ("throughput", "throughput")])
 def test_two_layouts_are_held_against_the_measured_error_of_their_ratio(objective: str, metric: str) -> None:
     lead = compare(on("TP1 DP4", objective=objective), on("TP4", objective=objective)).lead
-    ratio = range_of(Cell(metric, "loaded", "dense", "vllm"), all_ratios())  # type: ignore[arg-type]
+    ratio = range_of(Cell(metric, "loaded", "dense", "vllm"), shipped_ranges().ratios)  # type: ignore[arg-type]
     assert lead is not None and ratio is not None
     assert (lead.of, lead.error_pct) == ("ratio", pytest.approx(100 * (ratio.high - 1)))
     assert f"{ratio.rows:,} pairs" in str(lead.source)
@@ -161,8 +161,8 @@ def test_two_number_formats_are_held_against_the_error_of_an_estimate() -> None:
 
 
 def test_a_ratio_of_tpot_is_known_better_than_the_estimates_that_it_is_of() -> None:
-    for ratio in all_ratios():
-        estimate_range = range_of(ratio.cell, all_ranges())
+    for ratio in shipped_ranges().ratios:
+        estimate_range = range_of(ratio.cell, shipped_ranges().ranges)
         assert estimate_range is not None
         if ratio.metric == "tpot":
             assert ratio.high < estimate_range.high and ratio.low > estimate_range.low

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.report.estimate import render_estimate
-from shardwright.tools.calibration.error_ranges import Cell, all_ranges, range_of
+from shardwright.tools.calibration.error_ranges import Cell, range_of, shipped_ranges
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.performance.confidence import calibration_of
 from shardwright.tools.performance.estimate import estimate_layout
@@ -144,7 +144,7 @@ def test_ranges_are_those_of_the_nearest_that_was_measured_and_none_is_made_up(l
         ("Mixtral-8x7B", {"engine": "sglang"}, 32, Cell("tpot", "loaded", "moe", "sglang", "any")),
     ):
         estimate = estimate_layout(layout_of(name, TP8, serving=serving, concurrency=concurrency))
-        expected = range_of(cell, all_ranges())
+        expected = range_of(cell, shipped_ranges().ranges)
         assert expected is not None and estimate.ranges.tpot_ms is not None
         low, high = estimate.ranges.tpot_ms
         assert high == pytest.approx(estimate.latency.tpot_ms * expected.high)

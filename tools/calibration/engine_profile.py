@@ -6,9 +6,7 @@ nearest entry stands in and the profile says so. Entries are written by the fit,
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
-from importlib.resources import files
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -18,6 +16,7 @@ from ..engines.engine import Engine
 from ..engines.names import DEFAULT_ENGINE, ENGINES, engine_name
 from ..errors import InputError
 from ..frozen import Frozen
+from ..input.files import shipped
 from .error_ranges import ErrorRange
 
 NonNegative = Annotated[float, Field(ge=0, le=1e6, allow_inf_nan=False)]
@@ -140,9 +139,7 @@ def accelerator_class(accelerator: Accelerator) -> str:
 @lru_cache(maxsize=1)
 def all_entries() -> tuple[EngineEntry, ...]:
     """Every entry of the data file."""
-    package = __name__.rpartition(".")[0]
-    text = files(package).joinpath("data/engines.json").read_text(encoding="utf-8")
-    return EngineFile.model_validate(json.loads(text)).entries
+    return EngineFile.model_validate(shipped(__name__, "engines.json")).entries
 
 
 def engine_profile(engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile:

@@ -6,10 +6,8 @@ enough pairs of model and accelerator were measured. `benchmarks/fit_ranges.py` 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from importlib.resources import files
+from functools import cache
 from typing import Annotated, Literal
 
 from msgspec import Struct
@@ -17,6 +15,7 @@ from msgspec.structs import replace
 from pydantic import Field
 
 from ..frozen import Frozen
+from ..input.files import shipped
 
 Metric = Literal["ttft", "tpot", "end_to_end", "throughput"]
 Load = Literal["low", "loaded"]
@@ -80,26 +79,10 @@ class RangeFile(Frozen):
     hardware_ratios: tuple[ErrorRange, ...] = ()
 
 
-def all_ranges() -> tuple[ErrorRange, ...]:
-    """Every range of the data file."""
-    return _file().ranges
-
-
-def all_ratios() -> tuple[ErrorRange, ...]:
-    """Every range of a ratio of two layouts."""
-    return _file().ratios
-
-
-def all_hardware_ratios() -> tuple[ErrorRange, ...]:
-    """Every range of a ratio of two kinds of accelerator."""
-    return _file().hardware_ratios
-
-
-@lru_cache(maxsize=1)
-def _file() -> RangeFile:
-    package = __name__.rpartition(".")[0]
-    text = files(package).joinpath("data/ranges.json").read_text(encoding="utf-8")
-    return RangeFile.model_validate(json.loads(text))
+@cache
+def shipped_ranges() -> RangeFile:
+    """The ranges of the data file."""
+    return RangeFile.model_validate(shipped(__name__, "ranges.json"))
 
 
 def range_of(cell: Cell, known: Sequence[ErrorRange]) -> ErrorRange | None:

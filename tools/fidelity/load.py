@@ -10,11 +10,10 @@ alone.
 
 from __future__ import annotations
 
-import json
 import re
 from functools import lru_cache
-from importlib.resources import files
 
+from ..input.files import shipped
 from ..performance.serving.inputs import MOST_REQUESTS, requests_in
 from ..performance.serving.load import REQUESTS_PER_USER, Arrivals, Burst, ClosedLoop, Lengths, OpenLoop, StaticBatch
 from ..plan.quantiles import Joint
@@ -123,9 +122,8 @@ def _share(text: str) -> float | None:
 @lru_cache(maxsize=1)
 def _known() -> Joint:
     """The pairs of the data file."""
-    package = __name__.rpartition(".")[0]
-    text = files(package).joinpath("data/conversations.json").read_text(encoding="utf-8")
-    return Joint(tuple((int(prompt), int(answer)) for prompt, answer in json.loads(text)["pairs"]))
+    pairs: list[tuple[int, int]] = shipped(__name__, "conversations.json")["pairs"]
+    return Joint(tuple((prompt, answer) for prompt, answer in pairs))
 
 
 @lru_cache(maxsize=256)

@@ -24,10 +24,8 @@ from ..calibration.error_ranges import (
     ErrorRange,
     Load,
     Metric,
-    all_hardware_ratios,
-    all_ranges,
-    all_ratios,
     range_of,
+    shipped_ranges,
 )
 from ..calibration.kernel_times import KernelTimes
 from ..calibration.profile import MEASURED, Origin
@@ -161,7 +159,7 @@ def _known(setting: Setting, load: Load) -> Known:
 
 def _nearest_ranges(setting: Setting, load: Load) -> Known:
     """Empty if nothing was measured on such cards."""
-    custom, ranges = own_engine(setting), all_ranges()
+    custom, ranges = own_engine(setting), shipped_ranges().ranges
     if custom is not None:
         # The shipped ranges were not measured with a user's own constants.
         ranges = custom.entry.ranges
@@ -196,14 +194,14 @@ def _band(known: Known, metric: Metric) -> float | None:
 def _ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
     """How far the ratio of a figure to that of another layout is off; only for shipped ranges."""
     of, cell = "layouts of {pairs} pairs of model and accelerator", _cell(setting, metric, _load(setting))
-    return _band_of(cell, all_ratios(), of) if _ships(setting, known, metric) else None
+    return _band_of(cell, shipped_ranges().ratios, of) if _ships(setting, known, metric) else None
 
 
 def _hardware_ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
     """As `_ratio_band`, relative to the same model and load on another accelerator."""
     of = "measurements of one model on two kinds of accelerator, of {pairs} such models and kinds"
     cell = _cell(setting, metric, _load(setting))
-    return _band_of(cell, all_hardware_ratios(), of) if _ships(setting, known, metric) else None
+    return _band_of(cell, shipped_ranges().hardware_ratios, of) if _ships(setting, known, metric) else None
 
 
 def _ships(setting: Setting, known: Known, metric: Metric) -> bool:
