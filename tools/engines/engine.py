@@ -17,7 +17,7 @@ Kernels: `kernel_tables` names the framework whose measured kernels it runs. Whe
 groups of PCIe cards use NCCL. `shared_read_heads`: query heads of a KV head for which a kernel with one thread block a
 head reads it once for all.
 
-Serving: `handoff_s` is what handing a request from prefill to decode adds to its first token, as measured.
+Serving: `handoff_s` is what handing a request from prefill to decode adds to its first token (`None`: not measured).
 `quantised_cache`: the cache format that quantised checkpoints ask for; `None`: that of the activations.
 `ends_at_last_position`: requests end at the model's last position, whatever was asked for. `cache_block_tokens`: tokens
 of a block of the KV cache by default; prompts share whole blocks. `keeps_in_host`: which blocks go to host memory,

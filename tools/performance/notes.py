@@ -18,7 +18,6 @@ from .operation import TokenLoad
 from .schedule import host_seconds, prefill_loads
 from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
 from .timing import StageTimer
-from .transfer import handoff_seconds
 
 
 def estimate_notes(layout: LoadedLayout, transfer_seconds: float, imbalance: float | None) -> tuple[str, ...]:
@@ -97,7 +96,7 @@ def _transfer(layout: LoadedLayout, seconds: float) -> Iterator[str]:
         yield f"TTFT includes {seconds * 1e3:.1f} ms for the KV cache's way from prefill to decode, none of it hidden"
     if not layout.is_disaggregated:
         return
-    handoff_s, engine = handoff_seconds(layout.setting), layout.setting.engine.facts.name
+    handoff_s, engine = layout.setting.engine.facts.handoff_s, layout.setting.engine.facts.name
     if handoff_s is None:
         yield f"how long {engine} takes to hand a request from prefill to decode is not known, and counted as nothing"
     elif handoff_s > 0.0:

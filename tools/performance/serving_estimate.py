@@ -25,7 +25,7 @@ from .serving.policy import Policy
 from .serving.replicas import simulate_replicas
 from .serving.step_table import StepTable
 from .step_times import Range, step_table
-from .transfer import counted_handoff_seconds, kv_transfer_seconds
+from .transfer import kv_transfer_seconds
 
 # The most batches of attention groups that are simulated (in some 20 ms); beyond it some groups stand for others.
 _MOST_BATCHES = 8
@@ -216,7 +216,7 @@ def _serve_apart(layout: LoadedLayout, arrivals: Arrivals, lengths: Lengths, lat
 
 def _transfer_columns(layout: LoadedLayout, lengths: Lengths) -> dict[str, float]:
     """Seconds to move the cache of a prompt: constant if all are alike, else per token."""
-    moved_s, handoff_s = kv_transfer_seconds(layout), counted_handoff_seconds(layout.setting)
+    moved_s, handoff_s = kv_transfer_seconds(layout), layout.setting.engine.facts.handoff_s or 0.0
     if lengths.stated is None:
         return {"transfer_s": moved_s + handoff_s}
     return {"transfer_s": handoff_s, "transfer_s_per_token": moved_s / lengths.input_tokens}

@@ -15,19 +15,6 @@ def cache_ends(phase: PhaseLayout) -> int:
     return sum(max(1, len(stage.attention_devices) // phase.attention_groups) for stage in phase.stages)
 
 
-def handoff_seconds(setting: Setting) -> float | None:
-    """Measured seconds for an engine to hand a request from prefill to decode, without the transfer of its cache.
-
-    `None` if not measured for the engine.
-    """
-    return setting.engine.facts.handoff_s
-
-
-def counted_handoff_seconds(setting: Setting) -> float:
-    """`handoff_seconds` as times count it: 0 if not known."""
-    return handoff_seconds(setting) or 0.0
-
-
 def kv_transfer_seconds(layout: LoadedLayout) -> float:
     """Seconds that the cache of one prompt takes from prefill to decode; 0 where one replica serves both phases.
 

@@ -20,7 +20,7 @@ from ..performance.collectives import PATHS
 from ..performance.limits import first_token_ms_max, token_ms_max
 from ..performance.service import PhaseSeconds, Prompts, client_seconds, disaggregated_service
 from ..performance.setting import Setting
-from ..performance.transfer import counted_handoff_seconds, send_seconds
+from ..performance.transfer import send_seconds
 from ..plan.document import PHASES, Strategy
 from .candidate import SearchRequest
 from .devices import billed_gpus, end_of_replicas
@@ -170,7 +170,7 @@ class DisaggregatedScreen:
         inside = np.where(end > (hardware.island_gpus or domain), PATHS.index("host"), PATHS.index("link"))
         paths = np.where(end > domain, PATHS.index("network"), inside)
         links = np.minimum(prefill.links, decode.links)
-        seconds = decode.copy_s + counted_handoff_seconds(self.setting)
+        seconds = decode.copy_s + (self.setting.engine.facts.handoff_s or 0.0)
         for count in distinct(links):
             for number in distinct(paths):
                 rows = (links == count) & (paths == number)
