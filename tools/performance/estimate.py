@@ -10,7 +10,6 @@ import shlex
 from collections.abc import Mapping
 from pathlib import Path
 
-from msgspec import Struct
 from msgspec.structs import replace
 from pydantic import ValidationError
 
@@ -53,15 +52,11 @@ from .serving_estimate import serve
 from .transfer import kv_transfer_seconds
 
 
-class _Pass(Struct, frozen=True):
-    """One pass of a phase by itself, and what timed it."""
+def _bare_passes(layout: LoadedLayout) -> tuple[tuple[PhaseTimer, PhaseTime], tuple[PhaseTimer, PhaseTime]]:
+    """The pass of a prompt, and a decode step with as many requests of the plan's load as the scheduler takes.
 
-    timer: PhaseTimer
-    time: PhaseTime
-
-
-def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
-    """The pass of a prompt, and a decode step with as many requests of the plan's load as the scheduler takes."""
+    Each by itself, with what timed it.
+    """
     setting = layout.setting
     prefill = PhaseTimer(setting, layout.phase("prefill"))
     decode = PhaseTimer(setting, layout.phase("decode"))
@@ -69,8 +64,8 @@ def _bare_passes(layout: LoadedLayout) -> tuple[_Pass, _Pass]:
     most = setting.max_sequences * decode.phase.attention_groups
     requests = min(layout.requests_of_replica("decode"), most)
     return (
-        _Pass(prefill, prefill.prefill(prefill_loads(setting, groups))),
-        _Pass(decode, decode_time(layout, decode, requests)),
+        (prefill, prefill.prefill(prefill_loads(setting, groups))),
+        (decode, decode_time(layout, decode, requests)),
     )
 
 
@@ -79,16 +74,16 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
 
     Raises InputError: a fact that the arithmetic needs is not known (it names the field), or the load cannot be served.
     """
-    prefill, decode = _bare_passes(layout)
+    passes = _bare_passes(layout)
+    (_, prefill), (decode_timer, decode) = passes
     run = planned_run(layout)
     throughput, transfer = _throughput(layout, run.times), kv_transfer_seconds(layout)
-    latency = _latency(layout, run.times, prefill.time, decode.time)
-    explained = (prefill.timer, prefill.time), (decode.timer, decode.time)
+    latency = _latency(layout, run.times, prefill, decode)
     return PerformanceEstimate(
         latency=latency,
         throughput=throughput,
         memory=device_memory(layout),
-        critical_path=CriticalPath(prefill=prefill.time.steps, decode=decode.time.steps),
+        critical_path=CriticalPath(prefill=prefill.steps, decode=decode.steps),
         calibration=calibration_of(layout.setting),
         ranges=_ranges(layout, latency, throughput),
         load=LoadEstimate(
@@ -101,13 +96,13 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
             prefix_cache=prefix_cache_of(layout, run.times),
         ),
         cost=_cost(layout, run.times),
-        energy=energy_of(layout, run.times, prefill.time.parts, decode.time.parts),
+        energy=energy_of(layout, run.times, prefill.parts, decode.parts),
         notes=(
-            *estimate_notes(layout, transfer, expert_imbalance(decode.timer, decode.time)),
-            *overlap_notes(explained),
+            *estimate_notes(layout, transfer, expert_imbalance(decode_timer, decode)),
+            *overlap_notes(passes),
             *energy_notes(layout),
         ),
-        explanation=explain(*explained, transfer) if with_explanation else None,
+        explanation=explain(*passes, transfer) if with_explanation else None,
     )
 
 
