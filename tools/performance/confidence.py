@@ -6,13 +6,12 @@ A range comes from measurements outside the fit; where too few are like the plan
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec.structs import replace
 
 from ..caches import Cache, Caches
 from ..calibration.engine_profile import (
-    EngineProfile,
     accelerator_class,
     all_entries,
     at_datasheet_rates,
@@ -48,6 +47,13 @@ _DATASHEET = (
 # All others are rates.
 _METRIC_OF: dict[str, Metric] = {"ttft_ms": "ttft", "tpot_ms": "tpot", "end_to_end_ms": "end_to_end"}
 Known = Mapping[Metric, ErrorRange]
+# Ratios by their table in `RangeFile`: to another layout under the same load, and to the same model and load on another
+# accelerator.
+Paired = Literal["ratios", "hardware_ratios"]
+_PAIRED: Mapping[Paired, str] = {
+    "ratios": "layouts of {pairs} pairs of model and accelerator",
+    "hardware_ratios": "measurements of one model on two kinds of accelerator, of {pairs} such models and kinds",
+}
 
 
 def ranges_of(layout: LoadedLayout, figures: Mapping[str, float]) -> Ranges:
@@ -111,15 +117,9 @@ def calibration_of(setting: Setting) -> Calibration:
     )
 
 
-def own_engine(setting: Setting) -> EngineProfile | None:
-    """The engine profile of the user's calibration for `setting`; `None` if absent."""
-    custom = setting.calibration
-    return None if custom is None else custom.engine(*_engine(setting), setting.hardware.accelerator)
-
-
 def engine_origin(setting: Setting) -> Origin:
     """Where host times come from: the user's own runs, or published results of a class of cards."""
-    if own_engine(setting) is not None:
+    if setting.own_engine is not None:
         return MEASURED
     return Origin("carried", f"results of {setting.engine.name}")
 
@@ -136,10 +136,10 @@ def _shipped(setting: Setting, known: Known) -> Calibration:
         profile=f"{engine.name}, kernels of {_measured(kernels)}",
         error_band_pct=_band(known, "tpot"),
         throughput_band_pct=_band(known, "throughput"),
-        ratio_band=_ratio_band(setting, known, "tpot"),
-        throughput_ratio_band=_ratio_band(setting, known, "throughput"),
-        hardware_ratio_band=_hardware_ratio_band(setting, known, "tpot"),
-        throughput_hardware_ratio_band=_hardware_ratio_band(setting, known, "throughput"),
+        ratio_band=_ratio_band(setting, known, "tpot", "ratios"),
+        throughput_ratio_band=_ratio_band(setting, known, "throughput", "ratios"),
+        hardware_ratio_band=_ratio_band(setting, known, "tpot", "hardware_ratios"),
+        throughput_hardware_ratio_band=_ratio_band(setting, known, "throughput", "hardware_ratios"),
         note="; ".join((*_carried(kernels), *engine.notes, words)),
     )
 
@@ -159,7 +159,7 @@ def _known(setting: Setting, load: Load) -> Known:
 
 def _nearest_ranges(setting: Setting, load: Load) -> Known:
     """Empty if nothing was measured on such cards."""
-    custom, ranges = own_engine(setting), shipped_ranges().ranges
+    custom, ranges = setting.own_engine, shipped_ranges().ranges
     if custom is not None:
         # The shipped ranges were not measured with a user's own constants.
         ranges = custom.entry.ranges
@@ -191,29 +191,16 @@ def _band(known: Known, metric: Metric) -> float | None:
     return None if error_range is None else round(100.0 * max(1.0 - error_range.low, error_range.high - 1.0), 1)
 
 
-def _ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
-    """How far the ratio of a figure to that of another layout is off; only for shipped ranges."""
-    of, cell = "layouts of {pairs} pairs of model and accelerator", _cell(setting, metric, _load(setting))
-    return _band_of(cell, shipped_ranges().ratios, of) if _ships(setting, known, metric) else None
-
-
-def _hardware_ratio_band(setting: Setting, known: Known, metric: Metric) -> RatioBand | None:
-    """As `_ratio_band`, relative to the same model and load on another accelerator."""
-    of = "measurements of one model on two kinds of accelerator, of {pairs} such models and kinds"
-    cell = _cell(setting, metric, _load(setting))
-    return _band_of(cell, shipped_ranges().hardware_ratios, of) if _ships(setting, known, metric) else None
-
-
-def _ships(setting: Setting, known: Known, metric: Metric) -> bool:
-    return metric in known and own_engine(setting) is None
-
-
-def _band_of(cell: Cell, ratios: Sequence[ErrorRange], of: str) -> RatioBand | None:
-    """The farther end of the range of a ratio; `of` names what was paired."""
-    ratio_range = range_of(cell, ratios)
+def _ratio_band(setting: Setting, known: Known, metric: Metric, of: Paired) -> RatioBand | None:
+    """How far the ratio of a figure to that of what it is paired with is off; only for shipped ranges."""
+    if metric not in known or setting.own_engine is not None:
+        return None
+    ratios: Sequence[ErrorRange] = getattr(shipped_ranges(), of)
+    ratio_range = range_of(_cell(setting, metric, _load(setting)), ratios)
     if ratio_range is None:
         return None
-    source = f"{ratio_range.rows:,} pairs of {of.format(pairs=ratio_range.pairs)} that took no part in the fit"
+    pairs = _PAIRED[of].format(pairs=ratio_range.pairs)
+    source = f"{ratio_range.rows:,} pairs of {pairs} that took no part in the fit"
     return RatioBand(pct=round(100.0 * (ratio_range.high - 1.0), 1), source=source)
 
 

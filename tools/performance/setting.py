@@ -84,12 +84,15 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def engine(self) -> EngineProfile:
         """The profile of the engine that the plan names, or of the assumed one."""
-        if self.profile is not None:
-            return self.profile
-        accelerator = self.hardware.accelerator
-        engine, version = self.serving.engine, self.serving.engine_version
-        custom = None if self.calibration is None else self.calibration.engine(engine, version, accelerator)
-        return custom or engine_profile(engine, version, accelerator)
+        serving, part = self.serving, self.hardware.accelerator
+        return self.profile or self.own_engine or engine_profile(serving.engine, serving.engine_version, part)
+
+    @cached_property
+    def own_engine(self) -> EngineProfile | None:
+        """The engine's profile in the user's calibration; `None` if it has none."""
+        serving, custom = self.serving, self.calibration
+        part = self.hardware.accelerator
+        return None if custom is None else custom.engine(serving.engine, serving.engine_version, part)
 
     @cached_property
     def laid_out_relaxations(self) -> frozenset[str]:
