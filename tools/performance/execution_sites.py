@@ -16,15 +16,7 @@ from .operation import PER_DEVICE, Operation, TokenLoad, Where
 from .overlap import Turns
 from .overlap_halves import HalvedLayer, split_load
 from .programs.writer import shape_of
-from .stage_shape import (
-    expert_tensor_groups,
-    ffn_tensor_groups,
-    sequence_groups,
-    tensor_groups,
-    token_groups,
-    union_devices,
-    vocabulary_groups,
-)
+from .stage_shape import GROUPS, union_devices
 from .timing import StageTimer
 
 
@@ -58,22 +50,12 @@ def _collective_groups(
     if where in ("pipeline", "received") and following is not None:
         if where == "pipeline":
             return [(*stage.devices, *following.devices)]
-        return token_groups(phase, following)
+        return GROUPS["tokens"](phase, following)
     if "+" in where:
         operators, _, other = where.partition("+")
         sets = {"attention": stage.attention_devices, "ffn": stage.ffn_devices, "stage": stage.devices}
         return [union_devices(sets[operators], sets[other], stage) or sets[operators]]
-    return {
-        "tp": lambda: tensor_groups(phase, stage),
-        "sp": lambda: sequence_groups(phase, stage),
-        "kv_sp": lambda: sequence_groups(phase, stage),
-        "ffn_tp": lambda: ffn_tensor_groups(phase, stage),
-        "ffn_all": lambda: [stage.ffn_devices],
-        "stage_all": lambda: [stage.devices],
-        "tokens": lambda: token_groups(phase, stage),
-        "vocabulary": lambda: vocabulary_groups(stage),
-        "expert_tp": lambda: expert_tensor_groups(phase, stage),
-    }[where]()
+    return GROUPS[where](phase, stage)
 
 
 # The operations that cut a batch in two halves and join them again.

@@ -6,7 +6,7 @@ equal layers, wherever they are, so shapes are compared by value.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
@@ -18,7 +18,7 @@ from ..plan.layout import PhaseLayout, StageLayout
 from ..plan.placement import ffn_groups
 from .clock import OperatorTime
 from .collectives import Group, group_of
-from .operation import COLLECTIVES, Kind, Operation, Path
+from .operation import COLLECTIVES, Kind, Operation, Path, Where
 from .overlap import Overlapped
 from .overlap_halves import HalvedLayer
 from .programs.work import Work
@@ -116,11 +116,6 @@ def _chunks(devices: Sequence[str], size: int) -> list[tuple[str, ...]]:
     return [tuple(devices[at : at + size]) for at in range(0, len(devices), size)]
 
 
-def tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
-    """Attention's tensor-parallel groups."""
-    return _chunks(stage.attention_devices, phase.degrees.tp)
-
-
 def sequence_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
     """Attention's sequence groups (prefill SP, or the KV split of decode): same tensor rank, same attention group."""
     tp = phase.degrees.tp
@@ -130,24 +125,19 @@ def sequence_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, .
     return groups
 
 
-def ffn_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
-    """Tensor-parallel groups of the dense FFN or shared expert."""
-    return _chunks(stage.ffn_devices, phase.degrees.tp_ffn)
-
-
-def token_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
-    """The devices that hold the same tokens between operators: one group per attention-DP group."""
-    return _chunks(stage.devices, -(-len(stage.devices) // phase.attention_groups))
-
-
-def vocabulary_groups(stage: StageLayout) -> list[tuple[str, ...]]:
-    """The devices that share one embedding or LM head."""
-    return _chunks(stage.devices, stage.vocab_shards)
-
-
-def expert_tensor_groups(phase: PhaseLayout, stage: StageLayout) -> list[tuple[str, ...]]:
-    """The devices that share the slices of one expert group."""
-    return _chunks(stage.devices, phase.degrees.tp_expert or 1)
+# The devices that a collective in a stage runs on, group by group. `tokens`: those that hold the same tokens between
+# operators, one group per attention-DP group.
+GROUPS: Mapping[Where, Callable[[PhaseLayout, StageLayout], list[tuple[str, ...]]]] = {
+    "tp": lambda phase, stage: _chunks(stage.attention_devices, phase.degrees.tp),
+    "sp": sequence_groups,
+    "kv_sp": sequence_groups,
+    "ffn_tp": lambda phase, stage: _chunks(stage.ffn_devices, phase.degrees.tp_ffn),
+    "ffn_all": lambda _, stage: [stage.ffn_devices],
+    "stage_all": lambda _, stage: [stage.devices],
+    "tokens": lambda phase, stage: _chunks(stage.devices, -(-len(stage.devices) // phase.attention_groups)),
+    "vocabulary": lambda _, stage: _chunks(stage.devices, stage.vocab_shards),
+    "expert_tp": lambda phase, stage: _chunks(stage.devices, phase.degrees.tp_expert or 1),
+}
 
 
 def union_devices(current: Sequence[str], following: Sequence[str], stage: StageLayout) -> tuple[str, ...] | None:
@@ -160,15 +150,15 @@ def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> Sta
     """The shape of `stage`."""
     degrees, hardware = phase.degrees, setting.hardware
 
-    def widest(groups: Iterable[tuple[str, ...]]) -> Group:
-        candidates = [group_of(group, hardware) for group in groups if group]
+    def widest(where: Where) -> Group:
+        candidates = [group_of(group, hardware) for group in GROUPS[where](phase, stage) if group]
         return max(candidates, key=lambda group: (group.ranks, group.domains, group.over_host), default=Group(1))
 
     def union(current: Sequence[str], following: Sequence[str]) -> Group | None:
         devices = union_devices(current, following, stage) if current and following else None
         return None if devices is None else group_of(devices, hardware)
 
-    sequence = widest(sequence_groups(phase, stage)) if phase.token_parts > 1 else Group(1)
+    sequence = widest("sp") if phase.token_parts > 1 else Group(1)
     hosted = max((len(ids) for ids in stage.experts), default=0)
     slots = sum(len(ids) for ids in stage.experts)
     width_per_expert = degrees.tp_expert or 1
@@ -187,15 +177,15 @@ def stage_shape(setting: Setting, phase: PhaseLayout, stage: StageLayout) -> Sta
         hosted_experts=hosted,
         expert_share=hosted * width_per_expert / slots if slots else 0.0,
         vocab_shards=stage.vocab_shards,
-        tp_group=widest(tensor_groups(phase, stage)),
+        tp_group=widest("tp"),
         sp_group=sequence if degrees.sp > 1 else Group(1),
         kv_sp_group=sequence if (degrees.kv_sp or 1) > 1 else Group(1),
-        ffn_tp_group=widest(ffn_tensor_groups(phase, stage)),
+        ffn_tp_group=widest("ffn_tp"),
         ffn_all_group=group_of(ffn, hardware),
         stage_group=group_of(stage.devices, hardware),
-        token_group=widest(token_groups(phase, stage)),
-        vocab_group=widest(vocabulary_groups(stage)),
-        expert_tp_group=widest(expert_tensor_groups(phase, stage)) if width_per_expert > 1 else Group(1),
+        token_group=widest("tokens"),
+        vocab_group=widest("vocabulary"),
+        expert_tp_group=widest("expert_tp") if width_per_expert > 1 else Group(1),
         attention_to_ffn=union(attention, ffn),
         attention_to_stage=union(attention, stage.devices),
         ffn_to_attention=union(ffn, attention),
