@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from msgspec.structs import replace
 
-from .checkpoints import Base, checkpoint_of
+from .checkpoints import checkpoint_of
 from .entry import ModelEntry, made_of
 from .names import TUNINGS, named_format, parse_name, without_format
 
@@ -77,7 +77,7 @@ def _as_checkpoint(entry: ModelEntry, name: str) -> ModelEntry:
     if named_format(name) is None:
         return entry
     architecture, root = entry.architecture(), entry.base or entry.name
-    published = checkpoint_of(name, Base(root, entry.name, entry.config), architecture)
+    published = checkpoint_of(name, entry, architecture)
     if published is None:
         return entry
     # The written repository id, but for the case of its letters.

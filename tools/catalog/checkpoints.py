@@ -15,6 +15,7 @@ from msgspec import Struct
 from ..input.files import shipped
 from .architecture import Architecture
 from .dtypes import WIDE
+from .entry import ModelEntry
 from .names import format_tokens, named_format
 from .precision import is_native
 
@@ -31,34 +32,26 @@ class Checkpoint(Struct, frozen=True):
     source: str
 
 
-class Base(Struct, frozen=True):
-    """What a checkpoint is derived from: the catalogue's entry, that entry or its tuned checkpoint, and its config."""
-
-    entry: str
-    name: str
-    config: Mapping[str, Any]
-
-
 @cache
 def _rules() -> list[dict[str, Any]]:
     return shipped(__name__, "checkpoints.json")["checkpoints"]
 
 
-def checkpoint_of(written: str, base: Base, architecture: Architecture) -> Checkpoint | None:
-    """The checkpoint of `base`, which has this `architecture`, that the name `written` means.
+def checkpoint_of(written: str, entry: ModelEntry, architecture: Architecture) -> Checkpoint | None:
+    """The checkpoint of `entry`, which has this `architecture`, that the name `written` means.
 
     `None` where the name states no number format, or the one that the model is published in.
     """
     stated, tokens = named_format(written), format_tokens(written)
     if stated is None or is_native(architecture.native_precision, stated):
         return None
-    publisher, short, config = base.name.split("/")[0], base.name.rsplit("/", 1)[-1], base.config
+    publisher, short, config = entry.name.split("/")[0], entry.short_name, entry.config
     if "/" in written.strip():
         publisher = written.strip().rsplit("/", 1)[0].rsplit("/", 1)[-1]
     if stated in WIDE:
         return Checkpoint(f"{publisher}/{short}-{stated.upper()}", _stored(config, {"torch_dtype": stated}), _WIDENED)
     for rule in _rules():
-        if _covers(rule, tokens, publisher, base.entry, is_moe=architecture.is_moe):
+        if _covers(rule, tokens, publisher, entry.base or entry.name, is_moe=architecture.is_moe):
             changed = {"torch_dtype": "bfloat16", **rule.get("config", {})}
             if architecture.native_dtypes.norm == "fp16":
                 changed["torch_dtype"] = "float16"
