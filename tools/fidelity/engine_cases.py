@@ -7,7 +7,6 @@ without timing an operator again.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -17,8 +16,7 @@ from msgspec.structs import replace
 from ..arrays import FloatArray
 from ..calibration.custom import CustomCalibration
 from ..calibration.engine_profile import SCALES, EngineConstants, accelerator_class, neutral
-from ..catalog.accelerators import Accelerator
-from ..catalog.hardware import all_accelerators
+from ..catalog.hardware import find_accelerator
 from ..engines.names import ENGINES
 from ..performance.schedule import passes_of_host
 from ..performance.serving.load import ServingTimes
@@ -172,11 +170,4 @@ def _head_tokens(table: StepTable) -> dict[str, FloatArray]:
 def wanted_of(situation: Situation) -> tuple[str, str, str]:
     """Engine, generation and class of accelerators of a situation."""
     engine = situation.deployment.engine
-    accelerator = all_by_id()[situation.deployment.accelerator]
-    return engine.name, engine.generation, accelerator_class(accelerator)
-
-
-@cache
-def all_by_id() -> dict[str, Accelerator]:
-    """The catalogue's accelerators by id."""
-    return {accelerator.id: accelerator for accelerator in all_accelerators()}
+    return engine.name, engine.generation, accelerator_class(find_accelerator(situation.deployment.accelerator))
