@@ -19,7 +19,6 @@ from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.engines.names import EngineName as Engine
 from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout, layout_from_view
-from shardwright.tools.performance.operator_times import OperatorTimes
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.performance.timing import StageTimer
 from shardwright.tools.plan.builder import BuildRequest, build_plan
@@ -44,7 +43,7 @@ def chosen_cut(setting: Setting, phases: Sequence[PhaseLayout], batch: int) -> t
     parts: list[StageCosts] = []
     for phase in phases:
         first, last = (StageTimer(setting, phase, stage) for stage in (phase.stages[0], phase.stages[-1]))
-        parts.append(phase_costs(OperatorTimes(first), OperatorTimes(last), batch))
+        parts.append(phase_costs(first, last, batch))
     return BestCuts(reduce(StageCosts.plus, parts)).cut(len(phases[0].stages))
 
 

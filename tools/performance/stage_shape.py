@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from ..calibration.forms.elementary import Number
 from ..catalog.architecture import LayerSpec
@@ -57,37 +56,6 @@ class StageShape(Struct, frozen=True):
     ffn_to_attention: Group | None
     ffn_to_stage: Group | None
 
-    def of_attention(self) -> StageShape:
-        """What the time of attention depends on; all else as on one device, so that like operators compare equal."""
-        return replace(
-            _ALONE, tp=self.tp, sp=self.sp, kv_sp=self.kv_sp, ulysses=self.ulysses,
-            tp_group=self.tp_group, sp_group=self.sp_group, kv_sp_group=self.kv_sp_group,
-            attention_to_ffn=self.attention_to_ffn, attention_to_stage=self.attention_to_stage,
-        )  # fmt: skip
-
-    def of_ffn(self) -> StageShape:
-        """What the time of a dense FFN depends on; all else as on one device."""
-        return replace(
-            _ALONE, attention_groups=self.attention_groups, tp_ffn=self.tp_ffn, ffn_groups=self.ffn_groups,
-            ffn_tp_group=self.ffn_tp_group, ffn_all_group=self.ffn_all_group,
-            ffn_to_attention=self.ffn_to_attention, ffn_to_stage=self.ffn_to_stage,
-        )  # fmt: skip
-
-    def of_moe(self) -> StageShape:
-        """What the time of a MoE operator depends on; all else as on one device."""
-        return replace(
-            self, tp=1, sp=1, kv_sp=1, ulysses=False, vocab_shards=1, vocab_group=_ONE,
-            tp_group=_ONE, sp_group=_ONE, kv_sp_group=_ONE, attention_to_ffn=None, attention_to_stage=None,
-        )  # fmt: skip
-
-    def of_vocabulary(self) -> StageShape:
-        """What the time of the embedding and LM head depends on; all else as on one device."""
-        if self.vocab_shards == 1:
-            return _ALONE
-        return replace(
-            _ALONE, vocab_shards=self.vocab_shards, token_group=self.token_group, vocab_group=self.vocab_group
-        )
-
     @property
     def vocabulary_spans_groups(self) -> bool:
         """Whether embedding and LM head are cut over several attention groups, so that their tokens are gathered."""
@@ -100,15 +68,6 @@ class StageShape(Struct, frozen=True):
         if current == "ffn":
             return {"attention": self.ffn_to_attention, "stage": self.ffn_to_stage}.get(following or "")
         return None
-
-
-_ONE = Group(1)
-_ALONE = StageShape(
-    tp=1, sp=1, kv_sp=1, ulysses=False, attention_groups=1, tp_ffn=1, ffn_groups=1, width=1, ep=1, tp_expert=1,
-    hosted_experts=0, expert_share=0.0, vocab_shards=1, tp_group=_ONE, sp_group=_ONE, kv_sp_group=_ONE,
-    ffn_tp_group=_ONE, ffn_all_group=_ONE, stage_group=_ONE, token_group=_ONE, vocab_group=_ONE,
-    expert_tp_group=_ONE, attention_to_ffn=None, attention_to_stage=None, ffn_to_attention=None, ffn_to_stage=None,
-)  # fmt: skip
 
 
 def _chunks(devices: Sequence[str], size: int) -> list[tuple[str, ...]]:

@@ -51,7 +51,9 @@ class StageTimer:
         self.stage = stage
         self.free = free
         self.shape: StageShape = shape or stage_shape(setting, phase, stage)
-        self.shape_number = shape_number(setting, self.shape, compute_share)
+        # Shapes are compared by value once, later by a number, from a counter that threads share: no two have the same.
+        numbers = _SHAPES.table(setting.caches)
+        self.shape_number = numbers.setdefault((self.shape, compute_share), next(_NUMBERS))
         self.clock, self.links = setting.clock_with(compute_share), Links(setting.hardware, setting.clock)
 
     def context(self, load: TokenLoad) -> ProgramContext:
@@ -283,12 +285,4 @@ _PIECES = Cache[tuple[object, ...], Piece]("pieces of a pass by name, layer, sha
 _ATTENTION = Cache[tuple[object, ...], ProgramWriter]("attention of a layer by kind, what follows, shape and load")
 _OVERLAPPED = Cache[tuple[object, ...], "tuple[Piece, ...]"]("layers in halves by stage, shape and load")
 _HALVED = Cache[tuple[object, ...], HalvedLayer]("a layer in halves by kind, what follows, shape and load")
-
-
-def shape_number(setting: Setting, shape: StageShape, compute_share: float = 1.0) -> int:
-    """The number of `shape` in the setting: shapes are compared by value once, later by this number."""
-    # From a counter that threads share, so that no two shapes have the same number.
-    return _SHAPES.table(setting.caches).setdefault((shape, compute_share), next(_NUMBERS))
-
-
 _NUMBERS = count()

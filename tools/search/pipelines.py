@@ -21,8 +21,8 @@ from msgspec import Struct, field
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..caches import Caches
 from ..performance.operation import TokenLoad
-from ..performance.operator_times import OperatorTimes
 from ..performance.schedule import prefill_loads
+from ..performance.timing import StageTimer
 from ..plan.placement import even_cut, own_cut
 
 # Layers of each stage of a pipeline.
@@ -117,12 +117,12 @@ def rounded_batch(batch: int) -> int:
     return 1 << (max(1, batch).bit_length() - 1)
 
 
-def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageCosts:
+def phase_costs(first: StageTimer, last: StageTimer, batch: int) -> StageCosts:
     """What each layer costs over a request's life in one phase, with `batch` sequences in a stage.
 
     `first` and `last` time the first and the last stage.
     """
-    setting, phase = first.timer.setting, first.timer.phase
+    setting, phase = first.setting, first.phase
     if phase.phase == "decode":
         sequences = rounded_batch(batch)
         load = TokenLoad(sequences, 1, setting.mean_decode_context, phase.attention_groups)
@@ -131,17 +131,17 @@ def phase_costs(first: OperatorTimes, last: OperatorTimes, batch: int) -> StageC
     return reduce(StageCosts.plus, (_stage_costs(first, last, load, count) for load, count in loads.items()))
 
 
-def _stage_costs(first: OperatorTimes, last: OperatorTimes, load: TokenLoad, times: float) -> StageCosts:
+def _stage_costs(first: StageTimer, last: StageTimer, load: TokenLoad, times: float) -> StageCosts:
     """The costs of `times` passes of `load`."""
-    layers = first.timer.whole_sequence
+    layers = first.whole_sequence
     seconds: dict[tuple[int, str | None], float] = {}
     for spec, following in layers:
         if (id(spec), following) not in seconds:
-            seconds[id(spec), following] = float(first.layer(spec, following, load))
+            seconds[id(spec), following] = float(first.layer(spec, following, load).seconds)
     return StageCosts(
         tuple(times * seconds[id(spec), following] for spec, following in layers),
-        times * float(first.embedding(load)),
-        times * float(last.head(load)),
+        times * float(first.embedding(load).seconds),
+        times * float(last.head(load).seconds),
     )
 
 

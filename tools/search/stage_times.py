@@ -22,7 +22,6 @@ from ..checkpoint import checkpoint
 from ..performance.collectives import PATHS
 from ..performance.layout import stage_maker
 from ..performance.operation import TokenLoad
-from ..performance.operator_times import OperatorTimes
 from ..performance.overlap_halves import is_two_batch
 from ..performance.schedule import host_seconds, passes_of_host
 from ..performance.setting import Setting
@@ -97,7 +96,6 @@ class StageTimes:
         self._phase: Phase = phase
         self._degrees = degrees.model_copy(update={"pp": 1, "stage_layers": None})
         self._timers: list[StageTimer] = [self._timer(0)]
-        self._operators = [OperatorTimes(self._timers[0])]
         self._class_of_spread: dict[tuple[tuple[int, ...], ...], int] = {places.spreads(1)[0]: 0}
 
     @property
@@ -110,9 +108,9 @@ class StageTimes:
         """Attention-DP groups."""
         return self.layout.attention_groups
 
-    def ends(self, stages: int) -> tuple[OperatorTimes, OperatorTimes]:
-        """The operator times of the first and of the last of `stages` stages."""
-        return self._operators[0], self._operators[int(self._classes(stages)[-1])]
+    def ends(self, stages: int) -> tuple[StageTimer, StageTimer]:
+        """The timers of the first and of the last of `stages` stages."""
+        return self._timers[0], self._timers[int(self._classes(stages)[-1])]
 
     def stages(self, pipelines: Pipelines) -> list[StageLayout]:
         """For each stage of `pipelines`, a stage that lies alike over links [S]."""
@@ -142,10 +140,10 @@ class StageTimes:
             seconds = self._one_by_one(pipelines, load, classes)
         else:
             seconds = self._summed(pipelines, load, classes)
-        seconds[pipelines.starts] += self._operators[0].embedding(load)
+        seconds[pipelines.starts] += self._timers[0].embedding(load).seconds
         if with_head:
             last = np.flatnonzero(pipelines.is_last)
-            heads = [self._operators[number].head(load) for number in range(int(classes[last].max()) + 1)]
+            heads = [self._timers[number].head(load).seconds for number in range(int(classes[last].max()) + 1)]
             seconds[last] += np.array([np.broadcast_to(head, width) for head in heads])[classes[last]]
         self._add_sends(seconds, pipelines, load, classes)
         return seconds
@@ -164,7 +162,6 @@ class StageTimes:
             if spread not in self._class_of_spread:
                 self._class_of_spread[spread] = len(self._timers)
                 self._timers.append(self._timer(stage))
-                self._operators.append(OperatorTimes(self._timers[-1]))
         return np.array([self._class_of_spread[spread] for spread in spreads])
 
     def _classes_of(self, pipelines: Pipelines) -> IntArray:
@@ -182,7 +179,7 @@ class StageTimes:
             rows = slice(None) if not classes.any() else classes == number
             # Not a matrix product: its rounding may differ from process to process.
             for count, (spec, after) in zip(counts.T, kinds.kinds, strict=True):
-                seconds[rows] += count[rows, None] * self._operators[number].layer(spec, after, load)
+                seconds[rows] += count[rows, None] * self._timers[number].layer(spec, after, load).seconds
         return seconds
 
     def _add_sends(self, seconds: FloatArray, pipelines: Pipelines, load: TokenLoad, classes: IntArray) -> None:
