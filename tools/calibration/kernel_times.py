@@ -6,7 +6,6 @@ left to the caller.
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Literal
 
 from msgspec import Struct
@@ -71,8 +70,7 @@ from .shapes import (
 Bound = Literal["compute", "memory", "communication"]
 
 _SMALLEST_BYTES = 0.75
-_HASHABLE = (float, int, str, bool, type(None))
-# The most cached bytes per accelerator (a search times arrays of kernels), and those of a kernel without arrays.
+# The most cached bytes per accelerator, and those of a kernel with its times.
 _MOST_KNOWN_BYTES, _KERNEL_BYTES = 16 * 2**20, 700
 
 
@@ -128,7 +126,7 @@ class KernelTimes:
         self.staged_links = staged_links
         self.own_reduction_ranks = own_reduction_ranks
         self.matmul_share = matmul_share
-        self._known: SharedCache[object, tuple[KernelTime, ...]] = SharedCache(_MOST_KNOWN_BYTES, _size_bytes)
+        self._known = SharedCache[Kernel, tuple[KernelTime, ...]](_MOST_KNOWN_BYTES, lambda *_: _KERNEL_BYTES)
         self._chosen = ChosenConstants(profile)
 
     def seconds(self, kernel: Kernel) -> KernelTime:
@@ -145,14 +143,12 @@ class KernelTimes:
 
         Raises as `seconds` does.
         """
-        key: object = kernel
         try:
-            known = self._known.get(key)
+            known = self._known.get(kernel)
         except TypeError:
-            # Arrays have no hash, so their bytes are the key.
-            key = array_key(kernel)
-            known = self._known.get(key)
-        return known if known is not None else self._known.keep(key, self._times(kernel))
+            # Arrays have no hash, and what they are part of is cached as a whole (`performance/timing.py`).
+            return self._times(kernel)
+        return known if known is not None else self._known.keep(kernel, self._times(kernel))
 
     def _times(self, kernel: Kernel) -> tuple[KernelTime, ...]:
         if isinstance(kernel, Gemm):
@@ -273,23 +269,3 @@ class _Work(Struct, frozen=True):
     flops: Number
     moved_bytes: Number
     dtype: DType
-
-
-def _size_bytes(key: object, times: tuple[KernelTime, ...]) -> int:
-    """Approximate bytes of a kernel and its times, with those of arrays, which are also in the key."""
-    total = _KERNEL_BYTES + (sum(len(part) for part in key if isinstance(part, bytes)) if isinstance(key, tuple) else 0)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - a key of any parts
-    for time in times:
-        numbers = (time.seconds, time.fixed_s, time.floor_s, time.compute_s, time.memory_s)
-        total += sum(0 if isinstance(number, float | int) else number.nbytes for number in numbers)
-    return total
-
-
-@cache
-def _sizes(kind: type[Kernel]) -> tuple[str, ...]:
-    return kind.__struct_fields__
-
-
-def array_key(kernel: Kernel) -> tuple[object, ...]:
-    """A hashable key for a kernel with arrays among its sizes."""
-    values = (getattr(kernel, name) for name in _sizes(type(kernel)))
-    return type(kernel), *(value if isinstance(value, _HASHABLE) else value.tobytes() for value in values)
