@@ -202,7 +202,6 @@ class _Cells:
     """The cells of one row, read as what their columns hold; the first that cannot be is in `unread`."""
 
     def __init__(self, text: Mapping[str, str]) -> None:
-        """Nothing read yet."""
         self._text = text
         self.unread = ""
 

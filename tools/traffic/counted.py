@@ -37,7 +37,6 @@ class Lengths:
     """Counts of lengths in tokens, rounded to three digits."""
 
     def __init__(self) -> None:
-        """No lengths yet."""
         self._counts: Counter[int] = Counter()
 
     def add(self, tokens: int) -> None:
@@ -76,7 +75,6 @@ class Windows:
     """Counts of requests by window of time; windows grow with the span, so that their number is bounded."""
 
     def __init__(self) -> None:
-        """No requests yet."""
         self._counts: list[int] = []
         self._width_s = _FIRST_WINDOW_S
         self._origin_s = self._last_s = 0.0

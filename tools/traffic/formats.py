@@ -27,7 +27,6 @@ class Reader:
     """Reads a trace in order: requests, and faults with their places; `kind` is set once the first is read."""
 
     def __init__(self, stream: BufferedIOBase) -> None:
-        """A reader that has read nothing yet."""
         self._stream = stream
         self.kind = ""
         # Describes the names in the first object without a known format and the expected ones; empty if there is none.

@@ -126,7 +126,6 @@ class Prefixes:
     """
 
     def __init__(self) -> None:
-        """No prompts yet."""
         self._last: dict[int, int] = {}
         self._blocks = self._shared = 0
         # `_starts`: by request, where its owners begin in `_owners`; `_depths`: the blocks shared with each owner.

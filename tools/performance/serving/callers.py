@@ -34,7 +34,6 @@ class Callers:
     """
 
     def __init__(self, arrivals: Arrivals, lengths: Lengths, drawn: Requests, block_tokens: int) -> None:
-        """No request has come yet."""
         self._arrivals, self._turns, self._drawn = arrivals, lengths.turns, drawn
         self.count = len(drawn.inputs)
         self.talks = Talks(lengths, drawn, block_tokens)

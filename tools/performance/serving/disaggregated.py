@@ -84,7 +84,6 @@ class ApartRun:
     """Runs all events in order of time. `hits` and `from_host` (of prefill) are as in `TogetherRun`."""
 
     def __init__(self, deployment: Disaggregated, arrivals: Arrivals, lengths: Lengths) -> None:
-        """No request has come yet."""
         arrivals = whole_conversations(arrivals, lengths)
         self.warmup, self.arrivals = warmup_of(arrivals), arrivals
         request_count(arrivals)

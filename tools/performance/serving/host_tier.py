@@ -20,7 +20,6 @@ class HostTier:
     """
 
     def __init__(self, memory: HostMemory, block_tokens: int, loaded: list[int]) -> None:
-        """An empty tier."""
         self.memory, self.loaded = memory, loaded
         self.room, self.used = memory.tokens // block_tokens, 0
         self.spans: OrderedDict[int, tuple[int, int]] = OrderedDict()

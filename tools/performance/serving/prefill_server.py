@@ -39,7 +39,6 @@ class PrefillServer:
         passes: int,
         pass_times: PassTimes,
     ) -> None:
-        """An idle server."""
         self._step, self._budget, self._requests, self._pass_times = step, budget, requests, pass_times
         self.cache, self.free, self.cached = cache, passes, 0
 
@@ -86,7 +85,6 @@ class PrefillLine:
     """
 
     def __init__(self, servers: Sequence[PrefillServer]) -> None:
-        """An empty line."""
         self._servers, self._next = servers, 0
         self.waiting: deque[int] = deque()
         self.free = sum(server.free for server in servers)

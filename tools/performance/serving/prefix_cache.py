@@ -18,7 +18,6 @@ class PrefixTree:
     """Beginnings of prompts in blocks of `block_tokens`: a node has blocks `starts` to `ends` behind its parent."""
 
     def __init__(self, block_tokens: int) -> None:
-        """No prompt yet."""
         self.block_tokens = block_tokens
         self.starts: list[int] = []
         self.ends: list[int] = []
@@ -85,7 +84,6 @@ class PrefixCache(GivenPrefixes):
         ended: list[int],
         host: HostTier | None = None,
     ) -> None:
-        """An empty cache."""
         super().__init__(())
         self._tree, self._kv_tokens, self._block = tree, kv_tokens, tree.block_tokens
         self._starts, self._ends = tree.starts, tree.ends

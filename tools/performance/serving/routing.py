@@ -34,7 +34,6 @@ class Router(Generic[S]):
     """Deals requests to `targets` by `routing`; ties go to the next target in turn."""
 
     def __init__(self, routing: Routing, targets: Sequence[Target[S]]) -> None:
-        """A router that has dealt nothing yet."""
         self._routing, self._targets, self._last = routing, targets, -1
         self._caches = [target.cache for target in targets if target.cache is not None]
         self._went_to: dict[int, int] = {}

@@ -49,7 +49,6 @@ class Batch:
     settled: bool
 
     def __init__(self) -> None:
-        """An empty batch."""
         self.tick = self.running = self.context = self.windowed = self.growing = 0
         self.events = [(NO_EVENT, 0, -1)]
         self.entered = [0] * 0
@@ -130,7 +129,6 @@ class Group:
     ready_s: list[float]
 
     def __init__(self, batches: int, prefixes: GivenPrefixes) -> None:
-        """An empty group."""
         self.prefixes = prefixes
         self.batches = [Batch() for _ in range(batches)]
         self.turn = self.batches.copy()
@@ -216,7 +214,6 @@ class Replica:
     preemptions: int
 
     def __init__(self, step: StepTable, rules: Rules, load: Requests, seen: Seen) -> None:
-        """Before the first arrival."""
         self.step = step
         self.rules = rules
         self.window = step.window_tokens

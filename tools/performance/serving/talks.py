@@ -29,7 +29,6 @@ class Talks:
     """
 
     def __init__(self, lengths: Lengths, drawn: Requests, block_tokens: int) -> None:
-        """No request has come yet."""
         self.inputs, self.outputs = list(drawn.inputs), list(drawn.outputs)
         count = len(self.inputs)
         self.tree = PrefixTree(block_tokens)

@@ -92,7 +92,6 @@ class TogetherRun:
     """
 
     def __init__(self, table: StepTable, policy: Policy, arrivals: Arrivals, lengths: Lengths, replicas: int) -> None:
-        """No request has come yet."""
         arrivals = whole_conversations(arrivals, lengths)
         self.warmup, self.policy, self.arrivals = warmup_of(arrivals), policy, arrivals
         rules, drawn = run_of(policy, arrivals, lengths)
