@@ -20,7 +20,7 @@ from ..catalog.hardware import find_accelerator
 from ..engines.names import ENGINES
 from ..performance.schedule import passes_of_host
 from ..performance.serving.load import ServingTimes
-from ..performance.serving.step_table import StepTable
+from ..performance.serving.step_table import COLUMNS, StepTable
 from ..performance.serving_estimate import Server, late_steps, server_of
 from ..performance.setting import Setting
 from ..performance.step_times import host_columns
@@ -35,11 +35,6 @@ _DECODE = ("decode_base_s", "decode_per_token_s", "decode_per_window_token_s")
 _FAR_LONGER_NS = 1e5
 # The value that each constant takes to show its part, while the others are neutral.
 _VARIED_TO = dict.fromkeys(SCALES, 2.0) | {"recurrent_layer_us": 1.0, "head_token_ns": _FAR_LONGER_NS}
-_COLUMNS = (
-    "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
-    "beside_base_s", "beside_per_token_s", "beside_per_window_token_s",
-    "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
-)  # fmt: skip
 
 
 class About(Struct, frozen=True):
@@ -146,7 +141,7 @@ def case_of(
     neutral_server = server()
     varied = [server(name) for name in _VARIED]
     parts: dict[str, FloatArray] = {}
-    for name in _COLUMNS:
+    for name in COLUMNS:
         column = np.asarray(getattr(neutral_server.table, name), dtype=float)
         rows = [np.asarray(getattr(varied_server.table, name), dtype=float) - column for varied_server in varied]
         # The last row is what no constant scales: the whole less the parts of `SCALES`, which are in it by default.

@@ -11,22 +11,12 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-_COLUMNS = {
-    "tokens": ("linear_s",),
-    "met_tokens": ("met_s",),
-    "sequences": (
-        "decode_base_s",
-        "decode_per_token_s",
-        "decode_per_window_token_s",
-        "head_s",
-        "beside_base_s",
-        "beside_per_token_s",
-        "beside_per_window_token_s",
-    ),
-    "chunk_tokens": ("prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s"),
-}
-
-
+# The columns of seconds, without the grids that they stand over.
+COLUMNS = (
+    "linear_s", "met_s", "head_s", "decode_base_s", "decode_per_token_s", "decode_per_window_token_s",
+    "beside_base_s", "beside_per_token_s", "beside_per_window_token_s",
+    "prefill_fixed_s", "prefill_per_pair_s", "prefill_per_window_pair_s",
+)  # fmt: skip
 _HOST_FIELDS = ("host_fixed_s", "host_per_sequence_s", "host_per_prefill_s")
 
 
@@ -85,8 +75,6 @@ class StepTable(Struct, frozen=True):
         """The table of a server whose every pass takes `factor` times as long."""
         if factor == 1.0:
             return self
-        columns = {
-            name: [seconds * factor for seconds in getattr(self, name)] for names in _COLUMNS.values() for name in names
-        }
+        columns = {name: [seconds * factor for seconds in getattr(self, name)] for name in COLUMNS}
         hosts = {name: getattr(self, name) * factor for name in _HOST_FIELDS}
         return replace(self, **columns, **hosts)
