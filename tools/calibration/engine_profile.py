@@ -85,12 +85,6 @@ class EngineEntry(Frozen):
     fitted: str
 
 
-class EngineFile(Frozen):
-    """All entries, as one data file."""
-
-    entries: tuple[EngineEntry, ...]
-
-
 class EngineProfile(Frozen):
     """The entry that stands for an engine on an accelerator. `notes` say what stood in for what was not measured."""
 
@@ -139,7 +133,7 @@ def accelerator_class(accelerator: Accelerator) -> str:
 @lru_cache(maxsize=1)
 def all_entries() -> tuple[EngineEntry, ...]:
     """Every entry of the data file."""
-    return EngineFile.model_validate(shipped(__name__, "engines.json")).entries
+    return tuple(map(EngineEntry.model_validate, shipped(__name__, "engines.json")["entries"]))
 
 
 def engine_profile(engine: str | None, version: str | None, accelerator: Accelerator) -> EngineProfile:
