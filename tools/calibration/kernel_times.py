@@ -126,7 +126,9 @@ class KernelTimes:
         self.staged_links = staged_links
         self.own_reduction_ranks = own_reduction_ranks
         self.matmul_share = matmul_share
-        self._known = SharedCache[Kernel, tuple[KernelTime, ...]](_MOST_KNOWN_BYTES, lambda *_: _KERNEL_BYTES)
+        self._known = SharedCache[Kernel, tuple[KernelTime, ...]](
+            _MOST_KNOWN_BYTES, lambda _, times: _KERNEL_BYTES * len(times)
+        )
         self._chosen = ChosenConstants(profile)
 
     def seconds(self, kernel: Kernel) -> KernelTime:
