@@ -6,7 +6,8 @@ skipped without a search.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache, partial
 
 import numpy as np
 from msgspec import Struct
@@ -304,19 +305,25 @@ class _Reach(Struct, frozen=True):
 
     def _clusters(self, screen: Screen) -> Iterator[int]:
         """Yield the clusters on which one more strategy holds every limit by the screen, the smallest first."""
-        rows, gpus = screen.holding, self._next(screen, screen.holding, self.more_than)
+        rows = screen.holding
+        # Each cluster asks for the same rows again.
+        end_of = cache(partial(screen.end_of, rows))
+        gpus = self._next(rows, end_of, self.more_than)
         while gpus is not None and gpus <= self.at_most:
             yield gpus
-            gpus = self._next(screen, rows, gpus)
+            gpus = self._next(rows, end_of, gpus)
 
-    def _next(self, screen: Screen, rows: StrategyRows, more_than: int) -> int | None:
-        """The smallest cluster of more than `more_than` accelerators on which one of `rows` runs."""
+    def _next(self, rows: StrategyRows, end_of: Callable[[int], int], more_than: int) -> int | None:
+        """The smallest cluster of more than `more_than` accelerators on which one of `rows` runs.
+
+        `end_of`: the first free device behind the strategy of a row.
+        """
         best: int | None = None
         cheapest: tuple[float, int] | None = None
         for row in np.argsort(rows.gpus, kind="stable"):
             if best is not None and rows.gpus[row] > max(self.usual_node, best):
                 break
-            gpus = self._size(max(screen.end_of(rows, int(row)), more_than + 1))
+            gpus = self._size(max(end_of(int(row)), more_than + 1))
             best = gpus if best is None else min(best, gpus)
             # A part of one node is rented as such.
             cost = float(rows.gpus[row] / max(rows.tokens_per_s[row], 1e-12))
