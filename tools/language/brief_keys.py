@@ -85,6 +85,9 @@ _FORBIDS = Gated(
     r"禁止(?:项|事项)?|禁用|不用|不要|不使用|不允许"
 )
 _DENIES = Gated(r"(?:no|not|never|none|do\snot|don't)(?![a-z])|[不无禁]")
+_RULED_OUT = Gated(
+    r"(?<![a-z])(?:not|no|without|reject\w*|exclu\w*|old|former|retired|unavailable|refused|declined)(?![a-z])|[不非]|排除"
+)
 _SHORT = 60
 # {"output": "results/bench-2025.csv"}
 WRITES_TO = Gated(
@@ -109,6 +112,11 @@ def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | N
     if value is True and _FORBIDS.fullmatch(parent):
         return (f"no {words}",)
     return None
+
+
+def rules_out(key: str) -> bool:
+    """Whether a key says that what stands under it is not to be had."""
+    return _FORBIDS.fullmatch(key) is not None or _RULED_OUT.search(key) is not None
 
 
 def forbidden_under(heading: str, item: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..catalog.config import TEXT_PARTS
+from ..catalog.hardware import mentions
 from ..input.shapes import is_list, is_object
 from .brief_keys import (
     ALL_CARDS,
@@ -27,6 +28,7 @@ from .brief_keys import (
     is_unused,
     key_under,
     planned_figure,
+    rules_out,
     statement_of_key,
 )
 from .brief_objects import (
@@ -252,7 +254,7 @@ class _Walker:
             return
         elif (weighed := weighed_layouts(last_key, items)) is not None:
             self._add(keys, weighed, at)
-        elif len(items) > 1 and _CHOICE_LIST.fullmatch(last_key) and all(isinstance(item, str) for item in items):
+        elif len(items) > 1 and all(isinstance(item, str) for item in items) and _is_choice(last_key, items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
             is_range = len(items) == 2 and items[0] < items[1] and not DEGREE.fullmatch(last_key)
@@ -310,6 +312,14 @@ class _Walker:
                 plain = isinstance(value, str | int | float)
                 if key != counted_key and not (plain and counting.identity.fullmatch(key_words(key))):
                     self._walk((*inside, key), value, (*at, i, key))
+
+
+def _is_choice(key: str, items: list[str]) -> bool:
+    """Whether a list of words is a choice: by its key, or as a list of cards that its key does not rule out."""
+    if _CHOICE_LIST.fullmatch(key):
+        return True
+    named = [mentions(item) for item in items]
+    return all(len(cards) == 1 and cards[0].accelerator for cards in named) and not rules_out(key)
 
 
 def _are_kinds(items: list[Any]) -> bool:

@@ -21,7 +21,11 @@ from .people_words import with_shares_of_people, without_populations
 
 _BY_THE_HOUR = 1 / 3601  # amounts of a day, a week or a month have smaller factors
 _TIME_END = re.compile(r"[;!?\n。]|\.(?=\s|$)|(?<=\d)\s?[,，](?=\s)|\s(?:and|but|while)\s", re.IGNORECASE)
-_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|\sand(?=\s)|(?<![pP])(?<![pP]\d)\d")
+_BRACKET = re.compile(r"\s?\([^()\n]{1,24}\)")
+_BEFORE = 48
+# "18 req/s at peak (6 to 8 pm)", "晚 8 点到 11 点高峰": an hour of the day is no load.
+_HOUR = re.compile(r"\s?(?:点|时(?!段)|o'clock|[ap]\.?m(?![a-z]))")
+_FIGURE_OR_COMMA = re.compile(r"[,;.。\n(]|\s(?:and|but|while|whereas)(?=\s)|(?<![pP])(?<![pP]\d)\d")
 
 
 def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
@@ -29,6 +33,7 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
 
     A figure that was agreed on counts before both, and the usual load does where words say to plan for it.
     """
+    statements = [s for s in statements if not _HOUR.match(page.text, s.quantity.end)]
     each = load_per_person(page, statements)
     figures = of_all_hardware(page, claims, [s for s in statements if s is not each])
     figures = _without_unasked(page, claims, _without_past(page, claims, figures))
@@ -203,7 +208,8 @@ def _spread(page: Page, claims: Claims, role: str, statements: list[Statement]) 
 def is_marked(page: Page, statement: Statement, marks: Pattern) -> bool:
     """Whether the words around a figure, up to the next figure or comma, say that it is a peak or a usual one."""
     start, end = statement.quantity.start, statement.quantity.end
-    before = _FIGURE_OR_COMMA.split(page.original[max(0, start - 24) : start])[-1]
+    nearby = _BRACKET.sub(" ", page.original[max(0, start - _BEFORE) : start])
+    before = _FIGURE_OR_COMMA.split(nearby[-24:])[-1]
     after = _FIGURE_OR_COMMA.split(page.original[end : end + 24])[0]
     is_next = page.original[end + len(after) : end + len(after) + 1].isdigit()
     matches = marks.finditer(f"{before} {statement.quantity.words} {after}")

@@ -35,7 +35,7 @@ _CHINESE = r"(?!单一|(?<=[提订下工账表清名菜保制定审派接])单)(
 _CHINESE_FIGURE = re.compile(
     r"[一二两三四五六七八九][十百千万]|十[二三四五六七八九](?!月|点|日|号)|十[一二三四五六七八九]?[万千亿]"
 )
-_OF = r"(?=\s(?:of|the|a|an|its|our|all|is|are)\b)"
+_OF = r"(?=\s(?:of|the|a|an|its|our|all|is|are|has|have|will)\b)"
 _PART_NAMES = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 # "a third of", "two thirds of", "三分之二", "六成", "六成五".
 _FRACTION = (
@@ -44,7 +44,10 @@ _FRACTION = (
     r"(?P<tenths>[一二两三四五六七八九])成(?:(?P<half>[五半])|(?![本立为功员都熟]))"
 )
 # "1 in 6 of them", "two out of every five users": a share of people, and no two numbers.
-_FEW_OF = r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|\d{1,3})"
+_FEW_OF = (
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty|fifty|(?:a|one)\shundred|"
+    r"\d{1,3})"
+)
 _RATIO = (
     rf"(?<![\d.,])(?P<part>{_FEW_OF})\s(?:in|out\sof)\s(?:every\s|each\s)?(?P<whole>{_FEW_OF})(?![\d.,]*\d)"
     r"(?=\s(?:(?!tok)[a-z]{3,12}s\s)?(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
