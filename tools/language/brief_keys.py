@@ -13,7 +13,7 @@ from .key_words import key_words
 COUNT = Gated(r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n")
 # {"type": "L40S", "quantity_total": 16, "per_server": 8}: of cards, whatever holds them.
 ALL_CARDS = Gated(
-    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|总卡数|卡总数"
+    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|max(?:imum)? total|总卡数(?:上限)?|卡总数"
 )
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
 # {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}

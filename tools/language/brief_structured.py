@@ -227,7 +227,7 @@ class _Walker:
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 words = key_words(key)
                 full_key = f"{counted} {key}" if counted and COUNT.fullmatch(words) else key
-                full_key = "gpu count" if counted and ALL_CARDS.fullmatch(words) else full_key
+                full_key = "gpu count" if (counted or "卡" in words) and ALL_CARDS.fullmatch(words) else full_key
                 if (entry := statement_of_key(parent, words, item)) is not None:
                     self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
                     continue
