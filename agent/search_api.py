@@ -112,7 +112,7 @@ _NOTHING_SEARCHED = SearchResult(candidates=(), evaluated=0, rejected={})
 
 
 def _answer(intent: Intent, outcome: Examined | Refused, seconds: float) -> SearchAnswer:
-    """The answer without what is searched for it again; without hardware to search on it says only why."""
+    """The answer to a search alone, without advice; where there is no hardware to search on, why."""
     request, result = outcome.request, outcome.result or _NOTHING_SEARCHED
     return SearchAnswer(
         feasible=isinstance(outcome, Examined),

@@ -47,8 +47,6 @@ HOW_TO_PRICE = (
     f"[endpoint] of the settings file (${FILE_VARIABLE}) "
     "prices = { usd_per_million_input = 0.5, usd_per_million_output = 1.5 }"
 )
-# Fields with secrets: a file names the variables that hold these.
-_NOT_IN_FILES = {"api_key", "basic_auth", "query"}
 _HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _PRINTABLE = re.compile(r"[\x20-\x7e]*")
 
@@ -188,9 +186,15 @@ class _Gathered(Struct, frozen=True):
         return self.of[name][1] if name in self.of else f"endpoint setting {name}"
 
 
+def _fields_of_files() -> set[str]:
+    """The fields that a file may state: none that holds a secret but headers, whose values name variables."""
+    fields = EndpointSettings.model_fields.items()
+    return {"headers", *(name for name, field in fields if "Secret" not in repr(field.annotation))}
+
+
 def _gather(flags: EndpointFlags | None, environment: Mapping[str, str], file: Path | None) -> _Gathered:
     stated: dict[str, tuple[Any, str]] = {}
-    file_fields, source = read_settings_file(environment, file, EndpointSettings.model_fields.keys() - _NOT_IN_FILES)
+    file_fields, source = read_settings_file(environment, file, _fields_of_files())
     for name, value in file_fields.items():
         stated[name] = (value, f"{source}: {name}")
     for name, variable in VARIABLES.items():

@@ -22,9 +22,9 @@ _LONGEST_KEPT = 200
 # Families whose name alone marks a model in running text, in every spelling; Chinese ones with their Latin name.
 _FAMILY_WORDS = (
     "deep[-_ ]?seek|ds(?=[-_ ]?[vr][1-9])|minimax|mixtral|ministral|mistral|magistral|codestral|devstral|nemotron|"
-    "gpt[-_ ]?oss|chatglm|code[-_ ]?llama|tiny[-_ ]?llama|l{1,3}ama|qwen|qwq|(?:med)?gemma|gemini|claude|olmoe?|mimo|ernie|"
-    "hunyuan|internlm|internvl|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|pixtral|jamba|exaone|smollm|"
-    "apertus|wizardlm|openthinker|minicpm|longcat|aya[-_ ]?expanse|seed[-_ ]?oss|dots[-_.]?llm|"
+    "gpt[-_ ]?oss|chatglm|code[-_ ]?llama|tiny[-_ ]?llama|l{1,3}ama|qwen|qwq|(?:med)?gemma|gemini|claude|olmoe?|mimo|"
+    "ernie|hunyuan|internlm|internvl|baichuan|starcoder|kimi|glm|dbrx|vicuna|gpt(?=[-_ ]?[0-9])|pixtral|jamba|exaone|"
+    "smollm|apertus|wizardlm|openthinker|minicpm|longcat|aya[-_ ]?expanse|seed[-_ ]?oss|dots[-_.]?llm|"
     # "Command A" is a name, "the command a user runs" is not.
     r"(?-i:Command A)(?!\d)|command[-_]a|command a(?=[-_ ]?(?:\d{3}b|03|plus|vision|reasoning))|"
     "通义千问|千问|混元|文心一言|文心|深度求索"

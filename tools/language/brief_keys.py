@@ -13,7 +13,8 @@ from .key_words import key_words
 COUNT = Gated(r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n")
 # {"type": "L40S", "quantity_total": 16, "per_server": 8}: of cards, whatever holds them.
 ALL_CARDS = Gated(
-    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|max(?:imum)? total|总卡数(?:上限)?|卡总数"
+    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|"
+    r"max(?:imum)? total|总卡数(?:上限)?|卡总数"
 )
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
 # {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
@@ -93,7 +94,7 @@ _SHORT = 60
 WRITES_TO = Gated(
     r"(?:.* )?(?:output|out|results?|reports?|logs?|art[ei]facts?|dashboards?|archive)(?: (?:file|path|dir|to))?"
 )
-IS_PATH = re.compile(r"[\w.:~-]*/[\w./:~-]+|[\w-]+\.(?:csv|json|log|md|html|txt|parquet|png|svg)")
+IS_PATH = re.compile(r"(?=.*[A-Za-z]{2})[\w.:~-]*/[\w./:~-]+|[\w-]+\.(?:csv|json|log|md|html|txt|parquet|png|svg)")
 # {"budget": {"per_hour_usd": 11}}
 _BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用")
 _PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly")

@@ -34,6 +34,7 @@ _QUANTILE = re.compile(r"p|pct|quantile|percentile|分位数?")
 _HOURS_KEY = re.compile(
     r"(?P<start>\d{1,2})(?::00)?\s?(?:h\s?)?(?:-|–|to|~|至|到)\s?(?P<end>\d{1,2})(?::00)?\s?(?:h|点|时)?"
 )
+_OF_LOAD = Gated(r"rps|qps|rates?|requests?|traffic|load|curve|profile|concurren\w*|流量|请求|负载|曲线|并发")
 UNIT_KEYS = ("unit", "units", "单位")
 # Layouts that are listed to be weighed: {"candidates": [{"tp": 8}, {"tp": 4, "replicas": 2}]}.
 _WEIGHED = Gated(
@@ -95,13 +96,18 @@ def range_text(value: Mapping[str, Any]) -> str | None:
     return f"{parts['low']} to {parts['high']}{unit}{typical}"
 
 
-def curve_text(value: Mapping[str, Any]) -> str | None:
-    """Rates by hours of the day, `{"00-07": 0.5, "07-19": 8, "19-24": 2}`, as words; `None` where it is none."""
-    hours = [_HOURS_KEY.fullmatch(key.strip()) for key in value]
-    rates = [rate for rate in value.values() if isinstance(rate, int | float) and not isinstance(rate, bool)]
-    if len(value) < 2 or not all(hours) or len(rates) != len(value):
+def curve_text(key: str, value: Mapping[str, Any]) -> str | None:
+    """Rates by all hours of the day, `{"00-07": 0.5, "07-19": 8, "19-24": 2}`, as words; `None` where it is none.
+
+    `key`: what they stand under.
+    """
+    if len(value) < 2 or not _OF_LOAD.search(key_words(key)):
         return None
-    spans = [(int(match["end"]) - int(match["start"])) % 24 or 24 for match in hours if match is not None]
+    hours = [match for part in value if (match := _HOURS_KEY.fullmatch(part.strip())) is not None]
+    rates = [rate for rate in value.values() if isinstance(rate, int | float) and not isinstance(rate, bool)]
+    spans = [(int(match["end"]) - int(match["start"])) % 24 for match in hours]
+    if not len(value) == len(hours) == len(rates) or sum(spans) != 24:
+        return None
     mean = sum(rate * span for rate, span in zip(rates, spans, strict=True)) / sum(spans)
     return f"{max(rates)} at peak, {mean:.6g} on average over the day"
 

@@ -186,7 +186,7 @@ class _Walker:
         elif {"dense_peak_tflops", "memory_bandwidth_gb_s"} <= value.keys():
             self._objects.append(StatedObject("card", None, value, self._where(at)))
             return
-        elif (text := range_text(value) or curve_text(value)) is not None:
+        elif (text := range_text(value) or curve_text(keys[-1] if keys else "", value)) is not None:
             self._add(keys, text, at)
             return
         elif (labelled := labelled_figure(value)) is not None:

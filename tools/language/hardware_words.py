@@ -251,9 +251,8 @@ def _read_boxes(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> list[Count]
     """Nodes and racks that are named as a whole: "two DGX H100", "a GB200 NVL72 rack"."""
     counts: list[Count] = []
     for match in tokens.matches(lex.BOXES):
-        is_open = match["n3"] is not None and not ENDS_FIGURE.match(
-            tokens.text_after(match)
-        )  # "two of them are broken"
+        # "two of them are broken"
+        is_open = match["n3"] is not None and not ENDS_FIGURE.match(tokens.text_after(match))
         nodes = None if is_open else tokens.number(match, "n", "n2", "n3")
         words = tokens.words(match) if is_open else tokens.take(match)
         if nodes is not None:

@@ -12,15 +12,16 @@ _SEPARATORS = re.compile(r"[_\-/\\|]+|\s+")
 
 _TIME_UNIT = re.compile(r"(?<!per )\b(?:ms|msecs?|millis(?:econds?)?|s|secs?|seconds?)\b")
 _STATISTIC = re.compile(r"\b(?:p\d{2,3}|mean|avg|average|median)\b|平均")
-_TOKEN = r"(?:(?:output|generated|new) )?tok(?:en)?s?"
 _ANSWER = r"(?:request|call|response|answer|reply)"
 _TOKENS = r"tok(?:en)?s?"
+_NEW_TOKENS = rf"(?:(?:output|generated|new) )?{_TOKENS}"
 _USUAL = re.compile(r"(?:^| )(?:typical|usual|normal|peak)(?= |$)")
 # With a unit of time in the key.
 _LATENCIES = {
     "ttft": r"ttft|(?:(?:time|latency) )?(?:to |until )?(?:the )?first (?:output )?tok(?:en)?(?: latency| time)?",
     "tpot": (
-        rf"tpot|itl|tbt|(?:(?:time|latency) )?(?:per|each|between|of each) {_TOKEN}|{_TOKEN}(?: latency| time)|"
+        rf"tpot|itl|tbt|(?:(?:time|latency) )?(?:per|each|between|of each) {_NEW_TOKENS}|"
+        rf"{_NEW_TOKENS}(?: latency| time)|"
         r"output token|inter token(?: latency| time| delay)?"
     ),
     "end to end latency": (

@@ -45,7 +45,8 @@ def merge_said(said: Sequence[Said]) -> Said:
         dropped = {name for group in changed for name in group - stated.keys()}
         dropped |= _outdated_lengths(values, stated)
         dropped |= _outdated_prefixes(values, stated, dropped)
-        if stated.get("gpus_per_node") and stated.get("accelerator", card := values.get("accelerator")) != card:
+        card = values.get("accelerator")
+        if stated.get("gpus_per_node") and stated.get("accelerator", card) != card:
             dropped |= {"gpus"} - stated.keys()  # of the former card
         if values.get("gpus_per_node") and not _fits(values, stated):
             dropped.add("gpus_per_node")

@@ -55,7 +55,7 @@ _FROM_BELOW = Gated(
 # "TP must not be 4", "TP != 4"; what "not TP4" leaves out is said where degrees are read.
 _BUT_ONE = Gated(rf"{_ANY}(?:\s(?:must|should|may|can|shall)\s?(?:not|n't)\s(?:be\s)?|\s?!=\s?){_N}")
 _MOST = cues(
-    r"(?:at|is)\s(?:the\s)?(?:very\s)?most|max(?:imum|imal|imally)?(?![-_](?:model|num|seq|batch))|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
+    r"at\s(?:the\s)?(?:very\s)?most|is\s(?:the\s)?(?:very\s)?most(?=\s?(?:[,.;)\n]|$))|max(?:imum|imal|imally)?(?![-_](?:model|num|seq|batch))|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
     r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over(?!\s\d{1,4}\s(?:ranks?|gpus?|cards?|devices)))(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
     r"(?P<less>under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于)",
     r"<=|≤|不(?:能|可|得|要|可以|许|想|希望|应该?|宜)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|顶多|最高|最深|别超过|上限|(?P<less_sign><)",
@@ -71,7 +71,7 @@ _CROSSING = cues(
 )
 _INSIDE = cues(
     rf"(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}|"
-    rf"(?:one|same|single)[\s\-]{_NODE}|(?:inside|within)\s(?:them|those)(?![a-z])",
+    rf"(?:one|same|single)[\s\-]{_NODE}|(?:inside|within)\s(?:them|those)(?=\s?(?:[,.;)\n]|$))",
     rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
 # Behind a bound: "TP at most 8 and not across nodes", "TP: max 8, must stay inside a node", "TP不超过8, 不跨机".

@@ -43,7 +43,7 @@ _MOST = Gated(AT_MOST)
 # How many characters before a number of replicas its least ("never be fewer than") and its most are looked for.
 _LEAST_AHEAD, _MOST_AHEAD = 22, 16
 # "Keep every replica inside one box", "no instance may span servers", "副本不跨机".
-_WHOLE = (
+_ONE_REPLICA = (
     r"(?:(?:model|serving|engine|single|one)\s)?(?:replicas?|instances?|cop(?:y|ies)|pipelines?|deployments?|pods?)"
     r"(?:\sof\s(?:the|a|our|any)\smodel)?"
 )
@@ -63,15 +63,15 @@ _WHICH = (
 )
 _INSIDE = r"(?:inside|within|in|on|fit(?:s)?\s(?:in|into|on|inside)|stays?\s(?:in|inside|within|on)|local\sto)"
 KEPT_WHOLE = Gated(
-    rf"(?<![a-z])(?:no|never\s(?:let\s)?(?:an?|one|any)|not\s(?:an?|one|any)(?:\ssingle)?|don't\s(?:let|have)\s(?:an?|one|any))\s{_WHOLE}\s{_MAY}{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
-    rf"(?<![a-z])(?:an?|one|any|each|every|the|our|single)?\s?{_WHOLE}\s(?:(?:may|can|could|must|should|shall|will|do|does|is|are|has|have)(?:\sto)?(?:\s?(?:not|never)|n't)|cannot|never|goes\snot)\s(?:be\sallowed\sto\s|be\s)?"
+    rf"(?<![a-z])(?:no|never\s(?:let\s)?(?:an?|one|any)|not\s(?:an?|one|any)(?:\ssingle)?|don't\s(?:let|have)\s(?:an?|one|any))\s{_ONE_REPLICA}\s{_MAY}{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
+    rf"(?<![a-z])(?:an?|one|any|each|every|the|our|single)?\s?{_ONE_REPLICA}\s(?:(?:may|can|could|must|should|shall|will|do|does|is|are|has|have)(?:\sto)?(?:\s?(?:not|never)|n't)|cannot|never|goes\snot)\s(?:be\sallowed\sto\s|be\s)?"
     rf"{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
-    rf"(?<![a-z])(?:keep|put|place|hold|fit|confine|contain|pack)(?:ing|s)?\s(?:each|every|all|any|the|whole|an?|one|entire|our)\s(?:entire\s|whole\s)?{_WHOLE}\s(?:{_MAY})?{_INSIDE}\s(?:a|one|the|its|their|single|same|own|each|exactly|just|\s){{1,4}}\s?{_NODES}(?![a-z])|"
-    rf"(?<![a-z])(?:each|every|all|any|an?|one|the|our)\s(?:entire\s|whole\s)?{_WHOLE}\s(?:must|should|shall|has\sto|have\sto|needs?\sto|is\sto|are\sto|will)\s(?:(?:completely|entirely|fully|always|all|be|kept|stay|remain|live|sit|fit|run)\s){{0,4}}{_INSIDE}\s"
+    rf"(?<![a-z])(?:keep|put|place|hold|fit|confine|contain|pack)(?:ing|s)?\s(?:each|every|all|any|the|whole|an?|one|entire|our)\s(?:entire\s|whole\s)?{_ONE_REPLICA}\s(?:{_MAY})?{_INSIDE}\s(?:a|one|the|its|their|single|same|own|each|exactly|just|\s){{1,4}}\s?{_NODES}(?![a-z])|"
+    rf"(?<![a-z])(?:each|every|all|any|an?|one|the|our)\s(?:entire\s|whole\s)?{_ONE_REPLICA}\s(?:must|should|shall|has\sto|have\sto|needs?\sto|is\sto|are\sto|will)\s(?:(?:completely|entirely|fully|always|all|be|kept|stay|remain|live|sit|fit|run)\s){{0,4}}{_INSIDE}\s"
     rf"(?:(?:a|one|the|its|their|single|same|own|each|exactly)\s){{1,3}}{_NODES}(?![a-z])|"
     rf"(?<![a-z]){_NODES}\s(?:can't|cannot|can\snot|must\snot|may\snot|don't|do\snot|aren't\sallowed\sto|are\snot\sallowed\sto)\s(?:talk|speak|communicate)\s(?:to|with)\s(?:each\sother|one\sanother)|"
-    rf"(?:(?<![a-z])(?:nothing|no\s(?:group|model|parallelism|traffic))|(?:(?<![a-z])not|n't)\s(?:want|like|have|allow|accept|let|use)\s(?:any(?:thing|\s{_WHOLE}|\sgroup)|a\s{_WHOLE}))\s{_MAY}{_SPAN}\s(?:them|both(?:\sof\sthem)?|{_WHICH}{_NODES})(?![a-z])|"
-    rf"(?<![a-z])(?:no|without\s(?:any|a))\s(?:configurations?|layouts?|setups?|plans?|splits?)\s(?:where|in\swhich|that|which|with)\s(?:(?:one|a|any|single)\s){{0,2}}(?:requests?|{_WHOLE}|models?)?\s?{_MAY}{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
+    rf"(?:(?<![a-z])(?:nothing|no\s(?:group|model|parallelism|traffic))|(?:(?<![a-z])not|n't)\s(?:want|like|have|allow|accept|let|use)\s(?:any(?:thing|\s{_ONE_REPLICA}|\sgroup)|a\s{_ONE_REPLICA}))\s{_MAY}{_SPAN}\s(?:them|both(?:\sof\sthem)?|{_WHICH}{_NODES})(?![a-z])|"
+    rf"(?<![a-z])(?:no|without\s(?:any|a))\s(?:configurations?|layouts?|setups?|plans?|splits?)\s(?:where|in\swhich|that|which|with)\s(?:(?:one|a|any|single)\s){{0,2}}(?:requests?|{_ONE_REPLICA}|models?)?\s?{_MAY}{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
     r"每[台个](?:机器|节点|服务器)?(?:各自|都|单独)?独立(?:部署|跑|服务|运行)|(?:模型|单个?模型|部署|推理)?不(?:做|搞|走|考虑|接受)跨\s?(?:机|节点|服务器|台)(?:器)?(?:部署|切分|通信|并行)?|"
     r"(?:单个?|每个?|任何一?个?|同一个?)?(?:副本|实例|模型实例)(?:都)?(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?(?:跨|超出)(?:越|过)?(?:节点|机器|服务器|主机|机房|机)|"
     r"(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?跨(?:越|过)?(?:节点|机器|服务器|机)(?:去)?(?:切|拆|部署|放|切分)?(?:一个)?(?:模型|副本|实例)|"

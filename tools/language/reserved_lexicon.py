@@ -84,9 +84,15 @@ GIVES_UP = Gated(
 )
 GIVES = Gated(r"(?<![a-z])(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ing|ting)?\s$")
 DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{_NOT_FOR_US}[a-z]+(?!\suse(?![a-z])))(?![a-z])")
+# What else runs on GPUs, and who else has some.
+_OTHER_WORK = (
+    r"(?:jupyter\w*|notebooks?|embed\w*|re-?rank\w*|(?:re-?|pre-?)?train\w*|fine-?tun\w*|research\w*|experiment\w*|test(?:s|ing)?|staging|dev(?:elopment)?|"
+    r"ci|etl|batch|ocr|asr|tts|speech|whisper|vision|cfd|simulation\w*|render\w*|graphics|backups?|(?:[a-z\-]{2,16}\s){0,2}(?:team|group|department|lab|project|people|guys|colleagues|students))"
+)
 # "one node has to be drained", "two GPUs go to research", "one server in repair": what behind a count gives it up.
 GIVEN_UP = Gated(
-    rf"\s(?:is|are)\s(?:(?:still|already|only|just|currently)\s)?(?:used\s|there\s|meant\s|busy\s|taken\s)?for\s(?:the\s|our\s|an?\s)?{_NOT_FOR_US}[a-z]{{3,}}|"
+    rf"\s(?:is|are)\s(?:(?:still|already|just|currently)\s)?(?:there\s|meant\s|busy\s|taken\s)?for\s(?:the\s|our\s|an?\s)?{_OTHER_WORK}|"
+    rf"\s(?:is|are)\s(?:only|exclusively)\s(?:used\s)?for\s(?:the\s|our\s|an?\s)?{_NOT_FOR_US}[a-z]{{3,}}|"
     r",?\s(?:(?:that|which|of\s(?:them|ours))\s)?(?:(?:is|are|was|were|will|be|being|been|gets?|got|has|have|had|to|must|needs?|shall|going|currently|still|now|already|soon|also|due|scheduled|just)\s){0,5}"
     r"(?:drained|cordoned|evicted|decommissioned|retired|vacated|lost|(?:lent|loaned)(?!\s(?:to\s)?(?:us|me)(?![a-z]))|surrendered|dismantled|unplugged|rma'?e?d|missing|gone|dead|down|broken|defective|faulty|"
     rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{_NOT_FOR_US}[a-z]+|"

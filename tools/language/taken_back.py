@@ -1,6 +1,6 @@
 """Figures that later words take back: "three are taken, sorry: was three, is two", "concurrency 100?" / "no, 64".
 
-A later line of a chat that only says a figure answers the one before it; of a chat, time stamps say nothing.
+A later line of a chat that only says a figure answers the one before it.
 """
 
 from __future__ import annotations
