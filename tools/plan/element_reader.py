@@ -116,9 +116,11 @@ class ElementReader:
             content = self._node_content(shared, raw)
             views.append(
                 NodeView(
-                    content.type, content.is_collective, content.index, content.layers, content.rank,
-                    content.expert_ranges, content.period, content.offset, content.kind, content.role,
-                    position, name, parent, raw, named, content, [], [], [],
+                    type=content.type, is_collective=content.is_collective, index=content.index,
+                    layers=content.layers, rank=content.rank, expert_ranges=content.expert_ranges,
+                    period=content.period, offset=content.offset, kind=content.kind, role=content.role,
+                    position=position, id=name, parent_id=parent, raw=raw, devices=named, content=content,
+                    children=[], edges_in=[], edges_out=[],
                 )
             )  # fmt: skip
         return views
@@ -165,7 +167,8 @@ class ElementReader:
             content = self._edge_content(raw)
             source, target = by_id.get(source_id), by_id.get(target_id)
             edge = EdgeView(
-                position, source_id, target_id, content.type, content.carries, raw, source, target, content
+                position=position, source_id=source_id, target_id=target_id, type=content.type,
+                carries=content.carries, raw=raw, source=source, target=target, content=content,
             )  # fmt: skip
             edges.append(edge)
             if source is not None:
