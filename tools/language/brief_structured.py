@@ -46,6 +46,7 @@ from .brief_parse import Parsed, Path, parse_json, parse_yaml
 from .brief_statements import OUT_OF_SCOPE, PER_NODE, Source, StatedObject, Statement, check_statement, join_sources
 from .gated import Gated
 from .key_words import key_words
+from .quantities import read_number
 
 # Keys that only a Hugging Face config.json spells like this.
 _CONFIG_CORE = frozenset((
@@ -226,7 +227,8 @@ class _Walker:
             elif key not in qualifiers and not (unit and key_words(key) in UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
                 words = key_words(key)
-                full_key = f"{counted} {key}" if counted and COUNT.fullmatch(words) else key
+                is_count = counted and COUNT.fullmatch(words) and read_number(str(item)) is not None
+                full_key = f"{counted} {key}" if is_count else key
                 full_key = "gpu count" if (counted or "卡" in words) and ALL_CARDS.fullmatch(words) else full_key
                 if (entry := statement_of_key(parent, words, item)) is not None:
                     self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
