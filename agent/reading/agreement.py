@@ -10,7 +10,7 @@ from ...tools.catalog.models import find_model
 from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
 from ...tools.language.said import Said, StatedStrategy
-from ...tools.plan.constraints import Constraint
+from ...tools.plan.constraints import Constraint, bound_both_sides
 from ...tools.plan.prefixes import SharedPrefixes
 from .answer import DEGREES, MODEL_FIELDS
 from .found import Verified
@@ -94,6 +94,8 @@ def is_left_alone(base: Said, name: str, value: Any) -> bool:
 def same_constraint(constraint: Constraint, other: Constraint, *, is_about: bool = False) -> bool:
     """Whether two constraints demand the same, or (`is_about`) speak of the same thing."""
     if constraint.kind != other.kind or getattr(constraint, "phase", None) != getattr(other, "phase", None):
+        return False
+    if is_about and bound_both_sides(constraint, other):
         return False
     if constraint.kind == "degree" and other.kind == "degree" and is_about:
         return constraint.value.name == other.value.name

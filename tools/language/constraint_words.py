@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 from ..plan.constraints import (
@@ -17,6 +18,7 @@ from ..plan.constraints import (
     DegreeConstraint,
     ForbiddenDegree,
     PlacementConstraint,
+    bound_both_sides,
 )
 from .claims import Claims
 from .gated import Gated
@@ -150,8 +152,17 @@ def refuse_broken_bounds(claims: Claims) -> None:
 
 
 def merged_constraints(*stated: tuple[Constraint, ...]) -> tuple[Constraint, ...]:
-    """All constraints of several statements; of two on the same subject, the later one."""
-    return tuple({_about(constraint): constraint for group in stated for constraint in group}.values())
+    """All constraints of several statements; of two on the same subject the later one, but both bounds of one."""
+    merged: list[Constraint] = []
+    for constraint in chain.from_iterable(stated):
+        alike = (
+            place
+            for place, other in enumerate(merged)
+            if _about(other) == _about(constraint) and not bound_both_sides(other, constraint)
+        )
+        place = next(alike, len(merged))
+        merged[place : place + 1] = [constraint]
+    return tuple(merged)
 
 
 def _about(constraint: Constraint) -> tuple[Any, ...]:

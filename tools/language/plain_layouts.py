@@ -107,7 +107,25 @@ def _of_each_primitive(match: re.Match[str]) -> str:
     return ", ".join(f"{match['verb'] or ''}{name}{match['rest']}" for name in names)
 
 
+# "between 2 and 4 replicas", "2-4 replicas", "at least 2 replicas and never more than 4".
+_COPIES = r"(?P<what>replicas|instances of the model|copies of the model)(?![a-z])"
+_BETWEEN_COPIES = Gated(
+    rf"(?:(?<![a-z])between\s(?P<least>\d{{1,3}})\sand|(?<![\w.,-])(?P<from>\d{{1,3}})\s?(?:to|-))\s?(?P<most>\d{{1,3}})\s{_COPIES}"
+)
+_AND_AT_MOST = Gated(
+    rf"(?<![a-z])(?P<head>at\sleast\s\d{{1,3}}\s{_COPIES}),?\s(?:and\s|but\s)?"
+    r"(?:at\smost|(?:never|not|no)\smore\sthan|max(?:imum)?)\s(?P<most>\d{1,3})(?=\s?(?:[,.;)\n]|$))"
+)
+
+
+def _between(match: re.Match[str]) -> str:
+    what = match["what"]
+    return f"at least {match['least'] or match['from']} {what}, at most {match['most']} {what}"
+
+
 REWRITTEN: Rewriting = (
+    (_BETWEEN_COPIES, _between),
+    (_AND_AT_MOST, r"\g<head>, at most \g<most> \g<what>"),
     (_NEITHER, _of_each_primitive),
     (_SHARED, _of_each_primitive),
     (_COMPARED_CHINESE, lambda match: _BETWEEN_STRATEGIES.sub("或", match.group())),

@@ -170,6 +170,14 @@ def free_bytes(constraints: Constraints) -> int:
     )
 
 
+def bound_both_sides(constraint: Constraint, other: Constraint) -> bool:
+    """Whether one of two constraints is a least number of replicas and the other a most that leaves room for it."""
+    if not isinstance(constraint, ReplicasConstraint) or not isinstance(other, ReplicasConstraint):
+        return False
+    bounds = {bound.relation: bound.value for bound in (constraint, other)}
+    return bounds.keys() == {">=", "<="} and bounds[">="] <= bounds["<="]
+
+
 def demanded_replicas(constraints: Constraints) -> tuple[int, ...]:
     """The numbers of replicas that constraints demand."""
     return tuple(constraint.value for constraint in constraints if isinstance(constraint, ReplicasConstraint))
