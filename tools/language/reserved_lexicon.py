@@ -71,19 +71,20 @@ OTHERS_TAKE = Gated(
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
 )
-# "drain one node", "give research two GPUs": what right before a count gives it up, by itself or with a direction.
-_NOT_FOR_US = (
+# Behind "to" or "for": it is the planned model that gets it.
+NOT_FOR_US = (
     r"(?!(?:us|me|it|this|that|these|those|(?:the|our|a)\s(?:model|llm|new|plan|service|chatbot)|serv\w{1,3}|inference|prefill\w{0,3}|decod\w{1,3}|use|"
     rf"weights?|kv|caches?|activations?|headroom|failover|redundancy|tp|pp|each|every|all|both|\d)(?![a-z])|[{MODEL}{CARD}]|"
-    r"[a-z\s\-]{0,20}(?<![a-z])(?:model|llm|chatbot|engine|vllm|sglang|trt[a-z\-]*|tensorrt[a-z\-]*|replica|copy|instance|prefill|decode)s?(?![a-z]))"
+    r"[a-z\s\-]{0,20}(?<![a-z])(?:model|llm|chatbot|assistant|engine|vllm|sglang|trt[a-z\-]*|tensorrt[a-z\-]*|replica|copy|instance|prefill|decode)s?(?![a-z]))"
 )
+# "drain one node", "give research two GPUs": what right before a count gives it up, by itself or with a direction.
 _ASIDE = r"(?:over|up|back|out|away|down|offline|off(?!\s(?:the\sshelf)))"
 GIVES_UP = Gated(
     r"(?<![a-z])(?:(?:drain|cordon|evict|decommission|lend|loan|surrender|rma|unplug)(?:s|ing|ed)?|(?:retir|vacat|los|sacrific|ced)(?:e|es|ed|ing)|lost|lent|part(?:ing)?\swith|"
-    rf"(?:hand|giv|tak|send|pull|power|shut|turn|switch)(?:e|s|es|ing|ting)?\s{_ASIDE}|(?:giv|hand|lend|loan|promis|ow)(?:e|es|s|ing)?\s{_NOT_FOR_US}[a-z][a-z\s\-]{{1,24}})\s(?:(?:at\sleast|the|our)\s)?$",
+    rf"(?:hand|giv|tak|send|pull|power|shut|turn|switch)(?:e|s|es|ing|ting)?\s{_ASIDE}|(?:giv|hand|lend|loan|promis|ow)(?:e|es|s|ing)?\s{NOT_FOR_US}[a-z][a-z\s\-]{{1,24}})\s(?:(?:at\sleast|the|our)\s)?$",
 )
 GIVES = Gated(r"(?<![a-z])(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ing|ting)?\s$")
-DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{_NOT_FOR_US}[a-z]+(?!\suse(?![a-z])))(?![a-z])")
+DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{NOT_FOR_US}[a-z]+(?!\suse(?![a-z])))(?![a-z])")
 # What else runs on GPUs, and who else has some.
 _OTHER_WORK = (
     r"(?:jupyter\w*|notebooks?|embed\w*|re-?rank\w*|(?:re-?|pre-?)?train\w*|fine-?tun\w*|research\w*|experiment\w*|test(?:s|ing)?|staging|dev(?:elopment)?|"
@@ -92,10 +93,10 @@ _OTHER_WORK = (
 # "one node has to be drained", "two GPUs go to research", "one server in repair": what behind a count gives it up.
 GIVEN_UP = Gated(
     rf"\s(?:is|are)\s(?:(?:still|already|just|currently)\s)?(?:there\s|meant\s|busy\s|taken\s)?for\s(?:the\s|our\s|an?\s)?{_OTHER_WORK}|"
-    rf"\s(?:is|are)\s(?:only|exclusively)\s(?:used\s)?for\s(?:the\s|our\s|an?\s)?{_NOT_FOR_US}[a-z]{{3,}}|"
+    rf"\s(?:is|are)\s(?:only|exclusively)\s(?:used\s)?for\s(?:the\s|our\s|an?\s)?{NOT_FOR_US}[a-z]{{3,}}|"
     r",?\s(?:(?:that|which|of\s(?:them|ours))\s)?(?:(?:is|are|was|were|will|be|being|been|gets?|got|has|have|had|to|must|needs?|shall|going|currently|still|now|already|soon|also|due|scheduled|just)\s){0,5}"
     r"(?:drained|cordoned|evicted|decommissioned|retired|vacated|lost|(?:lent|loaned)(?!\s(?:to\s)?(?:us|me)(?![a-z]))|surrendered|dismantled|unplugged|rma'?e?d|missing|gone|dead|down|broken|defective|faulty|"
-    rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{_NOT_FOR_US}[a-z]+|"
+    rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{NOT_FOR_US}[a-z]+|"
     r"(?:in|under|out\sfor|away\sfor|off\sfor|for|into|due\sfor)\s(?:the\s|a\s)?(?:repairs?|maintenance|rma|(?:firmware|bios|driver|kernel)\s[a-z]+|service(?=\s?(?:[,.;)\n]|$)))|(?:goes|go|going)\s(?:down|away|back|offline|dark)|died|broke(?:\sdown)?|failed|leaves?|left\sus)(?![a-z])",
 )
 # Beside it, it may not come to pass: no figure to plan with.

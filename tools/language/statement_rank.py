@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from .gated import Gated
 from .page import between, breaks_of, parts
+from .reserved_lexicon import NOT_FOR_US
 
 # Words by which a clause holds, whatever was said elsewhere.
 _HOLDS = Gated(
@@ -34,13 +35,14 @@ _STAYS_CHINESE = (
     r"[别不][能要]?动|另(?:外|行)规划"
 )
 STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}")
+_FOR_OTHERS = rf"(?:to|for)(?:\s(?!(?:ours?|my|now)(?![a-z])){NOT_FOR_US}[a-z]+|(?!\s?\w))"
 # Hardware that others get: "booked by research", "goes back to QA", "training blocks them", "those are for CAD".
 _GIVEN_AWAY = (
     r"(?:(?:book|reserv|earmark|assign|allocat|promis|dedicat|claim|pledg|commit|hand|loan|leas)(?:t?ed|ied)|given|lent|spoken|taken|held)"
-    r"\s(?:only\s|all\s)?(?:to|for|by|out|over)(?!\s(?:us|me|ours?|my|this|it|now)(?![a-z])|\s\ue000)|"
+    rf"\s(?:only\s|all\s)?(?:(?:by|out|over)(?!\s(?:us|me|ours?|my|this|it|now)(?![a-z])|\s\ue000)|{_FOR_OTHERS})|"
     r"(?:went|gone)\sto|(?:go(?:es|ing)?|went|gone|sen[dt]s?|gets?|got|handed|given|gave|shipped|moved?)\s(?:them\s)?back\sto|returned\sto|(?:used|owned|needed|occupied|blocked)\sby(?!\s(?:us|me)(?![a-z]))|going\s(?:to|for)\s(?:the|an?other)|"
     r"(?<!we\s)(?<!i\s)(?<!you\s)(?:blocks?|owns?|keeps?|claims?|books|pays?\sfor)\s(?:it|them|those|these)|"
-    r"(?:those|these|they)(?:'re|\sare)\s(?:all\s|only\s)?for(?!\s(?:us|me|ours?|this|now|inference|serving|the\s(?:llm|model))(?![a-z]))"
+    rf"(?:those|these|they)(?:'re|\sare)\s(?:all\s|only\s)?{_FOR_OTHERS}"
 )
 # Words by which a clause or sentence held once, holds for others, may hold later, or is not meant.
 _ASIDE = Gated(
