@@ -9,15 +9,15 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Literal
 
-from msgspec import Struct
 from msgspec.structs import replace
 
+from .condition_outcome import Named, Settled, came_out, is_else, take_conditions
 from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import ENGLISH_NUMBER
+from .page import Page
 from .quantities import Quantity, find_quantities
 from .statement_rank import is_given_up, standing
 from .turns import latest
@@ -33,18 +33,6 @@ CORRECTED = Gated(
 )
 # Between two names, or about them: any of them will do.
 _OR = Gated(r"(?<![a-z])or(?![a-z])|^s?\s?/\s?(?:\d{1,4}\s?[x*]?\s?)?$|或者?|还是|抑或")
-# Between two names, however far apart: the second where the first does not do.
-_ELSE = Gated(
-    r"(?<![a-z])(?:otherwise|else|failing\sthat|if\s(?:it|that|they|this)\s(?:is|are|does|do|can|will)(?:n't|\snot|not))(?![a-z])|否则|不行[就再]",
-)
-# Behind such a condition, how it came out: the second is taken, or the first.
-_TAKE = r"(?:take|use|go\s(?:with|for)|choose|stick\s(?:with|to)|it's|it\sis)\s(?:the\s|our\s)?"
-_CAME_OUT = Gated(
-    rf"(?P<second>(?<![a-z])(?:denied|rejected|refused|declined|cancell?ed|turned\sdown|fell\sthrough|not\s(?:approved|granted|coming|come)|no\sgo|{_TAKE}(?:fallback|plan\sb|second|latter|other|alternative))(?![a-z])|没批|不批|被[拒否]|没[来到下]|备选|后者|第二)|"
-    rf"(?P<first>(?<![a-z])(?:approved|granted|came\sthrough|went\sthrough|confirmed|{_TAKE}(?:first|former|plan\sa))(?![a-z])|批了|获批|前者)",
-)
-_CLAUSE_MARK = re.compile(r"[.,;\n。]")
-_OPEN = Gated(r"(?<![a-z])(?:if|once|when|until|unless|not|whether|pending)(?![a-z])|\?|如果|要是|等|是否|[没未不]")
 _JOINED = Gated(r"^[\s,、&]{0,4}(?:and|和|与|及)?[\s,]{0,2}$")
 _EITHER = Gated(
     r"(?<![a-z])(?:either|whichever|between\sthe\stwo|recommendation\sbetween|two\s(?:quotes|offers)|no\s(?:preference|difference)|(?:doesn't|don't)\s(?:matter|mind|care)|indifferent|choose|pick|choice|candidates?|options?|(?:which|what)\s(?:one|of|gpu|card|is)|any\sof|one\sof|compar(?:e|ing|ison)(?!\s(?:to|with|against)(?![a-z]))|compar(?:es?|ing)\s[^.;\n]{1,60}\s(?:against|with|to)|vs|versus)(?![a-z])|"
@@ -114,25 +102,6 @@ _OF = {"counted": "alone", "wrong": "bare2", "of": "plain"}
 # Groups of words before and behind the later figure.
 _BEFORE_NEW, _BEHIND_NEW = ("mid", "wrote", "how", "then"), ("tail", "what", "unit")
 _NO_MORE = re.compile(r"\s?(?:[,;!)\n。]|\.(?!\d)|$|吧|就[够行]|为准)")
-
-
-class Named(Struct, frozen=True):
-    """A name on the page: where it stands, and what it stands for."""
-
-    start: int
-    end: int
-    value: str
-
-
-class Settled(Struct, frozen=True):
-    """`one` of the names is meant, a `choice` of them is offered, or they `contradict` each other.
-
-    `meant` are the names that count, each value once where it is a choice; `superseded` those that others replace.
-    """
-
-    kind: Literal["one", "choice", "contradict"]
-    meant: tuple[Named, ...]
-    superseded: tuple[Named, ...] = ()
 
 
 def with_corrected_figures(text: str) -> tuple[str, list[str]]:
@@ -216,8 +185,15 @@ def counts_the_same(old: Quantity, new: Quantity) -> bool:
     return new.unit == old.unit or (new.unit == "count" and old.words[0].isdigit() and old.words.endswith(old.spelled))
 
 
-def settle(text: str, names: Sequence[Named]) -> Settled:
-    """Which of the `names`, in their order in `text`, are meant; none where there are no names."""
+def settle(page: Page, names: Sequence[Named]) -> Settled:
+    """Which of the `names`, in their order on the page, are meant; none where there are no names."""
+    settled = _meant(page.original, names) if names else Settled("one", ())
+    if settled.kind == "one":
+        take_conditions(page, names)
+    return settled
+
+
+def _meant(text: str, names: Sequence[Named]) -> Settled:
     only = {name.value for name in names if _ONLY.match(text[name.end : name.end + 12])}
     given_up = {
         name.value
@@ -232,13 +208,11 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
     remaining = [name for name in names if name not in dropped]
     if not remaining:
         remaining, dropped = list(names), []
-    if not remaining:
-        return Settled("one", ())
     settled = _settled(text, remaining, dropped)
     if settled.kind == "contradict":
         ranks = {name: standing(text, name.start, name.end, is_name=True) for name in remaining}
         for before, name in pairwise(remaining):
-            if _is_else(text, before, name):
+            if is_else(text, before, name):
                 ranks[before] = ranks[name] = min(ranks[before], ranks[name])
         # The names of least standing go first: what is left may be a choice.
         for most in sorted(set(ranks.values()), reverse=True)[1:]:
@@ -248,7 +222,7 @@ def settle(text: str, names: Sequence[Named]) -> Settled:
                 break
         if settled.kind == "contradict":
             settled = _of_last_turn(text, remaining, names) or settled
-    return _came_out(text, settled) if settled.kind == "choice" else settled
+    return came_out(text, settled) if settled.kind == "choice" else settled
 
 
 def _of_last_turn(text: str, remaining: Sequence[Named], names: Sequence[Named]) -> Settled | None:
@@ -259,27 +233,6 @@ def _of_last_turn(text: str, remaining: Sequence[Named], names: Sequence[Named])
     if len({name.value for name in now} - before) > 1:
         return None
     return _settled(text, now[-1:], [name for name in names if name is not now[-1]])
-
-
-def _is_else(text: str, before: Named, name: Named) -> bool:
-    """Whether the second of two names is for the case that the first does not do."""
-    return name.start - before.end <= 4 * _MOST_BETWEEN and _ELSE.search(text, before.end, name.start) is not None
-
-
-def _came_out(text: str, settled: Settled) -> Settled:
-    """A choice of two on a condition, as the one name that is meant where the text says how the condition came out."""
-    first, last = settled.meant[0], settled.meant[-1]
-    if len({name.value for name in settled.meant}) != 2 or not _is_else(text, first, last):
-        return settled
-    verdicts = {
-        str(match.lastgroup)
-        for match in _CAME_OUT.finditer(text, last.end)
-        if not _OPEN.search(_CLAUSE_MARK.split(text[last.end : match.start()])[-1])
-    }
-    if len(verdicts) != 1:
-        return settled
-    meant = last if "second" in verdicts else first
-    return Settled("one", (meant,), (*settled.superseded, *(name for name in settled.meant if name != meant)))
 
 
 def _corrects(text: str, before: Named, name: Named) -> bool:
@@ -302,7 +255,7 @@ def _settled(text: str, names: Sequence[Named], dropped: Sequence[Named]) -> Set
             meant.append(name)
             continue
         between = text[before.end : name.start]
-        if _is_else(text, before, name):
+        if is_else(text, before, name):
             meant.append(name)
             is_choice = True
         elif _corrects(text, before, name):

@@ -15,8 +15,9 @@ from ..catalog import hardware
 from ..catalog.accelerators import Accelerator
 from ..errors import InputError
 from ..plan.constraints import AcceleratorsConstraint
-from .alternatives import CORRECTED, Named, Settled, settle
+from .alternatives import CORRECTED, settle
 from .claims import Claims
+from .condition_outcome import Named, Settled
 from .gated import Gated
 from .number_words import ENGLISH_NUMBER
 from .page import BOX, CARD, RACK, Page
@@ -163,7 +164,7 @@ def read_accelerator(page: Page, claims: Claims) -> NodeSizes:
             rack=int(rack[1]) if rack else sizes.rack,
         )
     if named:
-        _claim_accelerator(page, claims, settle(page.original, _with_later_memory(page, claims, named)))
+        _claim_accelerator(page, claims, settle(page, _with_later_memory(page, claims, named)))
     return sizes
 
 

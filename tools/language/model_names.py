@@ -18,8 +18,9 @@ from ..catalog.dtypes import DType
 from ..catalog.entry import ModelEntry
 from ..catalog.names import parse_name
 from ..errors import InputError
-from .alternatives import CORRECTED, Named, settle
+from .alternatives import CORRECTED, settle
 from .claims import Claims
+from .condition_outcome import Named
 from .gated import Gated
 from .page import MODEL, OTHER, Page
 from .statement_rank import is_former, standing
@@ -97,7 +98,7 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
     chosen = [_resized(page, claims, mention) for mention in chosen]
     names = [Named(mention.start, mention.end, mention.entry.name) for mention in chosen if mention.entry is not None]
-    settled = settle(page.original, names)
+    settled = settle(page, names)
     if settled.kind != "one":
         first, last = (page.original[name.start : name.end].strip() for name in (settled.meant[0], settled.meant[-1]))
         raise claims.refusal(f"several models: {first!r} and {last!r}; plan one at a time")

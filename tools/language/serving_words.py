@@ -6,8 +6,9 @@ import re
 from collections.abc import Sequence
 
 from ..engines.names import ENGINES, FRONT, FRONTS, KNOWN, known_engine
-from .alternatives import Named, is_left_open, settle
+from .alternatives import is_left_open, settle
 from .claims import Claims
+from .condition_outcome import Named
 from .gated import Gated
 from .page import Page
 from .quantities import find_quantities
@@ -62,7 +63,7 @@ _VERSION_BEFORE = Gated(rf"(?<![A-Za-z0-9.])(?:(?:version|release)\s|v\s?)(?P<ve
 def read_engine(page: Page, claims: Claims) -> None:
     """Read the serving engine that the plan is meant for, with its version if that stands beside it."""
     names, denied, versions = _named_engines(page)
-    settled = settle(page.original, names)
+    settled = settle(page, names)
     is_choice = settled.kind == "choice"
     meant = _preferred(page, names) if is_choice else settled.meant
     for name in meant:
