@@ -7,6 +7,7 @@ that contradict themselves or ask the impossible, completes nothing, and obeys n
 
 from __future__ import annotations
 
+from ..catalog.model_mentions import mentions
 from ..errors import expect
 from ..input.strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_later_figures
@@ -93,7 +94,8 @@ def read_request(text: str) -> Said:
     """
     said = read_words(text)
     if said.model is None:
-        raise refusal(said, why_no_model(text))
+        aside = next((note for note in said.readings if any(each.entry for each in mentions(note))), None)
+        raise refusal(said, why_no_model(text) if aside is None else f"no model to plan: {aside}")
     return said
 
 

@@ -152,9 +152,15 @@ _REPLACED = Gated(
 # "Row 19 replaces row 14", "ignore #2", "option A is void": a row of a list that counts for nothing, by its number.
 _ROW = r"(?:(?:row|line|item|entry|option|variant|position|pos\.?)\s(?:no\.?\s|#)?|#)"
 _ROW_GONE = Gated(
-    rf"(?<![a-z])(?:(?:replac|supersed|overrid|ignor|disregard|skip|drop|forget|scrap|strik|delet)(?:e?s|e|ing)?|tak(?:es?|ing)\sthe\splace\sof)\s(?:the\s)?(?:old\s)?{_ROW}(?P<a>\d{{1,4}}|[a-z])(?![\w.])|"
+    rf"(?<![a-z])(?:(?:replac|supersed|overrid|ignor|disregard|skip|drop|forget|scrap|strik|delet)(?:e?s|e|ing)?|tak(?:es?|ing)\sthe\splace\sof)\s(?:the\s)?(?:old\s)?{_ROW}(?P<a>\d{{1,4}}|[a-z])(?!\w|\.\w)|"
     rf"(?<![a-z]){_ROW}(?P<b>\d{{1,4}}|[a-z])\s(?:is|was|has\sbeen|got)\s(?:now\s|since\s)?(?:replaced|superseded|overridden|withdrawn|obsolete|outdated|void|dead|dropped|cancell?ed|out|gone|off\sthe\stable)(?![a-z])|"
     r"第\s?(?P<c>\d{1,3}|[一二三四五六七八九十])\s?[行条项](?:已?作废|已?撤[回销]|不算|已?取消|不用看|被[^,;。\n]{1,8}(?:取代|替换|替代))|(?:取代|替换|替代|忽略)第\s?(?P<d>\d{1,3}|[一二三四五六七八九十])\s?[行条项]"
+)
+# A row of such a list: "Row 14: …", "#2 …", "| 14 | …", "4. …", "B) …", "第3条 …".
+_LISTED = re.compile(
+    rf"^[ \t]*(?:[>*|\-][ \t]*)?(?P<label>{_ROW}|第\s?)?(?P<number>\d{{1,4}}|[a-z]|[一二三四五六七八九十])"
+    r"(?(label)(?![.,]?[a-z0-9_])|[ \t]*(?:[|)]|[.:](?!\d)))[^\n]*",
+    re.IGNORECASE | re.MULTILINE,
 )
 # Whether or when it will be replaced is open; or the words are about something else that moves.
 _NOT_YET = Gated(
@@ -225,15 +231,15 @@ def set_aside_denied(page: Page, claims: Claims) -> None:
 
 
 def _set_aside_rows(page: Page, claims: Claims) -> None:
-    """Take the rows off the page that are said to count for nothing."""
-    for match in _ROW_GONE.finditer(page.original):
-        number = next(filter(None, match.groups()))
-        row = re.compile(
-            rf"^[ \t]*(?:[|>*\-][ \t]*)?{_ROW}?{number}(?![\w.,]\d|\w)[^\n]+", re.IGNORECASE | re.MULTILINE
-        )
-        rows = [found for found in row.finditer(page.original) if not found.start() <= match.start() < found.end()]
-        if len(rows) == 1:
-            claims.reading(f"{page.take(*rows[0].span())[:300]!r} counts for nothing: {page.take(*match.span())!r}")
+    """Take the rows of a list off the page that are said to count for nothing."""
+    rows = list(_LISTED.finditer(page.original))
+    for match in _ROW_GONE.finditer(page.original) if len(rows) > 1 else ():
+        number = next(filter(None, match.groups())).lower()
+        meant = [
+            row for row in rows if row["number"].lower() == number and not row.start() <= match.start() < row.end()
+        ]
+        if len(meant) == 1:
+            claims.reading(f"{page.take(*meant[0].span())[:300]!r} counts for nothing: {page.take(*match.span())!r}")
 
 
 def set_aside_replaced(page: Page, claims: Claims) -> None:
