@@ -15,7 +15,7 @@ from .brief_counts import with_counts_joined
 from .brief_facts import Fact, Facts, statement_words
 from .brief_fields import GPU
 from .brief_figures import read_figures
-from .brief_layout import Line, lines_of, places_of, without_asides
+from .brief_layout import Line, lines_of, places_of, why_aside, without_asides
 from .brief_model import read_traits
 from .brief_statements import Statement
 from .claims import Claims
@@ -88,9 +88,7 @@ class Document(Struct, frozen=True):
         line_facts: list[tuple[Fact, ...]] = []
         statements, aside = without_asides(statements)
         for entry in aside:
-            facts.reading(
-                f"{entry.text[:160]!r} ({entry.where}) stands under {entry.path[-1][:60]!r}, and was set aside"
-            )
+            facts.reading(f"{entry.text[:160]!r} ({entry.where}) {why_aside(entry)}, and was set aside")
         lines = lines_of(with_counts_joined(statements))
         has_model = any(_NAMES_MODEL.fullmatch(line.key) for line in lines)
         has_known_card = any(mention.accelerator for line in lines for mention in hardware.mentions(line.text))

@@ -24,9 +24,14 @@ KEPT_BACK = Gated(
 )
 # {"gpu": "A100", "use": "no, reserved for CFD"}
 _USED = Gated(
-    r"(?:used?|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|(?:是否)?[可使启]用"
+    r"(?:use|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|used (?:for|by) (?:us|this)|"
+    r"(?:是否)?[可使启]用"
 )
-_NOT_USED = Gated(r"\W*(?:no(?:t|ne)?|false|never|n|否|不|无)(?![a-z])")
+_NOT_USED = re.compile(
+    r"\W*(?:no(?:ne|t(?: (?:used|usable|available|included|ours|for us))?)?|false|never|n|否|不(?:是|[可使启]?用)?|无)"
+    r"\s*(?:[,;:(\uff0c\uff1b\uff1a\uff08–—-]|$)",
+    re.IGNORECASE,
+)
 # {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.
 _ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用")
 # "gpus_granted_to_us", "taken_by_others".
@@ -175,8 +180,8 @@ def planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:
     return planned[0], value[planned[0]]
 
 
-def is_unused(entries: Iterable[tuple[str, object]]) -> bool:
-    """Whether a row or an object names a card and says that it is not used: {"gpu": "A100", "use": "no, for CFD"}."""
+def says_unused(entries: Iterable[tuple[str, object]]) -> str | None:
+    """What says of a row or an object with a card that it is not used: {"gpu": "A100", "use": "no, for CFD"}."""
     plain = [(key_words(key), "no" if value is False else str(value)) for key, value in entries]
-    says_no = any(_USED.fullmatch(key) and _NOT_USED.match(value) for key, value in plain)
-    return says_no and any(card.accelerator for _, value in plain for card in mentions(value))
+    says_no = next((f"{key}: {value}" for key, value in plain if _USED.fullmatch(key) and _NOT_USED.match(value)), None)
+    return says_no if any(card.accelerator for _, value in plain for card in mentions(value)) else None

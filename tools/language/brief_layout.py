@@ -13,7 +13,7 @@ from msgspec import Struct
 from ..catalog.model_mentions import mentions
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
-from .brief_statements import PER_NODE, Statement
+from .brief_statements import OUT_OF_SCOPE, PER_NODE, Statement
 from .gated import Gated
 from .key_words import UNIT_BEHIND, key_words, known_key
 from .normal_form import normalise, with_keyed_amounts, with_paired_statistics
@@ -146,7 +146,14 @@ def without_asides(statements: Sequence[Statement]) -> tuple[list[Statement], li
 
 
 def _is_out_of_scope(heading: str) -> bool:
-    return _OUT_OF_SCOPE.fullmatch(key_words(heading).strip(" :*")) is not None
+    return heading.startswith(OUT_OF_SCOPE) or _OUT_OF_SCOPE.fullmatch(key_words(heading).strip(" :*")) is not None
+
+
+def why_aside(entry: Statement) -> str:
+    """What sets a statement aside: the heading or key that it stands under, or what a reader found beside it."""
+    asides = [key for key in entry.path if _is_out_of_scope(key) or _is_background(key)]
+    why = (asides or entry.path)[-1][:120]
+    return why.removeprefix(OUT_OF_SCOPE) if why.startswith(OUT_OF_SCOPE) else f"stands under {why!r}"
 
 
 def _is_background(heading: str) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from .brief_keys import KEPT_BACK, forbidden_under, is_unused
+from .brief_keys import KEPT_BACK, forbidden_under, says_unused
 from .brief_launch import plain_lines
 from .brief_layout import is_paragraph, says_something
 from .brief_statements import MAX_CHARS, OUT_OF_SCOPE, Source, Statement, check_statement, join_sources
@@ -277,8 +277,8 @@ class _Reader:
         for line, cells in body:
             if single_column:
                 self._lines(cells[0] if cells else "", line)
-            elif busiest not in (None, line) or _is_gone(cells) or is_unused(zip(words, cells, strict=False)):
-                self._say((*self._path(), OUT_OF_SCOPE), " | ".join(cells), line)
+            elif (why := _why_aside(words, cells, is_busiest=busiest in (None, line))) is not None:
+                self._say((*self._path(), f"{OUT_OF_SCOPE}{why}"), " | ".join(cells), line)
             elif is_record and cells:
                 for key, cell in zip(header, cells, strict=False):
                     self._say((*self._path(), key), cell, line)
@@ -311,9 +311,14 @@ class _Reader:
             self._say(own_path, ", ".join(joined), line)
 
 
-def _is_gone(cells: Sequence[str]) -> bool:
-    """Whether the words of a row say that it does not count; what is kept back ("cold standby") does."""
-    return any(_GONE.search(cell) for cell in cells[1:]) and not KEPT_BACK.search(key_words(cells[0]))
+def _why_aside(words: Sequence[str], cells: Sequence[str], *, is_busiest: bool) -> str | None:
+    """What says that a row does not count; what is kept back ("cold standby") does."""
+    if not is_busiest:
+        return "states less load than another row"
+    gone = next((match.group() for cell in cells[1:] if (match := _GONE.search(cell)) is not None), None)
+    if gone is None or KEPT_BACK.search(key_words(cells[0])):
+        gone = says_unused(zip(words, cells, strict=False))
+    return None if gone is None else f"says {gone!r}"
 
 
 def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int | None:

@@ -17,8 +17,8 @@ MAX_STATEMENT_CHARS = 4_000
 MAX_CHARS = 200_000
 # The path element that the structured reader adds above statements on each server of a list.
 PER_NODE = "per node"
-# The path element that readers add above statements that do not count.
-OUT_OF_SCOPE = "out of scope"
+# How the path element begins that readers add above statements that do not count; what sets them aside follows.
+OUT_OF_SCOPE = "out of scope: "
 
 
 class Statement(Struct, frozen=True):

@@ -25,10 +25,10 @@ from .brief_keys import (
     MACHINES,
     OF_EACH,
     WRITES_TO,
-    is_unused,
     key_under,
     planned_figure,
     rules_out,
+    says_unused,
     statement_of_key,
 )
 from .brief_objects import (
@@ -165,7 +165,7 @@ class _Walker:
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if keys and WRITES_TO.fullmatch(key_words(keys[-1])) and IS_PATH.fullmatch(text):
-            keys = (OUT_OF_SCOPE, *keys)
+            keys = (f"{OUT_OF_SCOPE}is the path of a file", *keys)
         self._state(keys, f"{text} ({comment})" if comment else text, self._where(at))
 
     def _state(self, keys: tuple[str, ...], text: str, where: str) -> None:
@@ -197,8 +197,8 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
-        if keys and is_unused(value.items()):
-            keys = (*keys, "not in scope")
+        if keys and (says_no := says_unused(value.items())) is not None:
+            keys = (*keys, f"{OUT_OF_SCOPE}stands beside {says_no!r}")
         parent = key_words(keys[-1]) if keys else ""
         named = [(key, key_words(key), item) for key, item in value.items()]
         of_each = [key for key, words, _ in named if OF_EACH.fullmatch(words)]
