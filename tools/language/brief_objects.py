@@ -9,8 +9,10 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from ..input.shapes import is_object
-from .brief_keys import DEGREE
+from .brief_keys import DEGREE, GPU_KEY, MACHINE_TYPE, MACHINES, OF_EACH
 from .gated import Gated
 from .key_words import key_words
 
@@ -51,6 +53,39 @@ def percentile_text(key: str, value: Any) -> str:
     if not isinstance(value, int | float) or not _QUANTILE.fullmatch(key):
         return f"{value}"
     return f"p{round(value * 100, 6) if value < 1 else value:g}"
+
+
+class CommonFacts(Struct, frozen=True):
+    """What an object says of all its figures: what its counts count, their unit, and the qualifier with its `keys`."""
+
+    counted: str
+    unit: str
+    qualifier: str
+    keys: tuple[str, ...]
+
+
+def common_facts(parent: str, value: Mapping[str, Any]) -> CommonFacts:
+    """What an object under the key `parent` says of all its figures."""
+    named = [(key, key_words(key), item) for key, item in value.items()]
+    texts = [words for _, words, item in named if isinstance(item, str)]
+    of_each = [words for _, words, _ in named if OF_EACH.fullmatch(words)]
+    counts_both = any(
+        MACHINES.fullmatch(words) and isinstance(item, int) and words not in of_each for _, words, item in named
+    )
+    is_of_machines = (
+        (of_each and not counts_both) or any(map(MACHINE_TYPE.fullmatch, texts)) or MACHINES.fullmatch(parent)
+    )
+    names_card = GPU_KEY.fullmatch(parent) or any(map(GPU_KEY.fullmatch, texts))
+    qualifying = [entry for entry in named if QUALIFIER.fullmatch(entry[1]) and isinstance(entry[2], str | int | float)]
+    qualifier = ", ".join(percentile_text(words, item) for _, words, item in qualifying)
+    return CommonFacts(
+        counted="node" if is_of_machines else "gpu" if names_card else "",
+        unit=next(
+            (f" {unit_words(item)}" for _, words, item in named if words in UNIT_KEYS and isinstance(item, str)), ""
+        ),
+        qualifier=f" ({qualifier})" if qualifier else "",
+        keys=tuple(key for key, _, _ in qualifying),
+    )
 
 
 def with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -21,8 +21,6 @@ from .brief_keys import (
     DEGREE,
     GPU_KEY,
     IS_PATH,
-    MACHINE_TYPE,
-    MACHINES,
     OF_EACH,
     WRITES_TO,
     key_under,
@@ -32,13 +30,11 @@ from .brief_keys import (
     statement_of_key,
 )
 from .brief_objects import (
-    QUALIFIER,
     UNIT_KEYS,
+    common_facts,
     curve_text,
     labelled_figure,
-    percentile_text,
     range_text,
-    unit_words,
     weighed_layouts,
     with_own_qualifiers,
 )
@@ -200,33 +196,15 @@ class _Walker:
         if keys and (says_no := says_unused(value.items())) is not None:
             keys = (*keys, f"{OUT_OF_SCOPE}stands beside {says_no!r}")
         parent = key_words(keys[-1]) if keys else ""
-        named = [(key, key_words(key), item) for key, item in value.items()]
-        of_each = [key for key, words, _ in named if OF_EACH.fullmatch(words)]
-        counts_both = any(
-            MACHINES.fullmatch(words) and isinstance(item, int) and key not in of_each for key, words, item in named
-        )
-        counts_of_each = bool(of_each) and not counts_both
-        names_machine = any(MACHINE_TYPE.fullmatch(words) and isinstance(item, str) for _, words, item in named)
-        is_of_machines = counts_of_each or names_machine or MACHINES.fullmatch(parent) is not None
-        names_card = GPU_KEY.fullmatch(parent) is not None or any(
-            GPU_KEY.fullmatch(words) and isinstance(item, str) for _, words, item in named
-        )
-        counted = "node" if is_of_machines else "gpu" if names_card else ""
-        unit = next(
-            (f" {unit_words(item)}" for _, words, item in named if words in UNIT_KEYS and isinstance(item, str)), ""
-        )
-        qualifying = [
-            entry for entry in named if QUALIFIER.fullmatch(entry[1]) and isinstance(entry[2], str | int | float)
-        ]
-        qualifiers = [key for key, _, _ in qualifying]
-        beside = ", ".join(percentile_text(words, item) for _, words, item in qualifying)
+        common = common_facts(parent, value)
         for key, item in with_own_qualifiers(value).items():
-            is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in qualifiers
-            if is_figure and (unit or beside):
-                self._add((*keys, key), f"{item}{unit}" + (f" ({beside})" if beside else ""), (*at, key))
-            elif key not in qualifiers and not (unit and key_words(key) in UNIT_KEYS):
+            is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in common.keys
+            words = key_words(key)
+            if is_figure and (common.unit or common.qualifier):
+                self._add((*keys, key), f"{item}{common.unit}{common.qualifier}", (*at, key))
+            elif key not in common.keys and not (common.unit and words in UNIT_KEYS):
                 # {"gpu": "H100", "count": 16}: the count is that of the cards
-                words = key_words(key)
+                counted = common.counted
                 is_count = counted and COUNT.fullmatch(words) and read_number(str(item)) is not None
                 full_key = f"{counted} {key}" if is_count else key
                 full_key = "gpu count" if (counted or "卡" in words) and ALL_CARDS.fullmatch(words) else full_key
