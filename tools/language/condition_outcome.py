@@ -34,6 +34,11 @@ _VERDICT = Gated(
     r"没批|不批|被[拒否]|没[来到下])|"
     rf"(?P<first>(?<![a-z])(?:approved|granted|came\sthrough|went\sthrough|confirmed){_NO_NOUN}|批了|获批)",
 )
+# In the condition itself: what grants the thing then fails the condition.
+_DENIED = Gated(
+    r"(?<![a-z])(?:unless|not|[a-z]{2,5}n't|no|denied|denies|reject(?:s|ed)|refuse[ds]|declined?s?|cancell?ed|fails|falls\sthrough)(?![a-z])|"
+    r"[没不未]|被拒",
+)
 _ITS_SUBJECT = Gated(r"(?<![a-z])(?:quotas?|orders?|budget|approval)(?![a-z])|配额|额度|订单|预算|采购|申请|审批")
 _PRONOUN = Gated(r"[.;:!\n]\s{0,3}(?:it|that|this|they)(?![a-z])[^.,;:\n。]*$")
 _CLAUSE_MARK = re.compile(r"[.,;\n。]")
@@ -71,8 +76,8 @@ def came_out(text: str, settled: Settled) -> Settled:
     first, last = settled.meant[0], settled.meant[-1]
     if len({name.value for name in settled.meant}) != 2 or not is_else(text, first, last):
         return settled
-    start = min((match.end() for match in _conditions(text, first, last)), default=first.start)
-    verdicts = set(_verdicts(text, start, last))
+    start = min((match.start() for match in _conditions(text, first, last)), default=first.start)
+    verdicts = set(_verdicts(text, start, first, last))
     if len(verdicts) != 1:
         return settled
     meant = last if "second" in verdicts else first
@@ -93,8 +98,9 @@ def _conditions(text: str, first: Named, last: Named) -> list[re.Match[str]]:
     return list(_CONDITION.finditer(text, left, last.start))
 
 
-def _verdicts(text: str, start: int, last: Named) -> Iterator[str]:
-    """How a condition that begins at `start`, and whose last name is `last`, came out, by the words behind it."""
+def _verdicts(text: str, start: int, first: Named, last: Named) -> Iterator[str]:
+    """Which of two names on a condition, which begins at `start`, is meant, by the words behind them."""
+    is_denial = len(list(_DENIED.finditer(text, start, first.start))) % 2 == 1
     subjects = _words(text[start : last.end])
     for pattern in (_CHOSEN, _VERDICT):
         for match in pattern.finditer(text, last.end):
@@ -103,7 +109,8 @@ def _verdicts(text: str, start: int, last: Named) -> Iterator[str]:
             clause = before + _CLAUSE_MARK.split(text[match.end() :], maxsplit=1)[0]
             is_named = _ITS_SUBJECT.search(clause) or _PRONOUN.search(lead) or subjects & _words(clause)
             if (is_named or pattern is _CHOSEN) and not _OPEN.search(before):
-                yield str(match.lastgroup)
+                is_granted = match.lastgroup == "first"
+                yield "first" if is_granted != (is_denial and pattern is _VERDICT) else "second"
 
 
 def _words(text: str) -> set[str]:
