@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
 from msgspec.structs import replace
 
@@ -153,17 +154,19 @@ def _counted_before(page: Page, each: Statement) -> list[Statement]:
     start = each.quantity.start
     sentence, _ = page.sentence(start, start)
     for left in (sentence, max(0, start - _MOST_BEFORE_EACH)):
-        things = [
-            thing
-            for thing in find_quantities(page.text[:start])
-            if thing.start >= left and (counts_things(page, thing) or thing.spelled == "devices")
-        ]
+        things = [thing for thing in _things(page.text) if left <= thing.start and thing.end <= start]
         if len(things) == 1:
             return [Statement("concurrency", thing, thing.words) for thing in things]
     groups = _GROUPS.finditer(page.text, max(0, start - _MOST_BEFORE_EACH), start)  # 三个团队
     counts = [(read_number(group["n"].lower()) or 1.0, group) for group in groups]
     counted = [Quantity(n, n, "count", *group.span(), group.group()) for n, group in counts]
     return [Statement("concurrency", group, group.words) for group in counted if len(counted) == 1]
+
+
+@lru_cache(4)
+def _things(text: str) -> tuple[Quantity, ...]:
+    """Every number of things in a text, devices among them."""
+    return tuple(q for q in find_quantities(text) if counts_things(text, q) or q.spelled == "devices")
 
 
 def _is_of_each(page: Page, load: Statement) -> bool:

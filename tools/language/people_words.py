@@ -93,11 +93,11 @@ _THINGS_BEFORE = Gated(
 _OF_A_WHOLE = re.compile(r"\sof\s(?:(?:the|our|all|these|those|its|their)\s){1,2}(?:about\s)?(?=\d)", re.IGNORECASE)
 
 
-def counts_things(page: Page, count: Quantity) -> bool:
+def counts_things(text: str, count: Quantity) -> bool:
     """Whether a number counts people or things that send requests: "120 students", "学生 12 万"."""
     if count.unit == "requests":
         return count.value > 1 and count.upper is None
-    is_named = _THINGS.match(page.text, count.end) or _THINGS_BEFORE.search(page.text, 0, count.start)
+    is_named = _THINGS.match(text, count.end) or _THINGS_BEFORE.search(text, 0, count.start)
     return count.unit == "count" and count.value > 1 and count.is_whole and count.upper is None and bool(is_named)
 
 
@@ -159,7 +159,7 @@ def _is_of_people(share: Quantity, clause: str) -> bool:
 def _stands_before(page: Page, total: Quantity, share: Quantity) -> bool:
     """Whether a number counts people or things in the sentence of a share, or in the one before."""
     apart = [part for part in SENTENCE_END.split(page.text[total.end : share.start]) if part.strip()]
-    return len(apart) <= _MOST_SENTENCES and counts_things(page, total)
+    return len(apart) <= _MOST_SENTENCES and counts_things(page.text, total)
 
 
 def _corrected(page: Page, people: list[Statement]) -> Statement | None:
