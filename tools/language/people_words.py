@@ -31,10 +31,18 @@ _STATE_BEFORE = Gated(r"(?<![a-z])(?:is|are|be|being|actually|really|currently|s
 _OF_ELSE = Gated(
     r"(?<![a-z])(?:cach\w*|hit[\s\-]?rates?|hits|hitting|prefix\w*|reus\w*|shared|identical|tokens?|prompts?\sare|memory|vram|hbm|growth|grows?|headroom|margin|reserve|util\w*|cpu|"
     r"uptime|availab\w*|slo|sla|fail\w*|errors?|reject\w*|percentile|quantile|budget|costs?|cheaper|discount|accura\w*|quality|recall|experts?|layers?|param\w*|weights?|loss|"
-    r"of\s(?:(?:the|our|all|these|those)\s)?(?:concurrent|simultaneous|active|online|requests?|quer(?:y|ies)|calls|prompts|traffic|load|time|hours?|days?))(?![a-z])|"
+    r"of\s(?:(?:the|our|all|these|those)\s)?(?:concurrent|simultaneous|active|online|tickets|invoices|orders|documents|files|questions|messages|countries|regions|cases|requests?|quer(?:y|ies)|calls|prompts|traffic|load|time|hours?|days?))(?![a-z])|"
     r"%\s(?:more|less|fewer|above|below|over|on\stop)(?![a-z])|缓存|命中|前缀|显存|内存|增长|余量|冗余|利用率|可用|失败|错误|流量|请求中|并发中|共享|以[上下内]|的时间|的请求"
 )
-_SERVED = Gated(r"concurren|simultan|parallel|(?<![a-z])at\sonce|并发|同时")
+_SERVED = Gated(
+    r"concurren|simultan|parallel|(?<![a-z])(?:at\sonce|in[\s\-]?flight|outstanding)(?![a-z])|并发|同时|在[飞途]"
+)
+# In the clause of a share: it is one of those counted before.
+_OF_THOSE = Gated(
+    r"(?<![a-z])of\s(?:them|those|these|which|whom|us)(?![a-z])|(?<![a-z])(?:(?:share|fraction)\s(?:with|who|that)|(?:are|is)\s(?:really|actually|actively))(?![a-z])|其中|真正"
+)
+# These may be about people, or about tools, tickets and shops: they count only of people.
+_OF_ANYTHING = Gated(r"(?<![a-z])(?:(?<!in\s)parallel|open|live|outstanding|pending)(?![a-z])")
 _FRACTION = Gated(r"(?<![a-z])(?:share|fraction|ratio|portion|part)(?![a-z])|比例?|占")
 _NOUN = re.compile(r"[\d.,]+\s?[万k]?\s?([^\W\d]+)")  # what a number counts
 _MOST_SENTENCES = 2
@@ -110,7 +118,6 @@ def with_shares_of_people(
     an hour or a day does not tell how many are served at once.
     """
     people = [load for load in statements if load.role == "concurrency"]
-    are_served = any(_SERVED.search(page.clause_text(load.quantity.start, load.quantity.end)) for load in people)
     together: list[Quantity] = []
     over: list[Quantity] = []
     for part in find_quantities(page.text):
@@ -118,8 +125,12 @@ def with_shares_of_people(
         if not _is_of_people(part, words):
             continue
         is_said = _OF_PEOPLE.match(page.text, part.end)
-        is_active = lex.ACTIVE.search(words) and (is_said or not (are_served or _FRACTION.search(words)))
-        if is_active or lex.TOGETHER.search(words) or (is_of_each and is_said):
+        is_of_those = _OF_THOSE.search(words)
+        if not is_of_those and any(_is_served(page, load, part) for load in people):
+            continue
+        is_active = lex.ACTIVE.search(words) and (is_said or not _FRACTION.search(words))
+        is_together = lex.TOGETHER.search(words if is_said or is_of_those else _OF_ANYTHING.sub("", words))
+        if is_active or is_together or (is_of_each and is_said):
             together.append(part)
         elif is_said and lex.OVER_TIME.search(words):
             over.append(part)
@@ -148,6 +159,12 @@ def with_shares_of_people(
     claims.reading(f"{share.words!r} of {whole.words!r} read as {count:g} served together")
     served = replace(whole, value=count, decimal_value=count)
     return [*others, replace(latest, quantity=served, words=page.clause_text(share.start, share.end))]
+
+
+def _is_served(page: Page, load: Statement, share: Quantity) -> bool:
+    """Whether people are said to be served together in their own clause, of which no share behind them is a part."""
+    left, right = page.clause(load.quantity.start, load.quantity.end)
+    return _SERVED.search(page.text, left, share.start if left <= share.start < right else right) is not None
 
 
 def _is_of_people(share: Quantity, clause: str) -> bool:
