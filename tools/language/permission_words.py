@@ -74,7 +74,7 @@ _QUESTION = Gated(
     r"(?<![a-z])(?:would(?!\s(?:also\s)?be\s(?:(?:perfectly|quite|also|entirely|totally)\s)?(?:acceptable|fine|ok(?:ay)?|allowed|alright|welcome)(?![a-z]))|should|does|what\sif|why|how|whether|compare|versus|vs)(?![a-z])[^.]{0,80}|\?|？|是否|会不会|能否|吗",
 )
 _DISAGGREGATED = Gated(
-    r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?<![要分])[别不](?:再|要|做|搞|用|上|弄)?分离|(?:(?<=[,;。:])|(?<=[,;。:]\s)|(?<=[先就])|(?<=还是))混部(?=[吧了]?\s?(?:[,;。.\n]|$))|prefill\s(?:and|&|/)\sdecode\s(?:[a-z]+\s){0,2}?(?:together|on\sthe\ssame\s(?:gpus|cards|nodes|servers))(?![a-z])|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
+    r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?P<bare>(?<![要分])[别不](?:再|要|做|搞|用|上|弄)?分离)|(?:(?<=[,;。:])|(?<=[,;。:]\s)|(?<=[先就])|(?<=还是))混部(?=[吧了]?\s?(?:[,;。.\n]|$))|prefill\s(?:and|&|/)\sdecode\s(?:[a-z]+\s){0,2}?on\sthe\ssame\s(?:gpus|cards|nodes|servers)(?![a-z])|(?:(?:run|keep|serv|leav)(?:e|s|es|n?ing)?\sprefill\s(?:and|&|/)\sdecode|prefill\s(?:and|&|/)\sdecode\s(?:[a-z]+\s){0,2}?(?:runs?|kept|served?|stays?))\stogether(?![a-z])(?!\s(?!on\s)(?:[a-z]+\s){0,2}\d)|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
     r"|(?P<yes>(?<![a-z])(?:disagg(?![a-z])|(?:prefill(?:\s?(?:and|&|/|-)\s?)decode\s)?dis[\s\-]?aggregat(?:ed?|ion|ing)(?:\s(?:serving|inference|prefill(?:\sand\sdecode)?))?|p/?d[\s\-](?:separation|disagg(?:regation|regated)?|split)|"
     r"separat(?:e|ed|ing|ion)(?:\sof)?(?:\s(?:the|pools?|gpus|instances|workers|nodes|for|out))*\sprefill(?:\s(?:and|from|&|/)\s|/)(?:the\s)?decod(?:e|ing)|split(?:ting)?\s(?:up\s)?prefill(?:\s(?:and|from|&)\s|/)decod(?:e|ing)|"
     r"prefill(?:\s?(?:and|&|/)\s?)decod(?:e|ing)\s(?:(?:run|runs|running|should|be|must|go|live|sit|placed|kept|are|is)\s)*(?:on\s(?:separate|different|their\sown|dedicated)|separated?(?:ly)?|apart|split|disaggregated|separation)|"
@@ -82,6 +82,9 @@ _DISAGGREGATED = Gated(
     r"how\smany(?:\s(?:gpus|cards|nodes|servers|trays|of\s(?:them|those)))?\s[^.;?\n]{0,24}?(?:for|to)\s(?:the\s)?prefill[^.;?\n]{0,24}?(?:for|to)\s(?:the\s)?decod(?:e|ing)|"
     r"(?:dedicated|separate)\s(?:prefill|decode)\s(?:gpus|nodes|instances|workers|pools?))(?![a-z])|p/?d\s?分离|(?:预填充|prefill)\s?(?:和|与|/|跟)?\s?(?:解码|decode)\s?(?:要|需要?|应)?\s?(?:分离|分开|拆开|分到)|分离(?:式)?(?:部署|推理|架构)|xpyd)",
 )
+# A clause that says nothing of its own beside "不分离"; else it must name the phases ("计算和存储不分离" does not).
+_FILLERS = " 我们咱就先暂时目前还是都也那这次本期吧了的话"
+_PHASES = Gated(r"p/?d(?![a-z])|prefill|decode|预填充|解码")
 # "Separate prefill/decode pools: no".
 _DENIED_BEHIND = Gated(
     r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
@@ -189,6 +192,10 @@ def read_disaggregation(page: Page, claims: Claims) -> None:
         denied = _DENIED_BEHIND.match(page.original, match.end()) is not None
         negated = denied or page.is_negated(*match.span())
         clause = page.clause_text(*match.span())
+        said = clause.rpartition(":")[2]  # without who says it
+        is_alone = not said.replace(match.group(), "").strip(_FILLERS)
+        if match["bare"] and not (is_alone or _PHASES.search(clause)):
+            continue
         words = page.take(*match.span())
         if _MAYBE.search(clause) and not negated and wanted:
             claims.reading(f"{clause!r} read as a permission: separate prefill and decode stays open")
