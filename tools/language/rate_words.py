@@ -53,7 +53,7 @@ _HOURS = Gated(
     rf"(?<![a-z])(?:within|in|over|during)\s(?:(?:max(?:imum)?|at\smost|about|the|next|only|under|no\smore\sthan)\s){{0,2}}(?P<days>{_COUNT})\sdays(?![a-z])|"
     rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
     rf"(?<![a-z])(?:(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
-    rf"(?:window|budget|slot)\s?(?:[:=]|of|is)?\s?(?P<h6>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![\w.])|"
+    rf"window\s?(?:[:=]|of|is)?\s?(?P<h6>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?=\s?(?:[,.;:()!?\n]|$|to(?![a-z])|for\s(?:it|them|this|that|all)(?![a-z])|(?:each|every|per|a|at|over)\s?(?:night|day)))|"
     rf"(?P<h5>{_COUNT})[\s\-](?:hours?|hrs?|h)\s(?:(?:time\s)?(?:windows?|budget|slot)|to\s(?:get|do|finish|process|work|run|complete))(?![a-z]))|"
     rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})\s?个?小时(?:之内|以内|里|内|均匀|的?时?间?窗口?|的?(?:工作|上班|营业)时间)",
 )
@@ -89,6 +89,11 @@ _OF_A_CARD = re.compile(rf"{CARD}\s?(?:[(@]|at|for)\s?\Z")
 _MOST_TO_COST = 80  # characters
 _MONTH = Gated("month|月")
 _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
+# In the clause of a window of hours: it is none in which the load comes.
+_OF_UPKEEP = Gated(
+    r"(?<![a-z])(?:(?:maintenance|outage|back[\s\-]?up|change|patch(?:ing)?|update|upgrade|release|deploy(?:ment)?)\s(?:windows?|slots?|periods?)|"
+    r"for\s(?:maintenance|back[\s\-]?ups?|patch(?:es|ing)|updates|upgrades)|downtime)(?![a-z])|(?:维护|变更|备份)(?:窗口|时间)|停机|割接",
+)
 # How a further sentence shows that it speaks of the amount before it.
 _OF_IT = Gated(
     r"[.\s]*(?:(?:all|most|nearly\sall|everything|these|those|they|it|that|this)(?![a-z])|全部|都|它们|这些)",
@@ -133,7 +138,7 @@ def read_batches(page: Page, claims: Claims) -> None:
                 *_WEEKEND.finditer(page.text),
             )
             if -_MOST_BEHIND < match.start() - amount.end < _MOST_BEHIND_WORK
-            and (hours := _hours(match, _LONGEST_BATCH)) is not None
+            and (hours := _hours(page, match, _LONGEST_BATCH)) is not None
         ]
         if len({hours for _, hours in windows}) != 1:
             continue
@@ -271,7 +276,7 @@ def _within_hours(page: Page, claims: Claims, load: Statement) -> Statement:
         (match, hours)
         for match in (*_HOURS.finditer(page.text, rate.end), *_BETWEEN_HOURS.finditer(page.text, rate.end))
         if match.start() - rate.end < _MOST_BEHIND and _speaks_of(page.text[rate.end : match.start()])
-        if (hours := _hours(match)) is not None
+        if (hours := _hours(page, match)) is not None
     ]
     if not windows:
         return load
@@ -304,8 +309,10 @@ def _speaks_of(gap: str) -> bool:
     return end is None or (_OF_IT.match(gap, end.start()) is not None and not _SENTENCE_END.search(gap, end.end()))
 
 
-def _hours(match: re.Match[str], most: float = 24.0) -> float | None:
-    """The length of a window in hours; `None` where the words are no window, or one longer than `most`."""
+def _hours(page: Page, match: re.Match[str], most: float = 24.0) -> float | None:
+    """The length of a window in hours; `None` where the words are no window of the load, or one longer than `most`."""
+    if _OF_UPKEEP.search(page.clause_text(*match.span())):
+        return None
     groups: dict[str, Any] = match.groupdict()
     if "d1" in groups:
         begins, ends = (
