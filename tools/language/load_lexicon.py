@@ -45,8 +45,8 @@ _READ_MATTER_CHINESE = (
     r"邮件|论文|文章|病历|日志|书籍|材料)"
 )
 _TOGETHER = (
-    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|(?:any|an?|one)\s(?:(?:one|given|single)\s)?"
-    r"(?:time|moment|instant)|any\s(?:given\s)?(?:point|second))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
+    r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|(?:any|an?)\s(?:(?:one|given|single)\s)?"
+    r"(?:time|moment|instant)|one\s(?:moment|instant|(?<=[\d%]\sat\sone\s)time)|any\s(?:given\s)?(?:point|second))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
 )
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (

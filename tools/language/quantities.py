@@ -58,7 +58,7 @@ _NUMBER = Gated(
     rf"(?<![A-Za-z])(?P<fraction>{_FRACTION}|{_RATIO})|(?<![A-Za-z0-9_.])(?:{COMPOSED})"
     rf"|(?<![A-Za-z0-9_.\-])(?<![^\s(=:,<>])-?{_DIGITS}(?:\s?{_SUFFIX})?"
     rf"|(?:(?<![A-Za-z0-9_.])|(?<=[^A-Za-z0-9_.]x)){_DIGITS}(?:\s?{_SUFFIX})?"
-    rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold))|{_CHINESE}",
+    rf"|(?<![A-Za-z0-9_\-]){ENGLISH_NUMBER}(?![A-Za-z0-9_])(?!-(?:way|fold)|\stime(?![a-z]))|{_CHINESE}",
 )
 _PARTS = Gated(rf"(-?)({_DIGITS})\s?({_SUFFIX})?")
 _RANGE_JOIN = Gated(r"\s?(?:to|through|until|-|–|—|~|～|到|至|\.\.\.?)\s?")
