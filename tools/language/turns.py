@@ -30,13 +30,17 @@ WHO = r"(?:\[[^\]\n]{1,24}\]\s?)?[^\W\d][^\n:,.;?!\[\]]{0,20}(?:\s\d{1,2}:\d\d)?
 _LINE = re.compile(rf"(?:^|\n)({WHO})")
 # The name of what a line states, not of who says it.
 _FIELD = Gated(
-    r"model|hardware|gpu|card|node|engine|weight|precision|option|plan|must|limit|note|模型|硬件|机器|卡|引擎|权重|精度|方案|选项|要求|约束|备注"
+    r"(?<![a-z])(?:model|hardware|gpu|card|node|engine|weight|precision|option|plan|must|limit|note)s?(?![a-z])|模型|硬件|机器|卡|引擎|权重|精度|方案|选项|要求|约束|备注"
 )
 _STAMP = re.compile(r"\[[^\]\n]{0,24}\]\s?|\s?\d{1,2}:\d\d")
 _LEAST_LINES = 3
-# A line that adds to what stands before it.
+_DATE = (
+    r"(?:(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec|mon|tue|wed|thu|fri|sat|sun)[a-z]{0,6}|today|[ap]m|"
+    r"\([^)\n:]{0,20}\)|[年月日号周一二三四五六七八九十\d_]|[^\w\n:])"
+)
+# A line that adds to what stands before it, of some date; "Update frequency: weekly" does not.
 _ADDED = re.compile(
-    r"^[ \t>*\-•]{0,6}(?:update|edit|p\.?\s?s\.?|addendum|postscript|更新|更正|最新|又及)(?![a-z])[^\n:]{0,20}:",
+    rf"^[ \t>*\-•]{{0,6}}(?:update|edit|p\.?\s?s\.?|addendum|postscript|更新|更正|最新|又及)(?![a-z]){_DATE}{{0,20}}:",
     re.MULTILINE | re.IGNORECASE,
 )
 _ASKED = re.compile(r"[^.;!。\n?]*\?")
@@ -56,10 +60,10 @@ def is_chat(text: str) -> bool:
 
     A list with labels ("Must: …", "Must: …", "Profile: …") is none.
     """
-    lines = [_STAMP.sub("", label).strip() for label in _LINE.findall(text)]
-    speakers = Counter(lines)
+    labels = [_STAMP.sub("", label).strip() for label in _LINE.findall(text)]
+    speakers = Counter(labels)
     again = sum(count > 1 for count in speakers.values())
-    is_answered = any(map(eq, lines, lines[2:])) and not any(map(_names_field, lines))
+    is_answered = any(map(eq, labels, labels[2:])) and not any(map(_names_field, labels))
     is_open = "?" in text or is_answered
     return speakers.total() >= _LEAST_LINES and (again > 1 or (again == 1 and is_open))
 
