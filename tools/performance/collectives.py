@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, Protocol
 
 from msgspec import Struct
 
@@ -20,9 +20,6 @@ from ..calibration.profile import DATASHEET, Origin
 from ..calibration.shapes import Collective, CollectiveOp, ExpertExchange
 from ..catalog.hardware import HardwareFacts
 from ..plan.view import parse_device
-
-if TYPE_CHECKING:
-    from .clock import Clock
 
 # Share of a link's datasheet rate that large transfers reach: 0.75-0.83 in the NCCL tables of ai-dynamo/aiconfigurator
 # (A100, H100, B200 inside a node; 37 of 50 GB/s between two H100 nodes).
@@ -139,11 +136,19 @@ class CollectiveTime(Struct, frozen=True):
     origin: Origin
 
 
+class CollectiveClock(Protocol):
+    """A source of measured times of collectives."""
+
+    def collective(self, kernel: Collective | ExpertExchange) -> CollectiveTime | None:
+        """Time of `kernel`; `None` if no table covers the links."""
+        ...
+
+
 class Links(Struct, frozen=True):
     """The links of one accelerator, one way: times measured by `clock`, else alpha + bytes x beta."""
 
     hardware: HardwareFacts
-    clock: Clock | None = None
+    clock: CollectiveClock | None = None
 
     def _known(self, op: CollectiveOp, size: Number, group: Group, otherwise_s: Number) -> CollectiveTime:
         """The measured time if there is one, else `otherwise_s`, that of the datasheet's rates."""

@@ -16,7 +16,7 @@ even with almost no cache. All sequences have the same length; the caller handle
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from msgspec import Struct
 
@@ -25,9 +25,6 @@ from ..chip import Chip
 from ..shapes import Attention
 from .constant import constant
 from .elementary import Number, ceil, larger, log2, smaller, soft_max
-
-if TYPE_CHECKING:
-    from .mla import MlaPrefillConstants
 
 # Head width that the share of the peak is stated for; other widths scale it by a power of their ratio.
 _HEAD = 128
@@ -118,6 +115,25 @@ TILE_ROWS = 128
 _KEY_BLOCK = 64
 
 
+class TileConstants(Protocol):
+    """Constants of tiles that a prefill form has."""
+
+    @property
+    def loop_keys(self) -> float:
+        """Keys that the start and the end of a tile are worth."""
+        ...
+
+    @property
+    def longest_share(self) -> float:
+        """Weight of the longest tile."""
+        ...
+
+    @property
+    def blend(self) -> float:
+        """How sharply the time turns from all tiles to the longest."""
+        ...
+
+
 class Tiles(Struct, frozen=True):
     """`count` tiles that see `mean_keys` each, the longest `longest_keys`; `key_flops` for each key of a tile."""
 
@@ -127,9 +143,7 @@ class Tiles(Struct, frozen=True):
     key_flops: Number
 
 
-def tiles_s(
-    constants: PrefillConstants | MlaPrefillConstants, tiles: Tiles, flops_s: Number, multiprocessors: int
-) -> Number:
+def tiles_s(constants: TileConstants, tiles: Tiles, flops_s: Number, multiprocessors: int) -> Number:
     """Seconds of `tiles` when full tiles on all `multiprocessors` reach `flops_s` FLOP/s."""
     all_flops = tiles.count * (_whole_blocks(tiles.mean_keys) + constants.loop_keys) * tiles.key_flops
     longest_flops = (_whole_blocks(tiles.longest_keys) + constants.loop_keys) * tiles.key_flops
