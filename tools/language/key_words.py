@@ -59,18 +59,15 @@ UNIT_BEHIND = Gated(r"(?<=[\u4e00-\u9fff])(?=(?:[gmt]i?b|ms|us|s|usd)$)")
 
 def key_words(key: str) -> str:
     """A key or heading as plain lower-case words: `gpuCount`, `gpu_count` and `GPU count` read alike."""
-    text = UNIT_BEHIND.sub(" ", unicodedata.normalize("NFKC", key))
-    return _in_usual_order(_SEPARATORS.sub(" ", _CAMEL.sub(" ", text)).strip().lower())
+    return known_key(key) or _parted(key)
 
 
 def known_key(key: str) -> str | None:
-    """A key that has one name here, however it is spelled and ordered, by that name; `None` for others."""
-    words = key_words(key)
-    return words if any(words.startswith(name) for name in (*_LATENCIES, *_AMOUNTS)) else None
+    """A key that has one name here, however it is spelled and ordered: "ttft p99 seconds"; `None` for others.
 
-
-def _in_usual_order(words: str) -> str:
-    """A known key with its statistic behind it, its unit last: "ttft seconds p99", "input tokens avg"."""
+    Its statistic stands behind its name, its unit last.
+    """
+    words = _parted(key)
     bare = " ".join(_STATISTIC.sub("", words).split())
     statistics = [match.group() for match in _STATISTIC.finditer(words)]
     unit = _TIME_UNIT.search(bare)
@@ -79,7 +76,12 @@ def _in_usual_order(words: str) -> str:
         if latency := _name_of(named, _LATENCIES):
             return " ".join((latency, *statistics, unit.group()))
     amount = _name_of(_USUAL.sub("", bare).strip(), _AMOUNTS)
-    return words if amount is None else " ".join((amount, *(statistics if amount.endswith("tokens") else ())))
+    return amount and " ".join((amount, *(statistics if amount.endswith("tokens") else ())))
+
+
+def _parted(key: str) -> str:
+    text = UNIT_BEHIND.sub(" ", unicodedata.normalize("NFKC", key))
+    return _SEPARATORS.sub(" ", _CAMEL.sub(" ", text)).strip().lower()
 
 
 def _name_of(words: str, names: dict[str, str]) -> str | None:

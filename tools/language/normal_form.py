@@ -42,7 +42,7 @@ _KEYED_RATE = Gated(
 )
 # "每天请求数: 172800".
 _KEYED_CHINESE = Gated(
-    r"(每(?:天|日|小时|分钟|秒))的?(?:请求|调用)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
+    r"(每(?:天|小时|分钟|秒))的?(?:请求|调用)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
 )
 # "1.200 employees": people and requests are counted whole.
 _WHOLE_THINGS = Gated(
@@ -130,7 +130,7 @@ def normalise(text: str) -> str:
     """
     text = visible(text)
     text = re.sub(r"[⁰¹²³⁴-⁹]{1,4}", lambda m: "^" + m.group().translate(_SUPERSCRIPTS), text)
-    text = _WHOLE_THINGS.sub(r"\1\2", text)
+    text = _WHOLE_THINGS.sub(r"\1\2", text).replace("每日", "每天")
     text = re.sub(r"[①-⑳]", " ", text)  # marks of a list
     text = re.sub(r"(?<=\d)[\u2007\u2009\u202f](?=\d{3}(?!\d))", "", text)  # thin spaces between thousands
     text = re.sub(r"[，、；]", lambda m: {"，": ", ", "、": ", ", "；": "; "}[m.group()], text)
@@ -143,7 +143,7 @@ def normalise(text: str) -> str:
     text = _BUSY_HOUR.sub(r"\2 \3 per \1", text)
     text = _IN_BUSY_HOUR.sub(r"\1 \2 per \3", text)
     text = _IN_SOME_TIME.sub(_in_one_unit, text)
-    text = with_keyed_amounts(text.replace("每日", "每天"))
+    text = with_keyed_amounts(text)
     text = _DISTILLED.sub("R1-Distill-", text)
     text = in_plain_writing(text)
     text = _KEYED_RATE.sub(r"\4 \1 per \2\3", text)
