@@ -50,7 +50,7 @@ def main() -> None:
     whole = best_ms(lambda: shardwright.estimate(document), runs)
     view = read_document(document).view
     figures = best_ms(lambda: estimate_layout(layout_from_view(view)), runs)
-    bare = best_ms(lambda: estimate_layout(layout_from_view(view), with_explanation=False), runs)
+    bare = best_ms(lambda: estimate_layout(layout_from_view(view), ()), runs)
     print(f"{plan.strategy.gpu_count} GPUs, {len(document['nodes']):,} nodes in the document, best of {runs}")
     for name, value in (
         ("reading and indexing the document", reading),

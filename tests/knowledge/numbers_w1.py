@@ -266,7 +266,7 @@ def devices(model: str, hardware: str, *settings: str) -> str:
 
 @cache
 def _estimate(model: str, hardware: str, *settings: str) -> PerformanceEstimate:
-    return estimate_layout(_deployment(model, hardware, *settings), with_explanation=False)
+    return estimate_layout(_deployment(model, hardware, *settings), ())
 
 
 @number("estimate-ms")

@@ -109,13 +109,13 @@ def _ms(value: float) -> str:
 @number("prefill-ms")
 def prefill_ms(*deployment: str) -> str:
     """Prefill of one prompt alone, in ms."""
-    return _ms(estimate_layout(_layout(*_six(deployment)), with_explanation=False).latency.prefill_ms or 0.0)
+    return _ms(estimate_layout(_layout(*_six(deployment)), ()).latency.prefill_ms or 0.0)
 
 
 @number("step-ms")
 def step_ms(*deployment: str) -> str:
     """One decode step with all requests in flight, in ms."""
-    parts = estimate_layout(_layout(*_six(deployment)), with_explanation=False).latency.decode_step
+    parts = estimate_layout(_layout(*_six(deployment)), ()).latency.decode_step
     assert parts is not None
     return _ms(
         sum(getattr(parts, name) or 0.0 for name in ("compute_ms", "memory_ms", "communication_ms", "bubble_ms"))
@@ -125,7 +125,7 @@ def step_ms(*deployment: str) -> str:
 @number("part-ms")
 def part_ms(phase: str, part: str, *deployment: str) -> str:
     """One part (compute, memory, communication, bubble) of `prefill` or `decode_step`, in ms."""
-    latency = estimate_layout(_layout(*_six(deployment)), with_explanation=False).latency
+    latency = estimate_layout(_layout(*_six(deployment)), ()).latency
     return _ms(getattr(getattr(latency, phase), f"{part}_ms") or 0.0)
 
 
@@ -267,7 +267,7 @@ def attention_heads(model: str) -> str:
 @number("tpot-ms")
 def tpot_ms(*deployment: str) -> str:
     """Mean time per output token, prompts of other requests included, in ms."""
-    return _ms(estimate_layout(_layout(*_six(deployment)), with_explanation=False).latency.tpot_ms or 0.0)
+    return _ms(estimate_layout(_layout(*_six(deployment)), ()).latency.tpot_ms or 0.0)
 
 
 @number("batch-fits")

@@ -211,7 +211,7 @@ def kv_transfer_ms(model: str, *options: str) -> str:
 @number("estimate")
 def estimated(figure: str, digits: str, model: str, *options: str) -> str:
     """A figure of the estimate (`latency.tpot_ms`, `throughput.…`, `cost.…`) to `digits` significant digits."""
-    value: Any = estimate_layout(_layout(model, options), with_explanation=False)
+    value: Any = estimate_layout(_layout(model, options), ())
     for name in figure.split("."):
         value = getattr(value, name)
     return f"{float(f'{float(value):.{int(digits)}g}'):,.10g}"

@@ -97,7 +97,7 @@ def test_without_an_engine_the_one_that_is_assumed_sizes_the_cache(layout_of: An
 
 def test_an_estimate_shows_what_the_simulation_goes_by(layout_of: Any) -> None:
     layout = served_by(layout_of, "vllm", concurrency=4)
-    memory = estimate_layout(layout, with_explanation=False).memory
+    memory = estimate_layout(layout, ()).memory
     assert memory.kv_cache_capacity_tokens == logged_tokens(layout)
     assert memory.kv_cache_capacity_bytes == pytest.approx(40_960 * cache_tokens(layout), rel=1e-4)
 
@@ -105,7 +105,7 @@ def test_an_estimate_shows_what_the_simulation_goes_by(layout_of: Any) -> None:
 @pytest.mark.parametrize(("engine", "says"), [("vllm", "would not start"), ("sglang", "would refuse requests")])
 def test_an_engine_whose_cache_holds_no_request_is_said(engine: str, says: str, layout_of: Any) -> None:
     layout = served_by(layout_of, engine, model="Qwen2.5-72B", degrees={"tp": 2, "tp_ffn": 2}, input_tokens=16_000)
-    unheld = estimate_layout(layout, with_explanation=False).memory.unheld_request
+    unheld = estimate_layout(layout, ()).memory.unheld_request
     assert unheld is not None and says in unheld and f"{cache_tokens(layout):,} tokens" in unheld
 
 

@@ -79,13 +79,13 @@ def test_unknown_board_power_is_said_and_never_assumed() -> None:
     unknown = ONE.with_setting(
         replace(ONE.setting, hardware=replace(ONE.setting.hardware, accelerator=part), caches={})
     )
-    estimate = estimate_layout(unknown, with_explanation=False)
+    estimate = estimate_layout(unknown, ())
     assert estimate.energy is None
     assert "Energy is not known: board power of h100-sxm is not catalogued" in estimate.notes
 
 
 def test_the_line_has_the_range_and_what_it_is_of() -> None:
-    estimate = estimate_layout(ONE, with_explanation=False).energy
+    estimate = estimate_layout(ONE, ()).energy
     assert estimate is not None and estimate.source
     text = energy_text(estimate, 1)
     for words in ("J (", "kWh a million", "W on average, 1 board of 700 W", "0% of the time without a request"):

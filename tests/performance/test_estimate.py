@@ -116,7 +116,7 @@ def test_a_faster_part_never_slows_anything(
     base = card.model_copy(update={"compute_efficiency": 0.7} if field == "compute" else {})
     model, degrees, options = shape
     slow, fast = (
-        estimate_layout(layout_of(model, degrees, accelerator=part, **options), with_explanation=False).latency
+        estimate_layout(layout_of(model, degrees, accelerator=part, **options), ()).latency
         for part in (base, card.model_copy(update=faster))
     )
     assert fast.prefill_ms <= slow.prefill_ms * (1 + 1e-9)

@@ -138,7 +138,7 @@ def test_a_decode_step_takes_at_least_the_time_of_its_bytes(deployment: Deployme
     load = Pass(degrees, sequences, 1, deployment.workload.input_tokens - 1, groups)
     needed = sum(layer_bytes(setting, layer, load) for layer in architecture.layers)
     needed += head_bytes(setting, architecture, layout.phase("decode").stages[-1].vocab_shards)
-    estimate = estimate_layout(layout, with_explanation=False)
+    estimate = estimate_layout(layout, ())
     assert step_ms(estimate.latency) * 1e-3 >= needed / setting.hardware.memory_bandwidth_bytes_s
 
 
@@ -153,7 +153,7 @@ def test_a_prefill_takes_at_least_the_time_of_its_flops(deployment: Deployment) 
         sum(layer_flops(layer, load) for layer in architecture.layers[stage.layers[0] : stage.layers[1] + 1])
         for stage in layout.phase("prefill").stages
     )
-    estimate = estimate_layout(layout, with_explanation=False)
+    estimate = estimate_layout(layout, ())
     assert estimate.latency.prefill_ms * 1e-3 >= busiest / fastest_peak(setting)
 
 

@@ -79,7 +79,7 @@ def with_faster_part(deployment: Deployment, speed: str, factor: float) -> Deplo
 
 
 def assert_no_slower(slow: Deployment, fast: Deployment) -> None:
-    before, after = (estimate_layout(deployment.layout(), with_explanation=False) for deployment in (slow, fast))
+    before, after = (estimate_layout(deployment.layout(), ()) for deployment in (slow, fast))
     assert at_most(after.latency.prefill_ms, before.latency.prefill_ms)
     assert at_most(step_ms(after.latency), step_ms(before.latency))
     rates = (estimate.throughput.dp_scaled_tokens_per_s for estimate in (before, after))
@@ -119,19 +119,16 @@ def test_a_longer_prompt_never_has_a_lower_ttft_nor_a_faster_decode(deployment: 
 @quick
 @given(deployments(), st.sampled_from([1, 7, 100, 1000, 10_000]))
 def test_more_context_never_shortens_a_step_of_a_batch(deployment: Deployment, more: int) -> None:
-    short, long = (
-        estimate_layout(case.layout(), with_explanation=False).latency
-        for case in (deployment, longer_input(deployment, more))
-    )
+    short, long = (estimate_layout(case.layout(), ()).latency for case in (deployment, longer_input(deployment, more)))
     assert at_most(step_ms(short), step_ms(long))
 
 
 @quick
 @given(deployments(), st.sampled_from([1, 2, 5, 50, 500]))
 def test_more_users_never_speed_up_a_single_one(deployment: Deployment, more: int) -> None:
-    few = estimate_layout(deployment.layout(), with_explanation=False).latency
+    few = estimate_layout(deployment.layout(), ()).latency
     crowded = deployment.with_(concurrency=deployment.workload.concurrency + more)
-    many = estimate_layout(crowded.layout(), with_explanation=False).latency
+    many = estimate_layout(crowded.layout(), ()).latency
     assert at_most(step_ms(few), step_ms(many))
     assert at_most(few.end_to_end_ms * (1 - CHANCE), many.end_to_end_ms)
 
@@ -144,7 +141,7 @@ def test_replicas_never_change_what_one_request_sees(deployment: Deployment, tim
     more = deployment.with_degrees({}, {}, dp=dp * times_as_many).with_(
         nodes=deployment.nodes * times_as_many, concurrency=load * times_as_many
     )
-    single, many = (estimate_layout(case.layout(), with_explanation=False) for case in (deployment, more))
+    single, many = (estimate_layout(case.layout(), ()) for case in (deployment, more))
     # If replicas have different numbers of users, percentiles fall between other requests.
     left_out = {"percentiles"} if load % dp else set[str]()
     assert same_times(many.latency, single.latency, left_out)
@@ -158,7 +155,7 @@ def test_decode_of_one_request_never_gains_from_stages(deployment: Deployment) -
     assume(2 * stages <= deployment.architecture.num_layers)
     staged = deployment.with_degrees({"pp": 2 * stages}).with_(nodes=4 * deployment.nodes)
     assume(has_nic(deployment.accelerator) and staged.fits_on_nodes)
-    flat_, in_stages = (estimate_layout(case.layout(), with_explanation=False).latency for case in (deployment, staged))
+    flat_, in_stages = (estimate_layout(case.layout(), ()).latency for case in (deployment, staged))
     assert at_most(step_ms(flat_), step_ms(in_stages))
 
 
@@ -166,7 +163,7 @@ def test_decode_of_one_request_never_gains_from_stages(deployment: Deployment) -
 @given(deployments())
 def test_the_parts_of_a_phase_and_its_path_add_up_and_one_device_talks_to_nobody(deployment: Deployment) -> None:
     layout = deployment.layout()
-    estimate = estimate_layout(layout, with_explanation=False)
+    estimate = estimate_layout(layout, ())
     latency = estimate.latency
     prefill, decode = latency.prefill, latency.decode_step
     parts_ms = prefill.compute_ms + prefill.memory_ms + prefill.communication_ms + prefill.bubble_ms

@@ -96,7 +96,7 @@ def test_70b_prefill_of_8192_tokens_at_tp8_sends_for_83_5_ms_beside_152_9_ms_of_
     assert in_layers / LINK == pytest.approx(83.5e-3, rel=2e-3)
     assert sum(operation.flops * count for operation, count in passed) / PEAK == pytest.approx(152.9e-3, rel=2e-3)
     # By default the sums are exposed: nothing hides them.
-    latency = estimate_layout(llama, with_explanation=False).latency
+    latency = estimate_layout(llama, ()).latency
     assert latency.prefill.communication_ms > 0.2 * latency.prefill.compute_ms
 
 
@@ -141,7 +141,7 @@ def test_prefill_waits_for_fill_and_drain(case: dict[str, Any], layout_of: Layou
     layout = layout_of(
         "Llama-3.1-405B", degrees, nodes=2, input_tokens=1024 * case["chunks"], serving={"prefill_chunk_tokens": 1024}
     )
-    latency = estimate_layout(layout, with_explanation=False).latency
+    latency = estimate_layout(layout, ()).latency
     assert latency.prefill.bubble_ms / latency.prefill_ms == pytest.approx(case["bubble"], abs=0.025)
 
 
@@ -275,5 +275,5 @@ def test_a_prompt_in_chunks_takes_as_many_steps_and_reads_its_prefix_again(layou
     # 2048 + 4096 + 6144 tokens of the prefix, at 40,960 bytes on each device.
     assert again == pytest.approx((2048 + 4096 + 6144) * 40_960, rel=1e-6)
     passes = timer.prefill([TokenLoad(1, 2048, start) for start in range(0, 8192, 2048)])
-    latency = estimate_layout(cut, with_explanation=False).latency
+    latency = estimate_layout(cut, ()).latency
     assert len(passes.cells) == 4 and latency.prefill_ms == pytest.approx(passes.seconds * 1e3)

@@ -164,7 +164,7 @@ class Enumeration:
             self.refused[strategy] = frozenset(refused)
             return None
         layout = layout_from_view(read.view)
-        estimate = estimate_layout(layout, with_explanation=False)
+        estimate = estimate_layout(layout, ())
         read.view.release()
         return Point(
             strategy,

@@ -7,8 +7,9 @@ a decode step are of one pass by itself. The estimate names the source of its co
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Literal, get_args
 
 from msgspec.structs import replace
 from pydantic import ValidationError
@@ -51,6 +52,9 @@ from .serving.load import OpenLoop, ServingTimes, Statistics
 from .serving_estimate import serve
 from .transfer import kv_transfer_seconds
 
+OptionalPart = Literal["explanation", "ranges"]
+OPTIONAL_PARTS: tuple[OptionalPart, ...] = get_args(OptionalPart)
+
 
 def _bare_passes(layout: LoadedLayout) -> tuple[tuple[PhaseTimer, PhaseTime], tuple[PhaseTimer, PhaseTime]]:
     """The pass of a prompt, and a decode step with as many requests of the plan's load as the scheduler takes.
@@ -69,8 +73,8 @@ def _bare_passes(layout: LoadedLayout) -> tuple[tuple[PhaseTimer, PhaseTime], tu
     )
 
 
-def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> PerformanceEstimate:
-    """The estimate of `layout` at its workload; an explanation about doubles the time.
+def estimate_layout(layout: LoadedLayout, parts: Collection[OptionalPart] = OPTIONAL_PARTS) -> PerformanceEstimate:
+    """The estimate of `layout` at its workload, with `parts`: each of them costs about as much as all the rest.
 
     Raises InputError: a fact that the arithmetic needs is not known (it names the field), or the load cannot be served.
     """
@@ -85,7 +89,7 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
         memory=device_memory(layout),
         critical_path=CriticalPath(prefill=prefill.steps, decode=decode.steps),
         calibration=calibration_of(layout.setting),
-        ranges=_ranges(layout, latency, throughput),
+        ranges=_ranges(layout, latency, throughput) if "ranges" in parts else Ranges(),
         load=LoadEstimate(
             load=run.load,
             requests=run.requests,
@@ -102,7 +106,7 @@ def estimate_layout(layout: LoadedLayout, *, with_explanation: bool = True) -> P
             *overlap_notes(passes),
             *energy_notes(layout),
         ),
-        explanation=explain(*passes, transfer) if with_explanation else None,
+        explanation=explain(*passes, transfer) if "explanation" in parts else None,
     )
 
 

@@ -22,7 +22,7 @@ class Evaluation(Struct, frozen=True):
 
 
 def evaluation_of(view: PlanView) -> Evaluation | None:
-    """The estimate of the plan, with an explanation if the plan claims one; `None` if the graph has a known error.
+    """The estimate of the plan, with those optional parts that the plan claims; `None` if the graph has a known error.
 
     Raises InputError: names what cannot be read or is not known.
     """
@@ -37,15 +37,13 @@ def check_timed(view: PlanView) -> tuple[Finding, ...]:
     if evaluation_of not in view.memo:
         from ..performance.estimate import estimate_layout
 
-        estimate_layout(layout_from_view(view), with_explanation=False)
+        estimate_layout(layout_from_view(view), ())
     return ()
 
 
 def _evaluate(view: PlanView) -> Evaluation:
     # Imported only if a plan claims figures or states limits.
-    from ..performance.estimate import estimate_layout
+    from ..performance.estimate import OPTIONAL_PARTS, estimate_layout
 
-    layout = layout_from_view(view)
-    # An explanation doubles the time.
-    is_claimed = "explanation" in as_mapping(view.raw.get("performance"))
-    return Evaluation(layout, estimate_layout(layout, with_explanation=is_claimed))
+    layout, claim = layout_from_view(view), as_mapping(view.raw.get("performance"))
+    return Evaluation(layout, estimate_layout(layout, [part for part in OPTIONAL_PARTS if part in claim]))

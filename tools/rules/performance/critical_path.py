@@ -141,4 +141,4 @@ def _latency_on_one_device(layout: LoadedLayout) -> LatencyEstimate:
     share = math.ceil(workload.concurrency / max(1, len(layout.decode_replicas)))
     setting = layout.setting.with_workload(workload.model_copy(update={"concurrency": share}))
     alone = make_layout(setting, Strategy(dp=1, gpu_count=1, prefill=PhaseStrategy(), decode=PhaseStrategy()))
-    return estimate_layout(alone, with_explanation=False).latency
+    return estimate_layout(alone, ()).latency
