@@ -104,7 +104,7 @@ def accelerator_of(start: Start) -> Accelerator:
     return find_accelerator(re.sub(r"\s*(?:Blackwell-|class|\().*", "", written).replace("MI35x", "MI355X"))
 
 
-def precision_of(start: Start, part: Accelerator, architecture: Architecture) -> PrecisionBlock:
+def precision_of(start: Start, accelerator: Accelerator, architecture: Architecture) -> PrecisionBlock:
     """The number formats of a start; a cache that is not stated has the 16 bits of the activations."""
     written = start.columns["weights_dtype"].lower()
     prefix = re.split(r"[-\s/(]", written)[0]
@@ -114,7 +114,7 @@ def precision_of(start: Start, part: Accelerator, architecture: Architecture) ->
     cache = start.columns["kv_dtype"].replace("int8_per_token_head", "int8").replace("_", " ")
     wide: DType = "fp16" if weights == "fp16" else "bf16"
     return PrecisionBlock(
-        weights=weights, kv_cache=dtype_of(cache) or wide, activations=activations_of(weights, part)
+        weights=weights, kv_cache=dtype_of(cache) or wide, activations=activations_of(weights, accelerator)
     )  # fmt: skip
 
 

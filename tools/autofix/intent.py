@@ -232,9 +232,9 @@ class _HeaderReader(Struct, frozen=True):
     def precision(self, architecture: Architecture, hardware: HardwareBlock | None) -> PrecisionBlock | None:
         """The number formats; by default the checkpoint's for weights, and 16 bits for all else."""
         raw = self._merged("precision")
-        part = None if hardware is None else hardware.accelerator
-        part = find_accelerator(part) if isinstance(part, str) else part
-        sixteen: DType = "bf16" if part is None else part.computes_in("bf16")
+        accelerator = None if hardware is None else hardware.accelerator
+        accelerator = find_accelerator(accelerator) if isinstance(accelerator, str) else accelerator
+        sixteen: DType = "bf16" if accelerator is None else accelerator.computes_in("bf16")
         if raw.get("weights") is None:
             native = architecture.native_precision
             raw["weights"] = native if native != "bf16" else sixteen

@@ -61,7 +61,7 @@ def chip_in(hardware: HardwareFacts) -> Chip:
     A format without units has the peak of the format that computes in its place (`HardwareFacts.peak_flops`), and is
     absent if there is none. Links that are not stated are `None`.
     """
-    part = hardware.accelerator
+    accelerator = hardware.accelerator
     peaks: dict[str, float] = {}
     for dtype in DTYPES:
         try:
@@ -69,14 +69,14 @@ def chip_in(hardware: HardwareFacts) -> Chip:
         except MissingFieldError:
             continue
     return Chip(
-        name=part.id,
+        name=accelerator.id,
         peak_flops_s=peaks,
         memory_bytes_s=hardware.memory_bandwidth_bytes_s,
-        multiprocessors=part.multiprocessors or ASSUMED_MULTIPROCESSORS,
-        l2_bytes=float(part.l2_bytes or ASSUMED_L2_BYTES),
+        multiprocessors=accelerator.multiprocessors or ASSUMED_MULTIPROCESSORS,
+        l2_bytes=float(accelerator.l2_bytes or ASSUMED_L2_BYTES),
         link_bytes_s=hardware.stated_intra_bw_bytes_s,
         nic_bytes_s=hardware.stated_inter_bw_bytes_s,
-        generation=kernel_generation(part),
+        generation=kernel_generation(accelerator),
     )
 
 

@@ -83,8 +83,8 @@ class HardwareFacts(Struct, frozen=True):
         pcie_gb_s, joined = self.accelerator.host_pcie_gb_s_unidirectional, self.island_gpus
         why = f"its fast links join {joined} accelerators, and more of a node send over PCIe"
         over_pcie_s = self._known(pcie_gb_s, "host_pcie_gb_s_unidirectional", why) * 1e9
-        part = self.accelerator.model_copy(update={"scale_up_domain_accelerators": 1})
-        return replace(self, accelerator=part, stated_intra_bw_bytes_s=over_pcie_s, island_gpus=None)
+        accelerator = self.accelerator.model_copy(update={"scale_up_domain_accelerators": 1})
+        return replace(self, accelerator=accelerator, stated_intra_bw_bytes_s=over_pcie_s, island_gpus=None)
 
     @property
     def crosses_nodes(self) -> bool:
@@ -109,7 +109,7 @@ class HardwareFacts(Struct, frozen=True):
 
 
 def facts_of(
-    part: Accelerator,
+    accelerator: Accelerator,
     nodes: int,
     gpus_per_node: int,
     intra_node_bw_gb_s: float | None,
@@ -122,12 +122,12 @@ def facts_of(
     """
     if nodes < 1 or gpus_per_node < 1:
         raise InputError("hardware needs at least one node and one accelerator per node")
-    memory, provenance = part.memory_bytes()
-    bandwidth = part.memory_bandwidth_gb_s
-    intra = _intra_gb_s(part) if intra_node_bw_gb_s is None else intra_node_bw_gb_s
-    inter = _inter_gb_s(part) if inter_node_bw_gb_s is None else inter_node_bw_gb_s
+    memory, provenance = accelerator.memory_bytes()
+    bandwidth = accelerator.memory_bandwidth_gb_s
+    intra = _intra_gb_s(accelerator) if intra_node_bw_gb_s is None else intra_node_bw_gb_s
+    inter = _inter_gb_s(accelerator) if inter_node_bw_gb_s is None else inter_node_bw_gb_s
     return HardwareFacts(
-        accelerator=part,
+        accelerator=accelerator,
         nodes=nodes,
         gpus_per_node=gpus_per_node,
         memory_bytes=memory,
@@ -136,29 +136,29 @@ def facts_of(
         stated_intra_bw_bytes_s=None if intra is None else intra * 1e9,
         stated_inter_bw_bytes_s=None if inter is None else inter * 1e9,
         # A stated rate is that of the whole node.
-        island_gpus=_island(part, gpus_per_node) if intra_node_bw_gb_s is None else None,
+        island_gpus=_island(accelerator, gpus_per_node) if intra_node_bw_gb_s is None else None,
     )
 
 
-def _island(part: Accelerator, gpus_per_node: int) -> int | None:
-    size = part.scale_up_domain_accelerators
+def _island(accelerator: Accelerator, gpus_per_node: int) -> int | None:
+    size = accelerator.scale_up_domain_accelerators
     # A node sold with several islands; a larger node is taken as stated.
-    is_split = size is not None and 1 < size < min(gpus_per_node, part.typical_node_accelerators or 1)
+    is_split = size is not None and 1 < size < min(gpus_per_node, accelerator.typical_node_accelerators or 1)
     return size if is_split else None
 
 
-def _intra_gb_s(part: Accelerator) -> float | None:
-    if part.intra_node_bw_gb_s_unidirectional_per_accelerator is not None:
-        return part.intra_node_bw_gb_s_unidirectional_per_accelerator
-    if part.intra_node_bw_gb_s_bidirectional_per_accelerator is not None:
-        return part.intra_node_bw_gb_s_bidirectional_per_accelerator / 2
-    if part.intra_node_p2p_gb_s_unidirectional is not None:
-        return part.intra_node_p2p_gb_s_unidirectional
-    return part.host_pcie_gb_s_unidirectional
+def _intra_gb_s(accelerator: Accelerator) -> float | None:
+    if accelerator.intra_node_bw_gb_s_unidirectional_per_accelerator is not None:
+        return accelerator.intra_node_bw_gb_s_unidirectional_per_accelerator
+    if accelerator.intra_node_bw_gb_s_bidirectional_per_accelerator is not None:
+        return accelerator.intra_node_bw_gb_s_bidirectional_per_accelerator / 2
+    if accelerator.intra_node_p2p_gb_s_unidirectional is not None:
+        return accelerator.intra_node_p2p_gb_s_unidirectional
+    return accelerator.host_pcie_gb_s_unidirectional
 
 
-def _inter_gb_s(part: Accelerator) -> float | None:
-    if part.typical_nic_gb_s_unidirectional_per_accelerator is not None:
-        return part.typical_nic_gb_s_unidirectional_per_accelerator
-    nic_gbit_s = part.typical_nic_gbit_s_per_accelerator
+def _inter_gb_s(accelerator: Accelerator) -> float | None:
+    if accelerator.typical_nic_gb_s_unidirectional_per_accelerator is not None:
+        return accelerator.typical_nic_gb_s_unidirectional_per_accelerator
+    nic_gbit_s = accelerator.typical_nic_gbit_s_per_accelerator
     return None if nic_gbit_s is None else nic_gbit_s / 8

@@ -202,5 +202,5 @@ def hardware_facts(
     Raises UnknownNameError: no such accelerator; MissingFieldError: the accelerator states no memory; InputError: there
     are no nodes or no accelerators in them.
     """
-    part = find_accelerator(accelerator) if isinstance(accelerator, str) else accelerator
-    return facts_of(part, nodes, gpus_per_node, intra_node_bw_gb_s, inter_node_bw_gb_s)
+    entry = find_accelerator(accelerator) if isinstance(accelerator, str) else accelerator
+    return facts_of(entry, nodes, gpus_per_node, intra_node_bw_gb_s, inter_node_bw_gb_s)

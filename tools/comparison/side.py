@@ -66,13 +66,13 @@ def judged_read(
     except InputError as error:
         why = str(error)
     cost = None if figures is None else figures.cost
-    hardware, part, serving = plan.hardware, plan.hardware.accelerator, plan.serving or ServingBlock()
+    hardware, accelerator, serving = plan.hardware, plan.hardware.accelerator, plan.serving or ServingBlock()
     side = Side(
         title=title,
         summary=describe(plan.strategy),
         strategy=plan.strategy,
         model=plan.model.name,
-        accelerator=part if isinstance(part, str) else part.id,
+        accelerator=accelerator if isinstance(accelerator, str) else accelerator.id,
         nodes=hardware.nodes,
         gpus_per_node=hardware.gpus_per_node,
         gpus=len(read.view.devices),

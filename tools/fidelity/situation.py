@@ -268,6 +268,6 @@ def known_accelerator(name: str) -> Accelerator:
     return min(likes, key=lambda part: part.memory_bytes()[0])
 
 
-def _kind(part: Accelerator) -> Counter[str]:
+def _kind(accelerator: Accelerator) -> Counter[str]:
     """The words of an id without its memory: those of one family and form are equal."""
-    return Counter(word for word in part.id.split("-") if not word.endswith("gb"))
+    return Counter(word for word in accelerator.id.split("-") if not word.endswith("gb"))

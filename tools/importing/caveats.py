@@ -182,14 +182,14 @@ def hardware_remarks(named: NamedHardware | None, used: HardwareBlock) -> Iterat
     """The note that the hardware is what the text names, or that the text names another."""
     if named is None:
         return
-    part = used.accelerator if isinstance(used.accelerator, str) else used.accelerator.id
+    judged = used.accelerator if isinstance(used.accelerator, str) else used.accelerator.id
     if named.accelerator is None:
-        yield f"{named.words}: which accelerator that is is not known here; it was judged on {part}"
-    elif named.accelerator != part:
-        yield f"{named.words}: the text names {named.accelerator}, and it was judged on {part}"
+        yield f"{named.words}: which accelerator that is is not known here; it was judged on {judged}"
+    elif named.accelerator != judged:
+        yield f"{named.words}: the text names {named.accelerator}, and it was judged on {judged}"
     else:
         yield (
-            f"Hardware by the text ({named.words}): judged on {used.nodes}x{used.gpus_per_node}:{part}; --hardware "
+            f"Hardware by the text ({named.words}): judged on {used.nodes}x{used.gpus_per_node}:{judged}; --hardware "
             "says otherwise"
         )
 

@@ -37,16 +37,16 @@ _ALIKE = 1.25
 
 def room_bytes(setting: Setting, terms: DeviceTerms, use: MemoryUse | None = None) -> Number:
     """Bytes left for the KV cache on a device by the engine, or under another `use`; below 0 it does not start."""
-    needs, part = use or setting.memory_use, setting.hardware.accelerator
+    needs, accelerator = use or setting.memory_use, setting.hardware.accelerator
     batch = setting.batch_of(needs)
     ranks = max(term.stage.width for term in terms.stages)
     layers = reduce(larger, (term.layers for term in terms.stages))
-    taken = terms.weights + needs.library_bytes(ranks, linked=part.scale_up_domain_accelerators != 1)
+    taken = terms.weights + needs.library_bytes(ranks, linked=accelerator.scale_up_domain_accelerators != 1)
     taken += setting.architecture.encoder_params * _ENCODER_BYTES
     taken += needs.graph_bytes * layers * needs.graphs(batch.sequences) + _padding_bytes(setting, terms, needs)
     if needs.counts_passes:
         taken += reduce(larger, _pass_bytes(setting, terms, batch, needs.logit_bytes))
-    total, share = part.memory_bytes_to_processes(), setting.memory_utilization
+    total, share = accelerator.memory_bytes_to_processes(), setting.memory_utilization
     return share * (total - taken) if needs.of_free else share * total - taken
 
 
@@ -166,14 +166,14 @@ def host_gb_s(setting: Setting) -> float | None:
 
     Raises MissingFieldError: the rate is not known.
     """
-    offload, part = setting.serving.kv_offload, setting.hardware.accelerator
+    offload, accelerator = setting.serving.kv_offload, setting.hardware.accelerator
     if offload is None or not setting.keeps_in_host:
         return None
-    gb_s = offload.host_bw_gb_s or part.host_gb_s
+    gb_s = offload.host_bw_gb_s or accelerator.host_gb_s
     if gb_s is None:
         raise MissingFieldError(
             "kv_offload.host_bw_gb_s",
-            f"accelerator {part.id}",
+            f"accelerator {accelerator.id}",
             "blocks of the KV cache come back from the host's memory at this rate; say it (at 50 GB/s)",
         )
     return gb_s

@@ -67,8 +67,8 @@ class Clock:
 
         Collectives of more than one island that were measured on the card itself already went over PCIe.
         """
-        part, most = self.hardware.accelerator, self.hardware.island_gpus or 1
-        custom_kernels = None if self._calibration is None else self._calibration.kernel_file(part.id)
+        accelerator, most = self.hardware.accelerator, self.hardware.island_gpus or 1
+        custom_kernels = None if self._calibration is None else self._calibration.kernel_file(accelerator.id)
         if custom_kernels is not None and any((entry.ranks or 1) > most for entry in custom_kernels.entries):
             return self.kernels
         return _kernel_times(self.hardware.over_host(), self.engine, None, self._compute_share)

@@ -59,21 +59,21 @@ def energy_of(
 
     `None` if the board power of the accelerator is not known (`energy_notes` says so), or nothing is served.
     """
-    part = layout.setting.hardware.accelerator
+    accelerator = layout.setting.hardware.accelerator
     served = served_tokens_per_s(layout.setting.workload, times.output_tokens_per_s, saturated=times.saturated)
-    if part.tdp_w is None or served <= 0.0:
+    if accelerator.tdp_w is None or served <= 0.0:
         return None
     sides = list(_sides(layout, times))
     gpus = sum(side.gpus for side in sides)
     phases = _share_of_power(prefill), _share_of_power(decode)
-    low, high = (part.tdp_w * sum(_busy_gpus(side, phases, end) for side in sides) for end in (0, 1))
+    low, high = (accelerator.tdp_w * sum(_busy_gpus(side, phases, end) for side in sides) for end in (0, 1))
     joules = (low / served, high / served)
     idle = sum(side.gpus * (1.0 - side.prefill_share - side.decode_share) for side in sides) / gpus
     return EnergyEstimate(
         watts=(low, high),
         joules_per_output_token=joules,
         kwh_per_million_output_tokens=(joules[0] * 1e6 / _KWH_J, joules[1] * 1e6 / _KWH_J),
-        board_watts_per_gpu=part.tdp_w,
+        board_watts_per_gpu=accelerator.tdp_w,
         idle_share_pct=100.0 * idle,
         source=SOURCE,
     )
@@ -81,9 +81,9 @@ def energy_of(
 
 def energy_notes(layout: LoadedLayout) -> Iterator[str]:
     """Why there is no energy estimate."""
-    part = layout.setting.hardware.accelerator
-    if part.tdp_w is None:
-        yield f"Energy is not known: board power of {part.id} is not catalogued"
+    accelerator = layout.setting.hardware.accelerator
+    if accelerator.tdp_w is None:
+        yield f"Energy is not known: board power of {accelerator.id} is not catalogued"
 
 
 def _busy_gpus(side: _Side, phases: tuple[Interval, Interval], end: int) -> float:
@@ -138,13 +138,13 @@ class Price(Struct, frozen=True):
     source: str
 
 
-def price_of(part: Accelerator, stated: float | None) -> Price | None:
+def price_of(accelerator: Accelerator, stated: float | None) -> Price | None:
     """The price of an hour of `part`, `stated` first; `None` if none is known."""
     if stated is not None:
         return Price(stated, stated, f"stated price ({stated:g} USD per GPU-hour)")
-    if part.on_demand_usd_per_hour is None:
+    if accelerator.on_demand_usd_per_hour is None:
         return None
-    low, high = part.on_demand_usd_per_hour
+    low, high = accelerator.on_demand_usd_per_hour
     middle = (low + high) / 2
-    source = f"middle of {low:g}-{high:g} USD per GPU-hour, {part.price_source or 'catalogue'}"
+    source = f"middle of {low:g}-{high:g} USD per GPU-hour, {accelerator.price_source or 'catalogue'}"
     return Price(low, high, f"{source} ({middle:g} USD per GPU-hour)")

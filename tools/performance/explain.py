@@ -246,21 +246,21 @@ def faster(setting: Setting, resource: Resource) -> Setting:
 
 
 def _faster(facts: HardwareFacts, resource: Resource) -> HardwareFacts:
-    part = facts.accelerator
+    accelerator = facts.accelerator
     if resource == "compute":
-        peaks = part.dense_peak_tflops
+        peaks = accelerator.dense_peak_tflops
         doubled = {name: 2.0 * value for name, value in peaks if isinstance(value, float | int)}
-        measured = {name: 2.0 * value for name, value in (part.measured_max_matmul_tflops or {}).items()}
+        measured = {name: 2.0 * value for name, value in (accelerator.measured_max_matmul_tflops or {}).items()}
         update = {"dense_peak_tflops": peaks.model_copy(update=doubled), "measured_max_matmul_tflops": measured or None}
-        return replace(facts, accelerator=part.model_copy(update=update))
+        return replace(facts, accelerator=accelerator.model_copy(update=update))
     if resource == "memory":
         doubled = 2.0 * facts.memory_bandwidth_bytes_s
-        quick = part.model_copy(update={"memory_bandwidth_gb_s": doubled / 1e9})
+        quick = accelerator.model_copy(update={"memory_bandwidth_gb_s": doubled / 1e9})
         return replace(facts, accelerator=quick, stated_memory_bandwidth_bytes_s=doubled)
     if resource == "link":
-        if facts.island_gpus is not None and (pcie := part.host_pcie_gb_s_unidirectional) is not None:
-            part = part.model_copy(update={"host_pcie_gb_s_unidirectional": 2.0 * pcie})
-            facts = replace(facts, accelerator=part)
+        if facts.island_gpus is not None and (pcie := accelerator.host_pcie_gb_s_unidirectional) is not None:
+            accelerator = accelerator.model_copy(update={"host_pcie_gb_s_unidirectional": 2.0 * pcie})
+            facts = replace(facts, accelerator=accelerator)
         return replace(facts, stated_intra_bw_bytes_s=2.0 * facts.intra_bw_bytes_s)
     return replace(facts, stated_inter_bw_bytes_s=2.0 * facts.inter_bw_bytes_s)
 

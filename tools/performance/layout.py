@@ -204,10 +204,10 @@ def read_policy(view: PlanView) -> PolicyBlock:
     return read_block(PolicyBlock, {**view.policy, "relaxations": known, "constraints": constraints}, "policy")
 
 
-def facts_of(block: HardwareBlock, part: Accelerator | None = None) -> HardwareFacts:
+def facts_of(block: HardwareBlock, accelerator: Accelerator | None = None) -> HardwareFacts:
     """The facts of a hardware block; `part`: its accelerator, if already looked up."""
     return hardware_facts(
-        part or block.accelerator,
+        accelerator or block.accelerator,
         block.nodes,
         block.gpus_per_node,
         intra_node_bw_gb_s=block.intra_node_bw_gb_s,

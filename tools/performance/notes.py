@@ -35,13 +35,13 @@ def estimate_notes(layout: LoadedLayout, transfer_seconds: float, imbalance: flo
 
 def _formats(layout: LoadedLayout) -> Iterator[str]:
     """Number formats for which the accelerator has no units but others of the same width."""
-    precision, part = layout.setting.precision, layout.setting.hardware.accelerator
-    supported = precision.on(part)
+    precision, accelerator = layout.setting.precision, layout.setting.hardware.accelerator
+    supported = precision.on(accelerator)
     named = [name.replace("_", " ") for name, wanted in precision if getattr(supported, name) != wanted]
     if named:
         yield (
-            f"{', '.join(named)} in bf16, for which {part.id} has no units: engines refuse it there or compute in "
-            "fp32, slower than the times given; state fp16"
+            f"{', '.join(named)} in bf16, for which {accelerator.id} has no units: engines refuse it there or compute "
+            "in fp32, slower than the times given; state fp16"
         )
 
 

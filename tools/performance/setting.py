@@ -84,15 +84,15 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def engine(self) -> EngineProfile:
         """The profile of the engine that the plan names, or of the assumed one."""
-        serving, part = self.serving, self.hardware.accelerator
-        return self.profile or self.own_engine or engine_profile(serving.engine, serving.engine_version, part)
+        serving, accelerator = self.serving, self.hardware.accelerator
+        return self.profile or self.own_engine or engine_profile(serving.engine, serving.engine_version, accelerator)
 
     @cached_property
     def own_engine(self) -> EngineProfile | None:
         """The engine's profile in the user's calibration; `None` if it has none."""
         serving, custom = self.serving, self.calibration
-        part = self.hardware.accelerator
-        return None if custom is None else custom.engine(serving.engine, serving.engine_version, part)
+        accelerator = self.hardware.accelerator
+        return None if custom is None else custom.engine(serving.engine, serving.engine_version, accelerator)
 
     @cached_property
     def laid_out_relaxations(self) -> frozenset[str]:
@@ -171,8 +171,10 @@ class Setting(Struct, frozen=True, eq=False, dict=True):
     @cached_property
     def memory_use(self) -> MemoryUse:
         """The memory of a GPU that the plan's engine, or the assumed one, reserves for itself."""
-        part = self.hardware.accelerator
-        return self.engine.facts.memory_use(self.release, accelerator_class(part), part.memory_bytes_to_processes())
+        accelerator = self.hardware.accelerator
+        return self.engine.facts.memory_use(
+            self.release, accelerator_class(accelerator), accelerator.memory_bytes_to_processes()
+        )
 
     def batch_of(self, use: MemoryUse) -> Batch:
         """The largest batch: the plan's for one scheduler, else the engine's default for a server."""

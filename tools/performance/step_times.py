@@ -248,8 +248,8 @@ def step_table(
     linear = column(StepTimes.linear_alone if groups > 1 else StepTimes.linear, tokens, 1)
     base, per_token, window_rates = steps.decode_columns(sequences, reach, beside_prompts=False)
     beside: tuple[list[float], ...] = ([], [], [])
-    engine, part = setting.engine, setting.hardware.accelerator
-    if engine.facts.decodes_in_prompt_kernel(engine.entry.generation, accelerator_class(part)):
+    engine, accelerator = setting.engine, setting.hardware.accelerator
+    if engine.facts.decodes_in_prompt_kernel(engine.entry.generation, accelerator_class(accelerator)):
         beside = steps.decode_columns(sequences, reach, beside_prompts=True)
     fixed, per_pair = prompts.prefill_columns(chunks, max(256, reach.prompt))
     window = steps.window

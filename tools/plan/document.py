@@ -426,8 +426,8 @@ class Plan(Displayed, Sparse):
 
     def one_line(self) -> str:
         """The model, the GPUs and the size of the graph."""
-        part = self.hardware.accelerator
-        gpus = f"{self.strategy.gpu_count} {part if isinstance(part, str) else part.id}"
+        accelerator = self.hardware.accelerator
+        gpus = f"{self.strategy.gpu_count} {accelerator if isinstance(accelerator, str) else accelerator.id}"
         return f"{named(self.model.name)} on {named(gpus)}, {len(self.nodes):,} nodes, {len(self.edges):,} edges"
 
     def show(self) -> Page:

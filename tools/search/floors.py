@@ -58,8 +58,8 @@ def tokens_that_come(request: SearchRequest) -> float | None:
 
 def _is_too_much(request: SearchRequest) -> bool:
     """Whether the tokens that are asked for take more arithmetic than all devices have at their peak."""
-    workload, part = request.workload, request.facts.accelerator
-    peaks = [peak for peak in part.dense_peak_tflops.model_dump().values() if peak]
+    workload, accelerator = request.workload, request.facts.accelerator
+    peaks = [peak for peak in accelerator.dense_peak_tflops.model_dump().values() if peak]
     if not peaks:
         return False
     prompts = workload.input_tokens * (1.0 - repeated_share(workload))

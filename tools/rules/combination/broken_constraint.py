@@ -122,9 +122,9 @@ def _broken_by_devices(
             yield Broken(limit, f"{unreserved} {what} are left", f"{limit.value} {what} kept back")
         if isinstance(limit, BudgetConstraint):
             block = read_block(HardwareBlock, view.hardware, "hardware")
-            part = hardware_facts(block.accelerator, nodes, gpus_per_node).accelerator
-            used, price = len({node for node, _ in places}) * gpus_per_node, hourly_price(limit, part)
-            if used > (affordable_gpus((limit,), part, gpus_per_node) or 0):
+            entry = hardware_facts(block.accelerator, nodes, gpus_per_node).accelerator
+            used, price = len({node for node, _ in places}) * gpus_per_node, hourly_price(limit, entry)
+            if used > (affordable_gpus((limit,), entry, gpus_per_node) or 0):
                 cost = f"{used} GPUs of whole nodes cost {used * price:.2f} USD an hour"
                 yield Broken(limit, cost, f"at most {limit.value:g} USD an hour")
         if (
