@@ -190,8 +190,10 @@ def _question(work: Work, plain: str) -> Outcome | None:
         return answered
     if _ABOUT_COST.search(plain):
         return _cost(work, _ABOUT_COST.sub(" ", plain))
-    if _ESTIMATE.match(plain) or _ABOUT_FIGURES.search(plain):
+    if _ESTIMATE.match(plain):
         return show_estimate(work)
+    if _ABOUT_FIGURES.search(plain):
+        return show_estimate(work, plain)
     if _VALIDATE.match(plain):
         return show_validation(work)
     if compared is not None:

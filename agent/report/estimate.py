@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Iterator
+from typing import TYPE_CHECKING, Literal
 
 from ..languages.say import say
 from .cost import cost_lines, energy_text
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         TimeParts,
     )
 
+Subject = Literal["bottleneck", "latency", "memory", "throughput"]
 # Notes, the most telling first, in a report that is not whole.
 NOTES_SHOWN = 2
 # Below this share of the whole a part is what floating point leaves of a difference.
@@ -53,6 +54,20 @@ def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bo
     ]
     sections.append(confidence(estimate))
     return render(sections, width=width, bold=bold)
+
+
+def render_part(estimate: PerformanceEstimate, subjects: Collection[Subject], *, title: str, width: int) -> str:
+    """The parts of the report that answer a question on `subjects`, in the report's order."""
+    parts: dict[Subject, Callable[[], tuple[Section, ...]]] = {
+        "bottleneck": lambda: (time_section(estimate, width), explanation_section(estimate)),
+        "latency": lambda: (section("", _latency_line(estimate)), load_section(estimate)),
+        "memory": lambda: (memory_section(estimate, width),),
+        "throughput": lambda: (throughput_section(estimate),),
+    }
+    ranges = () if set(subjects) == {"memory"} else range_lines(estimate.ranges)
+    head = section("", *trace_lines(estimate.trace), title, *unheld_lines(estimate), *ranges)
+    asked = [part for subject, sections in parts.items() if subject in subjects for part in sections()]
+    return render([head, *asked], width=width)
 
 
 def estimate_sections(estimate: PerformanceEstimate, width: int, *, is_whole: bool = True) -> list[Section]:
@@ -77,20 +92,25 @@ def time_section(estimate: PerformanceEstimate, width: int, *, is_whole: bool = 
         *Column.of_figures("time", "compute", "memory", "comm.", "bubble"),
         Column("", picture=True),
     )
-    ranges = estimate.ranges
-    tpot = f"TPOT {with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)}"
-    line = (
-        f"TTFT {with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)}, {tpot}, "
-        f"all decode steps {ms_text(latency.decode_ms)}, "
-        f"end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)}"
-    )
-    if estimate.load.saturated:
-        line = f"{GROWING}, {tpot}, all decode steps {ms_text(latency.decode_ms)}"
     table = Table(columns, tuple(rows))
     marks = legend(("compute", "memory", "communication", "bubble"))
     of_stages = _over_stages(latency.prefill, latency.decode_step, with_costs=is_whole)
     costs = largest_costs(estimate) if is_whole else ()
-    return section("Where the time goes", line if is_whole else None, table, marks, of_stages, *costs)
+    return section(
+        "Where the time goes", _latency_line(estimate) if is_whole else None, table, marks, of_stages, *costs
+    )
+
+
+def _latency_line(estimate: PerformanceEstimate) -> str:
+    latency, ranges = estimate.latency, estimate.ranges
+    tpot = f"TPOT {with_range(latency.tpot_ms, ranges.tpot_ms, ms_text)}"
+    steps = f"all decode steps {ms_text(latency.decode_ms)}"
+    if estimate.load.saturated:
+        return f"{GROWING}, {tpot}, {steps}"
+    ttft = with_range(latency.ttft_ms, ranges.ttft_ms, ms_text)
+    return (
+        f"TTFT {ttft}, {tpot}, {steps}, end to end {with_range(latency.end_to_end_ms, ranges.end_to_end_ms, ms_text)}"
+    )
 
 
 def _over_stages(*parts: TimeParts, with_costs: bool) -> str | None:

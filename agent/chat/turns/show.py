@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
 from ....tools.compare import compare
 from ....tools.errors import InputError
 from ....tools.validate import validate
 from ...languages.say import say
 from ...report.compare import render_comparison
 from ...report.cost import cost_lines
-from ...report.estimate import render_estimate
+from ...report.estimate import Subject, render_estimate, render_part
 from ...report.plan import render_plan
 from ...report.text import Bullets, render, section
 from ...report.validation import render_validation
@@ -16,6 +18,14 @@ from ..outcome import Outcome, Planned
 from ..state import State
 from ..words import request_changes, request_facts, title_of
 from .work import Work
+
+# What a question on the plan's figures is about.
+_SUBJECTS: dict[Subject, re.Pattern[str]] = {
+    "bottleneck": re.compile(r"bottleneck|critical\spath|瓶颈", re.I),
+    "latency": re.compile(r"how\s(?:fast|slow)|ttft|tpot|latenc|快|慢|延迟", re.I),
+    "memory": re.compile(r"memory|vram|(?<![a-z])kv(?![a-z])|显存|缓存", re.I),
+    "throughput": re.compile(r"throughput|how\smany\stokens|吞吐", re.I),
+}
 
 
 def show_plan(work: Work) -> Outcome:
@@ -32,11 +42,16 @@ def show_request(work: Work) -> Outcome:
     )
 
 
-def show_estimate(work: Work) -> Outcome:
-    """The estimate of the current plan."""
-    now, estimated = work.now, work.figures()
+def show_estimate(work: Work, asked: str = "") -> Outcome:
+    """The estimate of the current plan; of a question, the parts that it names."""
+    estimated, title = work.figures(), title_of(work.now.result)
     told = {"ttft_ms": estimated.latency.ttft_ms, "tpot_ms": estimated.latency.tpot_ms}
-    return Outcome("estimate", render_estimate(estimated, title=title_of(now.result), width=work.width), told=told)
+    subjects = [subject for subject, words in _SUBJECTS.items() if words.search(asked)]
+    if subjects:
+        text = render_part(estimated, subjects, title=title, width=work.width)
+    else:
+        text = render_estimate(estimated, title=title, width=work.width)
+    return Outcome("estimate", text, told=told)
 
 
 def show_cost(work: Work, planned: Planned) -> Outcome:
