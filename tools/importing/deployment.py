@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from ..catalog.architecture import Architecture
 from ..engines.names import ENGINES, EngineName
 from ..errors import InputError
+from ..input.bounds import DEGREE
 from ..plan.describe import describe_phase
 from ..plan.document import PhaseStrategy, Relaxation, Strategy
 from ..plan.placement import gpu_count, own_cut
@@ -71,6 +72,8 @@ def deployment_of(launch: Launch, architecture: Architecture) -> Deployment:
         dp = sum(counts.values())
     else:
         dp = sum(server.copies for server in servers)
+    if not DEGREE.hold(dp):
+        raise InputError(f"{dp:,} replicas are more than the {int(DEGREE.most):,} that a plan may have")
     strategy = Strategy(dp=dp, gpu_count=1, prefill=prefill, decode=decode)
     return Deployment(
         engine=launch.engine,
