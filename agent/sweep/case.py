@@ -16,8 +16,7 @@ from ...tools.calibration.custom import CustomCalibration
 from ...tools.errors import InputError
 from ...tools.frozen import Frozen
 from ...tools.language.errors import RequestError
-from ...tools.performance.energy import price_of
-from ...tools.performance.estimate import cost_of
+from ...tools.performance.cost import cost_of, price_of
 from ...tools.plan.describe import describe
 from ...tools.plan.performance import CostUnit
 from ...tools.search.candidate import Candidate, SearchRequest, SearchResult

@@ -9,7 +9,8 @@ import pytest
 from shardwright.tools.engines.engine import Engine
 from shardwright.tools.engines.names import ENGINES as KNOWN_ENGINES
 from shardwright.tools.engines.names import JUDGED
-from shardwright.tools.performance.estimate import benchmark_of, estimate_layout
+from shardwright.tools.performance.benchmark import benchmark_of
+from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.planned_run import run_alone
 
 ENGINES: dict[str, float] = {name: engine.handoff_s or 0.0 for name, engine in JUDGED.items()}

@@ -115,7 +115,7 @@ def facts_of(
     intra_node_bw_gb_s: float | None,
     inter_node_bw_gb_s: float | None,
 ) -> HardwareFacts:
-    """The facts of `nodes` x `gpus_per_node` of `part`; stated bandwidths win over the part's usual ones.
+    """The facts of `nodes` x `gpus_per_node` of `accelerator`; stated bandwidths win over its usual ones.
 
     Raises MissingFieldError: the accelerator states no memory; InputError: there are no nodes or no accelerators in
     them.

@@ -18,7 +18,7 @@ from ..engines.names import ENGINES, engine_of, engine_or_usual
 from ..errors import InputError
 from ..importing.launch import request_line
 from ..input.arguments import checks_arguments
-from ..performance.estimate import benchmark_of
+from ..performance.benchmark import benchmark_of
 from ..performance.layout import LoadedLayout, layout_from_view
 from ..plan.canonical import content_hash
 from ..plan.describe import describe

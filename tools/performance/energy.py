@@ -1,4 +1,4 @@
-"""Power of a plan's GPUs and joules per output token, as ranges by what keeps them busy; the price of a GPU-hour.
+"""Power of a plan's GPUs and joules per output token, as ranges by what keeps them busy.
 
 Power is measured rarely and varies more than times do, so every share below is a span of published measurements, and
 the result is the span that they give for the simulated run. It covers the boards only: no host, network or cooling.
@@ -16,7 +16,6 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
-from ..catalog.accelerators import Accelerator
 from ..plan.load import think_seconds
 from ..plan.performance import EnergyEstimate, Interval, TimeParts
 from .layout import LoadedLayout
@@ -128,23 +127,3 @@ def _idle_share(layout: LoadedLayout, times: ServingTimes, stay_s: float) -> flo
     users, think_s = workload.concurrency / replicas, think_seconds(workload)
     away = think_s / (think_s + times.end_to_end.mean) if think_s > 0.0 else 0.0
     return away**users if users >= 1.0 else 1.0 - users * (1.0 - away)
-
-
-class Price(Struct, frozen=True):
-    """The lowest and the highest USD per GPU-hour, and their source."""
-
-    low: float
-    high: float
-    source: str
-
-
-def price_of(accelerator: Accelerator, stated: float | None) -> Price | None:
-    """The price of an hour of `part`, `stated` first; `None` if none is known."""
-    if stated is not None:
-        return Price(stated, stated, f"stated price ({stated:g} USD per GPU-hour)")
-    if accelerator.on_demand_usd_per_hour is None:
-        return None
-    low, high = accelerator.on_demand_usd_per_hour
-    middle = (low + high) / 2
-    source = f"middle of {low:g}-{high:g} USD per GPU-hour, {accelerator.price_source or 'catalogue'}"
-    return Price(low, high, f"{source} ({middle:g} USD per GPU-hour)")

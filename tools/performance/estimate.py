@@ -6,7 +6,6 @@ a decode step are of one pass by itself. The estimate names the source of its co
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Literal, get_args
@@ -16,7 +15,6 @@ from pydantic import ValidationError
 
 from ..calibration.custom import CustomCalibration, own_calibration
 from ..catalog.unlike_name import unlike_name
-from ..engines.engine import LoadToSend
 from ..errors import InputError
 from ..input.arguments import checks_arguments
 from ..input.bounds import USD
@@ -24,8 +22,6 @@ from ..plan.document import Plan, WorkloadBlock
 from ..plan.load import beyond_positions, without_rate
 from ..plan.peak import beside_peak
 from ..plan.performance import (
-    Benchmark,
-    CostEstimate,
     CriticalPath,
     LatencyAlone,
     LatencyEstimate,
@@ -39,17 +35,17 @@ from ..plan.performance import (
 from ..plan.reader import read_document
 from ..plan.view import PlanView, as_str
 from ..traffic.trace import Trace, read_trace, under_trace
+from .benchmark import benchmark_of
 from .confidence import calibration_of, ranges_of
-from .energy import Price, energy_notes, energy_of, price_of
+from .cost import cost_of_run
+from .energy import energy_notes, energy_of
 from .explain import expert_imbalance, explain, overlap_notes
 from .layout import LoadedLayout, layout_from_view
-from .limits import served_tokens_per_s
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
-from .planned_run import keeps_reserve, lengths_of, planned_run, prefix_cache_of, run_alone
+from .planned_run import keeps_reserve, planned_run, prefix_cache_of, run_alone
 from .schedule import PhaseTime, PhaseTimer, decode_time, prefill_loads
-from .serving.load import OpenLoop, ServingTimes, Statistics
-from .serving_estimate import serve
+from .serving.load import ServingTimes, Statistics
 from .transfer import kv_transfer_seconds
 
 OptionalPart = Literal["explanation", "ranges"]
@@ -99,7 +95,7 @@ def estimate_layout(layout: LoadedLayout, parts: Collection[OptionalPart] = OPTI
             headroom=_headroom(layout, run.times),
             prefix_cache=prefix_cache_of(layout, run.times),
         ),
-        cost=_cost(layout, run.times),
+        cost=cost_of_run(layout, run.times),
         energy=energy_of(layout, run.times, prefill.parts, decode.parts),
         notes=(
             *estimate_notes(layout, transfer, expert_imbalance(decode_timer, decode)),
@@ -255,68 +251,3 @@ def _view(document: Plan | Mapping[str, object] | str | Path) -> PlanView:
     if read.raw is None:
         raise InputError(f"no plan can be read: {read.faults[0].message}")
     return read.view
-
-
-def _cost(layout: LoadedLayout, times: ServingTimes) -> CostEstimate | None:
-    served = served_tokens_per_s(layout.setting.workload, times.output_tokens_per_s, saturated=times.saturated)
-    setting = layout.setting
-    return cost_of(layout.billed_gpus, served, price_of(setting.hardware.accelerator, setting.usd_per_gpu_hour))
-
-
-def cost_of(billed: int, served_tokens_per_s: float, price: Price | None) -> CostEstimate | None:
-    """Cost of a million output tokens on `billed` GPUs at `price`, else in GPU-seconds; `None` if none is served."""
-    if served_tokens_per_s <= 0.0:
-        return None
-    gpu_seconds = billed * 1e6 / served_tokens_per_s
-    if price is None:
-        return CostEstimate(per_million_output_tokens=gpu_seconds, unit="gpu_seconds", billed_gpus=billed)
-    gpu_hours, low, high = gpu_seconds / 3600, price.low, price.high
-    return CostEstimate(
-        per_million_output_tokens=gpu_hours * (low + high) / 2,
-        unit="usd",
-        price_source=price.source,
-        per_million_output_tokens_range=(gpu_hours * low, gpu_hours * high) if low < high else None,
-        billed_gpus=billed,
-        usd_per_gpu_hour=(low, high),
-    )
-
-
-def benchmark_of(layout: LoadedLayout, model: str) -> Benchmark | None:
-    """The benchmark command for `model` as served by `layout`, and what it should print.
-
-    `None` if no load generator of the engine is known, or none sends such lengths or arrivals.
-
-    At a rate the tool counts every request, also the first ones on an idle server, which a plan's figures leave out.
-    Raises InputError: a fact that the arithmetic needs is not known, or the load cannot be served.
-    """
-    run, lengths, workload = planned_run(layout), lengths_of(layout), layout.setting.workload
-    if lengths.stated is not None or workload.prefixes is not None or workload.arrivals is not None:
-        return None
-    rate = workload.request_rate
-    load = LoadToSend(
-        model=model,
-        input_tokens=lengths.input_tokens,
-        output_tokens=lengths.output_tokens,
-        requests=run.requests,
-        users=workload.concurrency if rate is None else None,
-        rate_per_s=rate,
-    )
-    command = layout.setting.engine.facts.load_generator(load)
-    if command is None:
-        return None
-    times = run.times if rate is None else serve(layout, OpenLoop(rate, run.requests), lengths)
-    planned_times = run.times
-    note = None
-    if times is not planned_times:
-        note = (
-            "the tool counts every request, those on the server that is still idle too; once that is filled up TTFT "
-            f"{planned_times.ttft.mean * 1e3:,.1f} ms, TPOT {planned_times.tpot.mean * 1e3:,.2f} ms, "
-            "as an estimate has them"
-        )
-    return Benchmark(
-        command=shlex.join(command),
-        ttft_ms=times.ttft.mean * 1e3,
-        tpot_ms=times.tpot.mean * 1e3,
-        output_tokens_per_s=times.output_tokens_per_s,
-        note=note,
-    )

@@ -205,7 +205,7 @@ def read_policy(view: PlanView) -> PolicyBlock:
 
 
 def facts_of(block: HardwareBlock, accelerator: Accelerator | None = None) -> HardwareFacts:
-    """The facts of a hardware block; `part`: its accelerator, if already looked up."""
+    """The facts of a hardware block; `accelerator`: its own, if already looked up."""
     return hardware_facts(
         accelerator or block.accelerator,
         block.nodes,

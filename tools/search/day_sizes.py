@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from ..caches import Caches
 from ..checkpoint import doing
 from ..errors import InputError, MissingFieldError
-from ..performance.energy import Price
+from ..performance.cost import Price
 from ..performance.setting import Setting
 from ..plan.document import Strategy
 from ..plan.placement import gpu_count, is_disaggregated

@@ -14,7 +14,7 @@ from msgspec import Struct
 from ..catalog.cluster import SAY_NETWORK
 from ..checkpoint import if_time
 from ..errors import InputError
-from ..performance.energy import price_of
+from ..performance.cost import price_of
 from ..performance.limits import stated_limits
 from ..performance.weights import loaded_bytes
 from ..plan.describe import OR_TOGETHER, describe
