@@ -21,9 +21,10 @@ from shardwright.tools.performance.estimate import estimate_layout
 from shardwright.tools.performance.layout import LoadedLayout, make_layout, make_setting
 from shardwright.tools.performance.memory import max_concurrency
 from shardwright.tools.performance.operation import COLLECTIVES
+from shardwright.tools.performance.pass_loads import dealt_out
 from shardwright.tools.performance.programs.writer import share_on_device
 from shardwright.tools.performance.request_memory import heads_share
-from shardwright.tools.performance.schedule import PhaseTimer, dealt_out, decode_load
+from shardwright.tools.performance.schedule import PhaseTimer, decode_load
 from shardwright.tools.plan.document import (
     PhaseStrategy,
     PolicyBlock,

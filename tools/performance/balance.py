@@ -11,7 +11,8 @@ import math
 from ..calibration.forms.elementary import Number, Truth
 from ..plan.document import PHASES, Phase
 from .layout import LoadedLayout
-from .schedule import PhaseTimer, decode_load, prefill_loads
+from .pass_loads import prefill_loads
+from .schedule import PhaseTimer, decode_load
 
 # The slowest stage over the mean one (004 §5).
 MOST_IMBALANCE = 1.2

@@ -43,8 +43,9 @@ from .explain import expert_imbalance, explain, overlap_notes
 from .layout import LoadedLayout, layout_from_view
 from .memory import device_memory, max_concurrency
 from .notes import estimate_notes
+from .pass_loads import prefill_loads
 from .planned_run import keeps_reserve, planned_run, prefix_cache_of, run_alone
-from .schedule import PhaseTime, PhaseTimer, decode_time, prefill_loads
+from .schedule import PhaseTime, PhaseTimer, decode_time
 from .serving.load import ServingTimes, Statistics
 from .transfer import kv_transfer_seconds
 

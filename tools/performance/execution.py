@@ -22,7 +22,8 @@ from .execution_model import ExecutionDAG, ExecutionEdge, ExecutionNode
 from .execution_sites import MERGE, SPLIT, PlanNodes, Site, instance_groups, stage_sites
 from .layout import LoadedLayout, layout_from_view
 from .operation import PER_DEVICE, Operation, Shape, TokenLoad, Where
-from .schedule import PhaseTimer, decode_load, prefill_loads
+from .pass_loads import prefill_loads
+from .schedule import PhaseTimer, decode_load
 
 # Unfolded: a model of 126 layers on 64 devices has about 80,000.
 MAX_NODES = 200_000

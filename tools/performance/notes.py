@@ -15,7 +15,8 @@ from .collectives import group_of, spread_of
 from .host_memory import without_effect
 from .layout import LoadedLayout
 from .operation import TokenLoad
-from .schedule import host_seconds, prefill_loads
+from .pass_loads import prefill_loads
+from .schedule import host_seconds
 from .setting import DEFAULT_PREFILL_CHUNK_TOKENS
 from .timing import StageTimer
 

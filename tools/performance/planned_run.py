@@ -19,7 +19,7 @@ from ..plan.load import burstiness_of, think_seconds
 from ..plan.performance import HostMemoryEstimate, PrefixCacheEstimate
 from .capacity import host_gb_s
 from .layout import LoadedLayout
-from .schedule import prefill_loads
+from .pass_loads import prefill_loads
 from .serving.inputs import MOST_REQUESTS
 from .serving.load import ClosedLoop, Lengths, OpenLoop, ServingTimes, closed_loop
 from .serving_estimate import serve

@@ -17,7 +17,8 @@ from ..calibration.engine_profile import EngineConstants
 from ..plan.document import Phase
 from .capacity import cache_tokens, host_memory, prefill_cache_tokens
 from .layout import LoadedLayout
-from .schedule import PhaseTimer, microbatches
+from .pass_loads import microbatches
+from .schedule import PhaseTimer
 from .serving.disaggregated import MOST_SERVERS, Disaggregated, simulate_disaggregated
 from .serving.inputs import requests_in
 from .serving.load import Arrivals, ClosedLoop, Lengths, ServingTimes, StaticBatch

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..arrays import BoolArray, IntArray, floats, ints
 from ..input.bounds import REQUESTS
-from ..performance.schedule import microbatches, prompts_of_pass
+from ..performance.pass_loads import microbatches, prompts_of_pass
 from ..performance.service import PhaseSeconds, Prompts, Service, client_seconds, colocated_service, held_back
 from ..performance.service import Shares as ServiceShares
 from .devices import billed_gpus, end_of_replicas

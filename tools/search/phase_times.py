@@ -18,7 +18,7 @@ from ..calibration.forms.elementary import Number
 from ..performance.balance import is_far_above_mean
 from ..performance.operation import TokenLoad
 from ..performance.overlap_halves import is_two_batch
-from ..performance.schedule import dealt_out, microbatches, prefill_loads, prompt_share, prompts_of_pass
+from ..performance.pass_loads import dealt_out, microbatches, prefill_loads, prompt_share, prompts_of_pass
 from ..performance.service import hold_up_others
 from ..performance.setting import Setting
 from .pipelines import Pipelines

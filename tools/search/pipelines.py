@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from ..arrays import BoolArray, FloatArray, IntArray
 from ..caches import Caches
 from ..performance.operation import TokenLoad
-from ..performance.schedule import prefill_loads
+from ..performance.pass_loads import prefill_loads
 from ..performance.timing import StageTimer
 from ..plan.placement import even_cut, own_cut
 

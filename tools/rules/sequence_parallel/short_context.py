@@ -75,7 +75,8 @@ def _widest_tp(architecture: Architecture, most: int) -> int:
 def _prefill_seconds(layout: LoadedLayout, phase: PhaseLayout) -> float:
     """Seconds of one prompt."""
     # The performance model is needed only if short prompts are split.
-    from ...performance.schedule import PhaseTimer, prefill_loads
+    from ...performance.pass_loads import prefill_loads
+    from ...performance.schedule import PhaseTimer
 
     return PhaseTimer(layout.setting, phase).prefill(prefill_loads(layout.setting, 1)).seconds
 
