@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..catalog.hardware import mentions
 from ..engines.names import known_engine
-from .brief_keys import COUNT, MACHINE_TYPE, MACHINES
+from .brief_keys import COUNT, MACHINE_TYPE, MACHINES, names_full_machine
 from .brief_statements import Statement
 from .gated import Gated
 from .key_words import key_words
@@ -36,16 +36,79 @@ _ITS_CALLS = Gated(
     r"每[次个场条份]?[^,;。\d]{0,4}(?:=|是|为|对应|触发|产生)?\s?(?P<m>\d{1,4}|[一二两三四五])\s?[次个条]\s?(?:请求|调用)",
 )
 _WINDOW = Gated(r"(?:window|busy|working|business|active|office)(?: day)? hours|hours per day|window h")
-_ENGINE_KEY = Gated(r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack)|.*(?:引擎|框架)")
-_VERSION = Gated(r"(?:engine |framework |runtime |server |backend )?(?:version|ver|release|版本号?)")
+# {"robots": 12, "requests_per_second_per_robot": 2}
+_TIME = "second|minute|hour|day"
+_RATE_OF_EACH = Gated(
+    rf"(?:requests|calls|queries|prompts) per (?P<time>{_TIME}) (?:per|each) (?P<item>[a-z]{{2,16}})|"
+    rf"(?:requests|calls|queries|prompts) per (?!{_TIME})(?P<item2>[a-z]{{2,16}}) per (?P<time2>{_TIME})|"
+    r"每(?P<item3>[^每秒分小天\d]{1,4})每(?P<time3>秒|分钟|小时|天)的?(?:请求|调用)[数量]?"
+)
+_TIMES = {"秒": "second", "分钟": "minute", "小时": "hour", "天": "day"}
+# {"online": 600, "share_generating": "5%"}
+_PEOPLE = Gated(
+    r"(?:.* )?(?:users?|people|players?|agents|members|customers|employees|staff|seats|sessions|online)"
+    r"(?: (?:online|count|total))?|.*(?:在线|用户|人数|坐席|员工)(?:人?数)?"
+)
+_SHARE_SERVED = Gated(
+    r"(?=.*(?:share|fraction|ratio|percent\w*|pct|portion|part))"
+    r"(?=.*(?:generating|running|in flight|at once|request|concurren\w*|simultan\w*|waiting|active)).*|"
+    r".*(?:同时|并发|活跃|正在)[^:]{0,6}(?:比例?|占比|率)"
+)
+_IS_SHARE = re.compile(r"\d[\d.]*\s?%|0?\.\d+(?=\s|$)")
+_ENGINE_KEY = Gated(
+    r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack|image|repo(?:sitory)?)|"
+    r".*(?:引擎|框架|镜像)"
+)
+_VERSION = Gated(
+    r"(?:(?:engine|framework|runtime|server|backend|image|container) )?(?:version|ver|release|tag|版本号?)"
+)
+_RELEASE = re.compile(r"v?\d+(?:\.\d+){1,3}[\w.-]{0,12}")
+# "tokens_in_out: [1000, 250]", "Query heads / KV heads: 40 / 8": two keys and two figures in one statement.
+_SIDE = r"(?:in(?:put)?|out(?:put)?|prompt|completion|answer|generat\w+|isl|osl|输入|输出)"
+_LENGTH = r"(?:(?:平均)?(?:tokens?|lengths?|len|size|per request|avg|average|mean|长度)[ :]?\s?)*"
+_BOTH_SIDES = Gated(
+    rf"(?P<head>{_LENGTH})[(]?\s?(?P<a>{_SIDE})\s?(?:[/,&、和与]|and)?\s?(?P<b>{_SIDE})[)]?\s?(?P<tail>{_LENGTH})"
+)
+_TWO_KEYS = Gated(r"(?P<head>[^/()]{2,24}?\s)?[(]?(?P<a>[^/()]{1,30}?)\s?/\s?(?P<b>[^/()]{1,30}?)[)]?(?P<tail>)")
+_FIGURE = r"[<>=≤≥~]{0,2}\s?\d[\d.,]*\s?[a-z%\u4e00-\u9fff]{0,8}"
+_TWO_FIGURES = Gated(
+    rf"\s*(?P<a>{_FIGURE}?)(?:\s?[/;、]\s?|\sto\s|,\s)(?P<b>{_FIGURE})(?:\s?\((?P<remark>[^()]*)\))?\s*"
+)
+# "requests / s", "p50 / p95": no two things.
+_NOT_APART = Gated(
+    r"(?:s|secs?|seconds?|min(?:ute)?|h(?:our)?|day|week|month|gpu|card|node|server|host|machine|user|token|request|"
+    r"(?:.* )?(?:p\d\d\d?|mean|avg|average|median|max(?:imum)?|min(?:imum)?|peak|typical|usual)|平均|中位数?|"
+    r"最[大小]|峰值)"
+)
+
+
+def _parted(entry: Statement) -> tuple[Statement, ...]:
+    """A statement of two keys and two figures as two statements, in the order of both."""
+    # The separators of a key of a file are blanks in words.
+    key = " ".join(entry.path[-1].lower().replace("_", " ").split()) if entry.keyed and entry.path else ""
+    sides = _BOTH_SIDES.fullmatch(key)
+    keys = sides if sides is not None and sides["a"] != sides["b"] else _TWO_KEYS.fullmatch(key)
+    figures = _TWO_FIGURES.fullmatch(entry.text)
+    if keys is None or figures is None or any(_NOT_APART.fullmatch(keys[side].strip()) for side in "ab"):
+        return (entry,)
+    parts: list[Statement] = []
+    last = keys["b"].split()[-1] if " " in keys["b"] and " " not in keys["a"] else ""
+    for side in "ab":
+        of_both = "tokens" if keys is sides else f"{last if side == 'a' else ''} {keys['head'] or ''}"
+        name = " ".join(f"{keys[side]} {of_both}".split())
+        remark = f" ({figures['remark']})" if figures["remark"] else ""
+        parts.append(replace(entry, path=(*entry.path[:-1], name), text=figures[side] + remark))
+    return tuple(parts)
 
 
 def with_counts_joined(statements: Sequence[Statement]) -> list[Statement]:
     """The statements, with those that only mean something together reworded or merged."""
     joined: list[Statement] = []
+    statements = [part for entry in statements for part in _parted(entry)]
     for _, group in groupby(statements, key=lambda entry: entry.path[:-1] if entry.keyed else (entry.where,)):
         siblings = _with_version_of_engine(_with_cards_of_each(list(group)))
-        joined += _of_machines(siblings) if any(map(_names_machine, siblings)) else list(_of_calls(siblings))
+        siblings = _with_rate_of_each(_with_share_of_people(siblings))
+        joined += _of_calls(_of_machines(siblings) if any(map(_names_machine, siblings)) else siblings)
     return joined
 
 
@@ -67,12 +130,14 @@ def _with_cards_of_each(group: list[Statement]) -> list[Statement]:
     """Beside the number of nodes, a node of so many cards is each of them: "node: 8x H200", "nodes: 3"."""
     if not any(MACHINES.fullmatch(_key(entry)) and read_number(entry.text) is not None for entry in group):
         return group
-    return [
-        replace(entry, path=(*entry.path[:-1], f"each {_key(entry)}"))
-        if _MACHINE.fullmatch(_key(entry)) and _CARDS_OF_IT.match(entry.text)
-        else entry
-        for entry in group
-    ]
+    each: list[Statement] = []
+    for entry in group:
+        is_machine = _MACHINE.fullmatch(_key(entry)) and _CARDS_OF_IT.match(entry.text)
+        if is_machine or names_full_machine(entry.text):
+            cards = re.sub(r"^\D+", "", entry.text)  # "GPU server, 8x B200"
+            entry = replace(entry, path=(*entry.path[:-1], f"each {_key(entry) if is_machine else 'node'}"), text=cards)
+        each.append(entry)
+    return each
 
 
 def _with_version_of_engine(group: list[Statement]) -> list[Statement]:
@@ -84,7 +149,10 @@ def _with_version_of_engine(group: list[Statement]) -> list[Statement]:
     version, match = _keyed(group, _VERSION)
     if engine is None or version is None or match is None or (len(version.path) == 1 and " " not in match.group()):
         return group
-    named = replace(engine, text=f"{engine.text} {version.text}")
+    name = known_engine(engine.text) if "/" in engine.text else engine.text  # "vllm/vllm-openai"
+    if "/" in engine.text and not _RELEASE.fullmatch(version.text):
+        return group
+    named = replace(engine, text=f"{name} {version.text}")
     return [named if entry is engine else entry for entry in group if entry is not version]
 
 
@@ -93,7 +161,7 @@ def _of_machines(group: Sequence[Statement]) -> list[Statement]:
     reworded: list[Statement] = []
     for entry in group:
         key = _key(entry)
-        if COUNT.fullmatch(key):
+        if COUNT.fullmatch(key) or (MACHINES.fullmatch(key) and entry.text[:1].isdigit()):
             entry = replace(entry, path=(*entry.path[:-1], "nodes"))
         elif _MOST.fullmatch(key):
             entry = replace(entry, path=(*entry.path[:-1], "max nodes"))
@@ -102,6 +170,38 @@ def _of_machines(group: Sequence[Statement]) -> list[Statement]:
             entry = replace(entry, path=(*entry.path[:-1], "price"), text=f"${figure} per node-hour {remark}".strip())
         reworded.append(entry)
     return reworded
+
+
+def _with_share_of_people(group: list[Statement]) -> list[Statement]:
+    """The group with a number of people and the share of them that is served as one statement."""
+    people, _ = _keyed(group, _PEOPLE)
+    share, _ = _keyed(group, _SHARE_SERVED)
+    if people is None or share is None or not people.text[:1].isdigit() or not _IS_SHARE.match(share.text):
+        return group
+    part = share.text if "%" in share.text else f"{float(share.text.split()[0]) * 100:g}%"
+    both = replace(share, path=(*share.path[:-1], "load"), text=f"{people.text} users, {part} of them at the same time")
+    return [both if entry is share else entry for entry in group if entry is not people]
+
+
+def _with_rate_of_each(group: list[Statement]) -> list[Statement]:
+    """The group with a number of things and the rate of each as one rate: "robots: 12", "每臂每秒请求数: 2"."""
+    rate, match = _keyed(group, _RATE_OF_EACH)
+    if rate is None or match is None:
+        return group
+    item, time = match["item"] or match["item2"] or match["item3"], match["time"] or match["time2"] or match["time3"]
+    counted = next((entry for entry in group if entry is not rate and _counts(_key(entry), item)), None)
+    figures = [find_quantities(entry.text)[:1] for entry in (rate, counted) if entry is not None]
+    if counted is None or not all(figures):
+        return group
+    amount = figures[0][0].decimal_value * figures[1][0].decimal_value
+    both = replace(rate, path=(*rate.path[:-1], "load"), text=f"{amount:.12g} requests per {_TIMES.get(time, time)}")
+    return [both if entry is rate else entry for entry in group if entry is not counted]
+
+
+def _counts(key: str, item: str) -> bool:
+    if item.isascii():
+        return re.fullmatch(rf"(?:number of |\w+ )?{item}s?(?: count| number| total| online)?", key) is not None
+    return item in key and key.endswith(("数量", "数", "个数", "台数"))
 
 
 def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:

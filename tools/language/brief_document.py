@@ -6,7 +6,7 @@ What a request may state as well is left on the page.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
@@ -25,7 +25,7 @@ from .page import BARRIER, CARD, MODEL, STATISTIC, Page
 from .precision_words import FORMAT
 from .prepared_text import mended
 from .quantities import find_quantities
-from .unknown_names import own_cards
+from .unknown_names import counted_parts, own_cards
 from .unread_words import list_unread
 
 _MODEL_KEY = Gated(
@@ -35,10 +35,14 @@ _CARD_KEY = Gated(rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型
 _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
 _ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
 _PLAIN_ANSWER = Gated(
-    r"(?:no|false|off|none|n/a|yes|true|on|any|open|tbd|unlimited|as many.*|no limit.*|不限.*|无限.*|否|是)\W*",
+    r"(?:no|false|off|none|n/a|yes|true|on|any|open|unlimited|as many.*|no limit.*|不限.*|无限.*|否|是)\W*|"
+    # not decided yet
+    r"(?:tb[dca]|to be (?:decided|confirmed|announced|chosen)|not (?:yet )?(?:chosen|decided|known|selected|final)|"
+    r"undecided|unknown|pending|still open|待[定选]|[未尚没]定|待确认)(?:\W.*)?",
 )
 _WORDS_OF_REASON = re.compile(r"'(?:[^'\\]|\\.){1,400}'|\"(?:[^\"\\]|\\.){1,400}\"")
 _TFLOPS = "card.tflops"
+_DESCRIBES_CARD = {_TFLOPS, "card.memory_bytes", "card.memory_bandwidth"}
 _ORDER = Gated(r"\b(?:must|shall|keep|leave|never|at (?:most|least)|no more than|only)\b|必须|不得|至少|至多")
 _WANT = Gated(r"\b(?:need\w*|require\w*|should)\b|需要|要求")
 _PRODUCT = "product|tenant|business unit|department|org"
@@ -46,7 +50,7 @@ _PRODUCT = "product|tenant|business unit|department|org"
 _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
     r"ref(?:erence)?|re|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|"
-    r"status|revision|room|rack|address|phone|"
+    r"status|revision|room|rack|address|phone|(?:image |container |docker )?tag|"
     rf"{_PRODUCT}|(?:request|customer|user|job|run|brief) (?:id|no|number)|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
     r"|地址|电话|状态)"
@@ -111,6 +115,13 @@ class Document(Struct, frozen=True):
                 _read_counted_name(line, page, cards)
             facts.add(read_traits(line.statement))
             line_facts.append(read_figures(line.statement, _with_names(page), line.start))
+        if (
+            not cards
+            and not has_known_card
+            and _DESCRIBES_CARD.issubset(fact.field for facts in line_facts for fact in facts)
+        ):
+            for line, page in zip(lines, pages, strict=True):
+                _read_counted_name(line, page, cards, counted_parts)
         for page, stated in zip(pages, _of_parts(lines, line_facts, has_config, bool(cards)), strict=True):
             _take(page, stated)
             facts.add(stated)
@@ -230,9 +241,14 @@ def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[F
     page.take(line.start, end)
 
 
-def _read_counted_name(line: Line, page: Page, cards: list[Fact]) -> None:
+def _read_counted_name(
+    line: Line,
+    page: Page,
+    cards: list[Fact],
+    named: Callable[[str], Iterator[tuple[int, int, str]]] = own_cards,
+) -> None:
     """Read the name of a card that no catalogue has, where it is counted: "8 x Orion accelerators"."""
-    for start, end, name in own_cards(page.text):
+    for start, end, name in named(page.text):
         page.take(start, end, mark=CARD)
         cards.append(Fact("name", name, statement_words(line.statement), line.statement.where, name))
 

@@ -37,7 +37,7 @@ UTIL = (
 )
 
 _HEADS = r"\bheads?\b|注意力头|头数"
-_KV = r"\bkv\b|\bk/v\b|key value|键值"
+_KV = r"(?<![a-z])kv(?![a-z])|\bk/v\b|key value|键值"
 _DIMENSIONS: dict[str, tuple[str, ...]] = {
     "first_k_dense_replace": (
         r"(?:first|leading|initial|前) ?#|first k dense|dense layers|# ?(?:leading |initial |first )?dense "
@@ -121,11 +121,11 @@ _CARD_ROWS: tuple[Row, ...] = (
     ("card.memory_bytes", "bytes",
         rf"(?:per|each|every|/) ?{GPU}|每张?卡|memory|\bmem\b|显存|内存|\bhbm\w*|vram|容量|capacity|gddr\w*",
         r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|\bram\b|ddr[345]\b|kv cache|weights?|权重|disk|ssd|"
-        r"total|aggregate|reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲|" + _HOST),
+        r"total|aggregate|reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲|[空留]出|空余|余量|留给|" + _HOST),
     ("card.memory_bytes", "count",
         r"(?:memory|显存|\bhbm\w*|vram)(?: size| capacity| 容量|容量|大小)?",
         r"bandwidth|带宽|\bbw\b|host|system|\bcpu\b|主机|util|usage|fraction|efficien|利用率|使用率|type|类型|percent|ratio|limit|"
-        r"reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲",
+        r"reserved|headroom|\bfree\b|spare|leave|预留|保留|空闲|[空留]出|空余|余量|留给",
     ),
     ("card.memory_bandwidth", "GB/s count",
         r"(?:memory|\bmem\b|显存|内存|\bhbm\w*|vram|gddr\w*|dram|访存)[^#<]{0,6}(?:bandwidth|\bbw\b|带宽|"

@@ -8,20 +8,17 @@ from typing import Any
 
 from ..catalog.hardware import mentions
 from .gated import Gated
-from .key_words import key_words
+from .key_words import KEPT_BACK, key_words
 
-COUNT = Gated(r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n")
+COUNT = Gated(
+    r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n|(?:we )?have|owned|in stock"
+)
 # {"type": "L40S", "quantity_total": 16, "per_server": 8}: of cards, whatever holds them.
 ALL_CARDS = Gated(
     r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|"
     r"max(?:imum)? total|总卡数(?:上限)?|卡总数"
 )
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
-# {"reserved_for_others": {"nodes": 1}}, {"tensor_parallel": {"cross_node": false}}
-KEPT_BACK = Gated(
-    r"reserved|(?:kept|held) (?:back|free|aside)|keep free|set aside|stand ?by|spares?$|[冷热灾]备|备用|"
-    r"others?$|not (?:ours|available)|blocked|unavailable|预留|占用"
-)
 # {"gpu": "A100", "use": "no, reserved for CFD"}
 _USED = Gated(
     r"(?:use|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|used (?:for|by) (?:us|this)|"
@@ -31,6 +28,19 @@ _NOT_USED = re.compile(
     r"\W*(?:no(?:ne|t(?: (?:used|usable|available|included|ours|for us))?)?|false|never|n|否|不(?:是|[可使启]?用)?|无)"
     r"\s*(?:[,;:(\uff0c\uff1b\uff1a\uff08–—-]|$)",
     re.IGNORECASE,
+)
+# {"item": "8x B200", "status": "cancelled"}
+_STATUS = Gated(
+    r"(?:order |line |offer )?(?:status|state|decision|outcome|verdict|result)|(?:审批|订单)?(?:状态|结论|结果)"
+)
+_LAPSED = Gated(
+    r"\W*(?:(?:was|is|has\sbeen)\s)?(?:(?:cancel|reject|declin|refus|withdr|deni|expir|laps|drop|return|retir|reced|scrap|decommission|"
+    r"void|lost|dead|turned\sdown)\w*|not\s(?:accepted|ordered|approved|chosen|selected|taken))(?![a-z])|"
+    r"已?被?(?:取消|驳回|拒绝|否决|作废|撤[回销单]|淘汰|落选)|未(?:批|获批|通过|中标|采纳)"
+)
+_STANDS = Gated(
+    r"\W*(?:accepted|approved|ordered|confirmed|chosen|selected|delivered|booked|installed|won|active|in\suse|ok)\W*|"
+    r"已?(?:下单|批准|通过|采纳|中标|确认|到货|选定|在用)"
 )
 # {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.
 _ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用")
@@ -45,7 +55,7 @@ _TAKEN_KEY = Gated(
 )
 _NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络")
 _BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间")
-_HARDWARE = Gated(r"nodes?|gpus?|cards?|servers?|machines?")
+_HARDWARE = Gated(r"(?P<nodes>(?:node|server|machine|host|box)(?:e?s)?)|(?P<gpus>(?:gpu|card)s?)")
 _CROSSING = Gated(
     r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)"
 )
@@ -64,20 +74,25 @@ OF_EACH = Gated(
     rf"{_THINGS} (?:in|on|of|inside|each|every|a)(?: (?:an?|one|each|every|the))? {_MACHINE}|"
     rf"{_MACHINE} {_THINGS}|(?:[每单](?:[台机]|节点))(?:机器|服务器)?(?:卡|gpu|显卡)数量?|gpn"
 )
+EACH = "each "
+_FULL_MACHINE = Gated(r"^(?!\W*\d).*(?<![a-z])(?:node|server|machine|host|box|system)(?![a-z])\W.{0,16}\d\s?[x×*]")
+MACHINE = Gated(rf"{_MACHINE}|instance|vm|实例|服务器|机器|节点")
 MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)")
 # {"typical": 22, "plan_for": 70}: of several figures for one quantity, the one to plan for.
 _PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan")
 _OTHER_FIGURES = Gated(
     r"typical|typ|now|today|current(?:ly)?|average|avg|mean|usual|peak|max(?:imum)?|min(?:imum)?|observed|last|measured"
 )
+_QUANTITY_OF = Gated(rf"(?<![a-z])(?:{_OTHER_FIGURES.pattern})(?![a-z])")
 _SHARED_KEY = Gated(
     r"(?:prompts? |input )?(?:common|shared|fixed|static|same) "
-    r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?"
+    r"(?:part|prefix|portion|(?:system )?prompt|head)(?: tokens?| length)?|system prompt(?: tokens?| length)?|"
+    r"(?:of which|thereof|incl(?:uding)?)(?: the)? (?:common|shared|fixed|static|same)(?: \w+){0,2}"
 )
-_LEAST_KEY = Gated(r"(min|max)(?:imum)? (?:instances|copies|deployments|number of (?:instances|copies))")
-_MOST_KEY = Gated(r"(?:number of )?(nodes|hosts|servers|machines|instances|gpus|cards|replicas) max(?:imum)?")
 # {"gpus": {"at_most": 6}}
-_AT_MOST = Gated(r"at most|max(?:imum)?|up to|no more than|limit|cap|最多|上限")
+_AT_MOST = Gated(
+    r"at most|max(?:imum)?(?: (?:count|number|quantity))?|(?:count|number) max|up to|no more than|limit|cap|最多|上限"
+)
 _DENIED = Gated(r"deny|denied|never|no|none|forbid(?:den)?|disallow(?:ed)?|not allowed|off")
 MACHINE_TYPE = Gated(
     r"(?:machine|instance|vm|node|server|box) ?(?:type|model|shape|size|sku|flavou?r)|sku|机型|实例(?:类型|规格)|"
@@ -134,8 +149,8 @@ def forbidden_under(heading: str, item: str) -> str:
 def key_under(parent: str, key: str, value: Any) -> str:
     """A key as the readers of words know it: "promptCommonPart", "minimum_instances", "nodes" under "reserved"."""
     words = key_words(key)
-    if parent and KEPT_BACK.search(parent) and _HARDWARE.fullmatch(words):
-        return f"reserved {words}"
+    if parent and KEPT_BACK.search(parent) and (kept := _HARDWARE.fullmatch(words)):
+        return f"reserved {kept.lastgroup}"
     if _TAKEN_KEY.fullmatch(words) and isinstance(value, int):
         return "reserved gpus"
     if _NETWORK.fullmatch(parent) and _BETWEEN_NODES.fullmatch(words):
@@ -150,13 +165,13 @@ def key_under(parent: str, key: str, value: Any) -> str:
         return "gpus"
     if _OF_TIME.fullmatch(words) and _REQUESTS.fullmatch(parent):
         return f"{parent} {words}" if words.isascii() else f"{words}{parent}数"
-    if (OF_EACH.fullmatch(words) and words != "each") or (GPU_KEY.fullmatch(parent) and _EACH_MACHINE.fullmatch(words)):
+    is_each = OF_EACH.fullmatch(words) and (words != "each" or MACHINES.fullmatch(parent))
+    if is_each or (GPU_KEY.fullmatch(parent) and _EACH_MACHINE.fullmatch(words)):
         return "gpus per node"
-    if _AT_MOST.fullmatch(words) and _HARDWARE.fullmatch(parent) and isinstance(value, int):
-        return f"max {parent}"
-    if most := _MOST_KEY.fullmatch(words):
-        return f"max {most[1]}"
-    return f"{bound[1]} replicas" if (bound := _LEAST_KEY.fullmatch(words)) else key
+    of = _HARDWARE.fullmatch(parent) or MACHINES.fullmatch(parent) or MACHINE.fullmatch(parent)
+    if of and _AT_MOST.fullmatch(words) and isinstance(value, int):
+        return f"max {of.lastgroup or 'nodes'}"
+    return key
 
 
 def _kept_inside(words: str) -> str:
@@ -180,8 +195,34 @@ def planned_figure(value: Mapping[str, Any]) -> tuple[str, Any] | None:
     return planned[0], value[planned[0]]
 
 
+def not_planned(value: Mapping[str, Any]) -> tuple[str, ...]:
+    """The keys of figures for which another is planned, where a key names it: "plan_for: peak_qps"; that key first."""
+    naming = [key for key, item in value.items() if isinstance(item, str) and _PLANNED_KEY.fullmatch(key_words(key))]
+    named = key_words(value[naming[0]]) if len(naming) == 1 else ""
+    figures = {key: _QUANTITY_OF.sub("", key_words(key)).strip() for key in value if key not in naming}
+    chosen = [key for key in figures if named and f"{key_words(key)} ".startswith(f"{named} ")]
+    if len(chosen) != 1:
+        return ()
+    return (*naming, *(key for key in figures if key not in chosen and figures[key] == figures[chosen[0]]))
+
+
+def names_full_machine(value: object) -> bool:
+    """Whether a value is a machine with its cards: "GPU server, 8x B200"."""
+    return isinstance(value, str) and len(value) < _SHORT and _FULL_MACHINE.search(value) is not None
+
+
 def says_unused(entries: Iterable[tuple[str, object]]) -> str | None:
     """What says of a row or an object with a card that it is not used: {"gpu": "A100", "use": "no, for CFD"}."""
     plain = [(key_words(key), "no" if value is False else str(value)) for key, value in entries]
-    says_no = next((f"{key}: {value}" for key, value in plain if _USED.fullmatch(key) and _NOT_USED.match(value)), None)
+    says_no = next((f"{key}: {value}" for key, value in plain if _says_no(key, value)), None)
     return says_no if any(card.accelerator for _, value in plain for card in mentions(value)) else None
+
+
+def _says_no(key: str, value: str) -> bool:
+    is_use, is_status = _USED.fullmatch(key), _STATUS.fullmatch(key)
+    return bool((is_use and _NOT_USED.match(value)) or (is_status and _LAPSED.match(value)))
+
+
+def says_used(key: str, value: str) -> bool:
+    """Whether a key in plain words with its value says no more than that something counts: "status: ordered"."""
+    return _STATUS.fullmatch(key) is not None and _STANDS.fullmatch(value) is not None

@@ -20,6 +20,19 @@ _INSTEAD = Gated(
     r"(?<![a-z])(?:plan\s(?:for|with)|use|take|make\s(?:it|that)|should\sbe|better|now)\s(?P<n>\d[\w.]*)|(?:按|改[成为]|用)\s?(?P<m>\d[\w.]*)",
 )
 
+# Behind a value: what stood in its place before.
+_FORMERLY = Gated(
+    r"(?:(?:was|were|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old|until|up\sfrom|down\sfrom|instead\sof|"
+    r"(?:raised|lowered|changed|reduced|increased|cut|moved|corrected)\sfrom)(?![a-z])|"
+    r"(?:the\s)?(?:(?:first|last|previous)\s)?(?:rev(?:ision)?|version|draft|round|v|r)\.?\s?\d{0,3}(?:\.\d{1,2})?\s?(?:[:=]|had(?![a-z])|said(?![a-z])|was(?![a-z]))|"
+    r"原[为来是先定]|之前|以前|此前|旧|上一?版|上次|曾)"
+)
+
+
+def tells_former(remark: str) -> bool:
+    """Whether a remark behind a value says what held before, and not what holds instead: "rev 2: bf16", "was 30"."""
+    return _FORMERLY.match(remark) is not None and _INSTEAD.search(remark) is None
+
 
 def plain_lines(text: str) -> str:
     """The text with the lines of a launch file as plain ones, each at its place; other texts as they are."""

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ..catalog.model_mentions import mentions
+from .brief_boxes import NOT_TICKED
 from .brief_launch import FORMER
 from .brief_qualifiers import stated_unit
 from .brief_statements import OUT_OF_SCOPE, PER_NODE, Statement
@@ -43,13 +44,13 @@ _PRODUCT = Gated(
     r"\s?cards?)?",
 )
 _PHASE = Gated(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解码)")
-_OF_A_PHASE = Gated(r"\b[tpeds]p\s?[=:x]?\s?\d|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡")
+_OF_A_PHASE = Gated(r"\b[tpeds]p(?![a-z])|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡")
 _GENERIC_KEY = Gated(
     r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
     r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max(?!imi[sz]e)\w*|number|"
     r"(?:size )?(?:bytes|gi?b|ti?b) per (?:gpu|node))",
 )
-_STRATEGY = re.compile(r"strateg|parallelism|\bplan$|策略|并行")
+_STRATEGY = re.compile(r"strateg|parallelism|\bparallel$|\bplan$|策略|并行")
 _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
 _BEST = re.compile(r"(?:maxim|minim|optim)i[sz]e")
 # "2.95 (USD per GPU-hour)", "2.95 # USD per GPU-hour": the unit of a price as a remark.
@@ -69,7 +70,8 @@ _UNIT_IN_KEY = Gated(
 )
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = Gated(
-    rf"{FORMER}|(?:previous|former|old|legacy|retired) (?:system|setup|deployment|service|stack|cluster|hardware)|"
+    rf"{FORMER}|{NOT_TICKED}|"
+    r"(?:previous|former|old|legacy|retired) (?:system|setup|deployment|service|stack|cluster|hardware)|"
     rf"staging(?: (?:cluster|environment))?|sandbox|"
     r".{0,24}(?:for (?:information|context|reference)(?: only)?|only for (?:information|context|reference)|fyi)\W?|"
     rf"(?:附录?\W{{0,2}})?.{{0,8}}仅供(?:了解|参考).{{0,4}}|(?:附录?\W{{0,2}})?历史.{{0,14}}|"

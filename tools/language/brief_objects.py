@@ -12,7 +12,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..input.shapes import is_object
-from .brief_keys import DEGREE, GPU_KEY, MACHINE_TYPE, MACHINES, OF_EACH
+from .brief_keys import DEGREE, GPU_KEY, MACHINE_TYPE, MACHINES, OF_EACH, names_full_machine
 from .gated import Gated
 from .key_words import key_words
 
@@ -23,7 +23,12 @@ _RANGE_KEYS = {
     "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
 }  # fmt: skip
 # Keys beside a figure in its object that qualify it.
-QUALIFIER = Gated(r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|统计口径")
+QUALIFIER = Gated(
+    r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|(?:统计)?口径|"
+    r"(?:(?:all|both|each|limits?)(?: are)? )?(?:(?:measured|taken|counted|evaluated|stated|given) (?:at|as|by)|at)"
+)
+# What is counted in no unit that its object states for lengths or times.
+OF_NO_UNIT = Gated(r"(?:^| )(?:concurren\w*|requests?|calls|users|sessions?|turns)(?: |$)|并发|请求|人数|轮")
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?)")
 _LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "sli", "slo", "kpi", "indicator", "指标", "名称")
@@ -73,7 +78,10 @@ def common_facts(parent: str, value: Mapping[str, Any]) -> CommonFacts:
         MACHINES.fullmatch(words) and isinstance(item, int) and words not in of_each for _, words, item in named
     )
     is_of_machines = (
-        (of_each and not counts_both) or any(map(MACHINE_TYPE.fullmatch, texts)) or MACHINES.fullmatch(parent)
+        (of_each and not counts_both)
+        or any(map(MACHINE_TYPE.fullmatch, texts))
+        or MACHINES.fullmatch(parent)
+        or any(names_full_machine(item) for _, _, item in named)
     )
     names_card = GPU_KEY.fullmatch(parent) or any(map(GPU_KEY.fullmatch, texts))
     qualifying = [entry for entry in named if QUALIFIER.fullmatch(entry[1]) and isinstance(entry[2], str | int | float)]

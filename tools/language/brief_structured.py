@@ -19,17 +19,24 @@ from .brief_keys import (
     ALL_CARDS,
     COUNT,
     DEGREE,
+    EACH,
     GPU_KEY,
     IS_PATH,
+    MACHINE,
+    MACHINES,
     OF_EACH,
     WRITES_TO,
     key_under,
+    not_planned,
     planned_figure,
     rules_out,
     says_unused,
+    says_used,
     statement_of_key,
 )
+from .brief_launch import tells_former
 from .brief_objects import (
+    OF_NO_UNIT,
     UNIT_KEYS,
     common_facts,
     curve_text,
@@ -39,7 +46,9 @@ from .brief_objects import (
     with_own_qualifiers,
 )
 from .brief_parse import Parsed, Path, parse_json, parse_yaml
+from .brief_qualifiers import key_unit
 from .brief_statements import OUT_OF_SCOPE, PER_NODE, Source, StatedObject, Statement, check_statement, join_sources
+from .brief_tables import columns_and_rows, rows_in, rows_of_table
 from .gated import Gated
 from .key_words import key_words
 from .quantities import read_number
@@ -74,6 +83,7 @@ _CHOICE_LIST = Gated(
 # A list of offers to choose from, each with its cards and number of nodes.
 _OFFERS = Gated(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
 _NODES_OF_OFFER = Gated(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
+_FIGURE = re.compile(r"[<>=≤≥~\s]*\d")
 _IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
@@ -162,6 +172,9 @@ class _Walker:
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if keys and WRITES_TO.fullmatch(key_words(keys[-1])) and IS_PATH.fullmatch(text):
             keys = (f"{OUT_OF_SCOPE}is the path of a file", *keys)
+        if comment and tells_former(comment):
+            self._state((f"{OUT_OF_SCOPE}tells what held before",), comment, self._where(at))
+            comment = None
         self._state(keys, f"{text} ({comment})" if comment else text, self._where(at))
 
     def _state(self, keys: tuple[str, ...], text: str, where: str) -> None:
@@ -195,23 +208,43 @@ class _Walker:
             return
         if keys and (says_no := says_unused(value.items())) is not None:
             keys = (*keys, f"{OUT_OF_SCOPE}stands beside {says_no!r}")
+        value = self._without_tables(keys, self._planned_of(keys, value, at), at)
         parent = key_words(keys[-1]) if keys else ""
         common = common_facts(parent, value)
+        counts_nodes = any(isinstance(item, int) and MACHINES.fullmatch(key_words(key)) for key, item in value.items())
         for key, item in with_own_qualifiers(value).items():
-            is_figure = isinstance(item, int | float | str) and str(item)[:1].isdigit() and key not in common.keys
+            is_figure = isinstance(item, int | float | str) and _FIGURE.match(str(item)) and key not in common.keys
             words = key_words(key)
-            if is_figure and (common.unit or common.qualifier):
-                self._add((*keys, key), f"{item}{common.unit}{common.qualifier}", (*at, key))
-            elif key not in common.keys and not (common.unit and words in UNIT_KEYS):
-                # {"gpu": "H100", "count": 16}: the count is that of the cards
-                counted = common.counted
-                is_count = counted and COUNT.fullmatch(words) and read_number(str(item)) is not None
-                full_key = f"{counted} {key}" if is_count else key
-                full_key = "gpu count" if (counted or "卡" in words) and ALL_CARDS.fullmatch(words) else full_key
-                if (entry := statement_of_key(parent, words, item)) is not None:
-                    self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
-                    continue
-                self._walk((*keys, key_under(parent, full_key, item)), item, (*at, key))
+            unit = "" if key_unit(key) or OF_NO_UNIT.search(words) else common.unit
+            if is_figure and (unit or common.qualifier):
+                self._add((*keys, key), f"{item}{unit}{common.qualifier}", (*at, key))
+                continue
+            if key in common.keys or (common.unit and words in UNIT_KEYS) or says_used(words, str(item)):
+                continue
+            if (entry := statement_of_key(parent, words, item)) is not None:
+                self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
+                continue
+            # {"node": {"gpu": "H100", "n": 8}, "nodes": 2}
+            is_each = is_object(item) and counts_nodes and MACHINE.fullmatch(words)
+            name = f"{EACH}{key}" if is_each else _counted_key(parent, key, item, common.counted)
+            above = (*keys, common.qualifier.strip(" ()")) if common.qualifier and is_object(item) else keys
+            self._walk((*above, key_under(parent, name, item)), item, (*at, key))
+
+    def _planned_of(self, keys: tuple[str, ...], value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
+        """The mapping without the figures for which it names another to plan for."""
+        unplanned = not_planned(value)
+        for key in unplanned[1:]:
+            why = f"{OUT_OF_SCOPE}stands beside '{unplanned[0]}: {value[unplanned[0]]}'"
+            self._add((*keys, why, key), value[key], (*at, key))
+        return {key: item for key, item in value.items() if key not in unplanned}
+
+    def _without_tables(self, keys: tuple[str, ...], value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
+        """The mapping without a header and rows, which are added as a table."""
+        if (listed := columns_and_rows(value)) is None:
+            return value
+        columns, rows = listed
+        self._table(keys, [value[columns], *value[rows]], (*at, rows))
+        return {key: item for key, item in value.items() if key not in listed}
 
     def _take_config(self, value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """Keep the config; return what else stands in the same object."""
@@ -224,7 +257,9 @@ class _Walker:
 
     def _list(self, keys: tuple[str, ...], items: list[Any], at: Path) -> None:
         last_key = key_words(keys[-1]) if keys else ""
-        if items and _NODE_LIST.search(last_key):
+        if (rows := rows_in(items)) is not None:
+            self._table(keys[:-1], rows, at)
+        elif items and _NODE_LIST.search(last_key):
             self._counted(keys, items, at, _NODES)
         elif len(items) > 1 and _GPU_LIST.search(last_key) and _are_kinds(items):
             self._add(keys, " or ".join(items), at)
@@ -249,6 +284,12 @@ class _Walker:
             for i, item in enumerate(items):
                 entry = statement_of_key("", last_key, item)
                 self._walk((*keys[:-1], *entry[:-1]) if entry else keys, entry[-1] if entry else item, (*at, i))
+
+    def _table(self, keys: tuple[str, ...], rows: list[list[Any]], at: Path) -> None:
+        """Add rows of cells, the header first, as those of a table in words."""
+        texts = [["" if cell is None else str(cell) for cell in cells] for cells in rows]
+        for row in rows_of_table(texts[0], list(enumerate(texts))):
+            self._state((*keys, *row.keys), row.text, self._where((*at, row.line)))
 
     def _offers(self, keys: tuple[str, ...], items: list[Any], at: Path) -> bool:
         """Add a list of hardware offers as a choice; returns whether it is such a list."""
@@ -292,6 +333,16 @@ class _Walker:
                 plain = isinstance(value, str | int | float)
                 if key != counted_key and not (plain and counting.identity.fullmatch(key_words(key))):
                     self._walk((*inside, key), value, (*at, i, key))
+
+
+def _counted_key(parent: str, key: str, item: Any, counted: str) -> str:
+    """A key that counts by what it counts: {"gpu": "H100", "count": 16} counts cards."""
+    words = key_words(key)
+    if (counted or "卡" in words) and ALL_CARDS.fullmatch(words):
+        return "gpu count"
+    if not counted or words == "replicas" or not COUNT.fullmatch(words) or read_number(str(item)) is None:
+        return key
+    return "gpus per node" if parent.startswith(EACH) else "nodes" if counted == "node" else f"{counted} count"
 
 
 def _is_choice(key: str, items: list[str]) -> bool:

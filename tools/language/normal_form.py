@@ -156,7 +156,10 @@ def normalise(text: str) -> str:
     text = re.sub(r"[×✕✖⨯]", "x", text)
     text = re.sub(r"(?<=\d)(gi?b?)x(?=\d{1,4}(?![\w.]))", r"\1 x ", text, flags=re.IGNORECASE)  # "A100 80Gx8"
     text = re.sub(
-        r"每个?(节点|台机器|台|机)的?\s?(?:gpu|显?卡)数量?(?:\s?[::]\s?(?=\d))?", r"每\1", text, flags=re.IGNORECASE
+        r"(?:每个?|单)(节点|台机器|台|机)的?\s?(?:gpu|显?卡)数量?(?:\s?[::]\s?(?=\d))?",
+        r"每\1",
+        text,
+        flags=re.IGNORECASE,
     )
     text = re.sub(r"(?<![\d.])(\d{1,2})\s?卡\s?(?:一台|/台|每台)", r"每台\1卡", text)
     text = re.sub(r"[’‘`´]", "'", text)

@@ -57,7 +57,7 @@ _RANK = (
 )
 _AIM = (
     r"(?:prio(?:rit(?:y|ies))?|goals?|obj(?:ectives?)?|aim|concern|focus|metric(?:\son\sthe\s[xy][\s\-]axis)?|figure\sof\smerit|criterion|kpi|emphasis|"
-    r"optimi[sz]ation(?:\s(?:target|goal|objective))?|optimi[sz]ing|target|(?:mode|preference|profile)(?=\s?[:=]))"
+    r"optimi[sz]ation(?:\s(?:target|goal|objective))?|optimi[sz]ing|target|(?:decid|judg|rank|choose|chosen|compar|sort|scor)(?:e[ds]?|ed)?\s(?:on|by)|评判标准|优先考虑|(?:mode|preference|profile)(?=\s?[:=]))"
 )
 _CARE = (
     r"what\s(?:really\s|actually\s)?(?:counts|matters)(?:\smost)?(?:\shere)?|"

@@ -54,6 +54,21 @@ _PUT_OUT = Gated(
 _ELSEWHERE = Gated(
     r"\d|(?<![a-z])(?:another|other|separate|own|different|elsewhere)(?![a-z])|另[一外有]|别的|其[他它]|单独"
 )
+# Whatever the sentence begins with, its verb says that others run or plan it: "matchmaking (2000 rps) runs elsewhere".
+_ANOTHERS = (
+    r"(?:an?other|the\s(?!same)[\w\-]+|some(?:body|one)\selse|others|a\s(?:different|separate))"
+    r"(?:\s(?:team|group|department|project|lab|vendor|unit))?"
+)
+_RUN_BY_OTHERS = Gated(
+    r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:(?:the|our|an?|their)\s)?"
+    r"(?!(?:[\w\-/]+\s){0,4}(?:it|this|that|they|those|these|both|all|some|half|none|rest|others?|last|first|two|three|four|we|i|one|of|model|llm|(?:gpu|card|node|server|machine|host|box|cluster|rack)(?:e?s)?)(?![\w\-])(?!\smodel))"
+    r"(?:[a-z][\w\-/]*\s){0,4}[a-z][\w\-/]*(?:\s?\([^()\n]{1,80}\))?\s(?:(?:itself|already|also)\s)?"
+    r"(?:(?:runs?|lives?|sits?|(?:is|are)\s(?:being\s)?(?:run|sized|planned|handled|hosted|served|operated|owned|managed))\s"
+    rf"(?:elsewhere|separately|on\s(?:its|their)\sown\s(?:cluster|hardware|gpus|cards|nodes|machines)|by\s{_ANOTHERS})|"
+    rf"(?:is|are)\s{_ANOTHERS}'s|belongs?\sto\s{_ANOTHERS}(?<=team|roup|ment|ject))(?![a-z])(?:[^.;!?\n。]|\.(?=\S)){{0,200}}|"
+    r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?!本|我们|[^,;。\n]{0,12}(?:台|张|机器|节点|卡))[^,;。\n()\d]{2,16}(?:\([^()\n]{1,60}\))?"
+    r"(?:由(?:别的|其[他它]|另一?个?|隔壁|[^,;。\n()]{1,6}?)(?:团队|组|部门)(?:负责|规划|管|提供|运营|维护)|(?:跑|部署|放|运行)?在(?:别处|别的|另外的?|其[他它])(?:机器|集群|环境|地方)?(?:上|里)?)[^,;。\n]{0,60}"
+)
 # Of our hardware taken or kept for others, or sent to the planned model.
 _OF_OURS = Gated(
     r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])gpu\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free)(?![a-z])|"
@@ -66,7 +81,8 @@ _COUNTED = Gated(
 
 def set_aside_others(page: Page, claims: Claims) -> None:
     """Take sentences about other systems off the page, but for models and cards that are named nowhere else."""
-    spans = [match.span() for match in page.search(_OTHERS) if not _OF_OURS.search(match.group())]
+    said = (*page.search(_OTHERS), *page.search(_RUN_BY_OTHERS))
+    spans = [match.span() for match in said if not _OF_OURS.search(match.group())]
     for start, stop in (*spans, *_put_out(page)):
         words = page.original[start:stop].strip()
         if not any(map(str.isalnum, words)):

@@ -117,6 +117,7 @@ def with_shares_of_people(
     `is_of_each`: what each of them sends was stated, so that any share of them counts. A share that only uses it within
     an hour or a day does not tell how many are served at once.
     """
+    statements = [load for load in statements if not _is_of_each_person(page, load)]
     people = [load for load in statements if load.role == "concurrency"]
     together: list[Quantity] = []
     over: list[Quantity] = []
@@ -159,6 +160,14 @@ def with_shares_of_people(
     claims.reading(f"{share.words!r} of {whole.words!r} read as {count:g} served together")
     served = replace(whole, value=count, decimal_value=count)
     return [*others, replace(latest, quantity=served, words=page.clause_text(share.start, share.end))]
+
+
+def _is_of_each_person(page: Page, load: Statement) -> bool:
+    """Whether one request is what each of a share of people has: "1% of them have one request running"."""
+    start, end = page.clause(load.quantity.start, load.quantity.end)
+    shares = (part for part in find_quantities(page.text[start:end]) if part.unit == "share")
+    of_people = any(_OF_PEOPLE.match(page.text, start + part.end) for part in shares)
+    return load.role == "concurrency" and load.quantity.value == 1 and of_people
 
 
 def _is_served(page: Page, load: Statement, share: Quantity) -> bool:

@@ -21,7 +21,7 @@ from .matching import Role, pair
 from .model_names import NamedModel
 from .number_words import AT_LEAST
 from .open_precision_words import read_open_precision
-from .page import SENTENCE_END, Page
+from .page import MODEL, SENTENCE_END, Page
 from .said import OpenPrecisions, StatedPrecision
 
 _FORMATS: dict[DType, str] = {
@@ -132,13 +132,27 @@ _ONLY_IF = Gated(
 )
 # Around a format: it is not approved, was tried once, or is a fallback.
 _NOT_READY = Gated(
-    r"(?:\s(?:weights?|kv|cache|version|checkpoint|build)){0,2}\s(?:(?:(?:has|have|is|are|was)(?:n't|\snot)|not)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))"
+    r"(?:\s(?:weights?|kv|cache|version|checkpoint|build)){0,2}\s(?:(?:(?:has|have|is|are|was)(?:n't|\snot)|not)\s(?:been\s|yet\s|fully\s){0,2}(?:validated|tested|approved|released|qualified|signed\soff|ready|evaluated|available)|(?:还|尚)?(?:未|没有?)(?:验证|评测|上线|测过|批准))|"
+    # it was tried and did not do: "fp8 failed the accuracy gate"
+    r"(?:\s(?:weights?|kv|cache|version|checkpoint|build)){0,2}\s(?:(?:also|clearly|just|it|has|have)\s){0,2}"
+    r"(?:fail(?:s|ed)|br(?:oke|eaks)|degrad(?:es|ed)|hurts?|ruin(?:s|ed)|los(?:t|es)|drop(?:s|ped)|costs?(?=\s[^.;\n]{0,20}(?:accuracy|quality|points?))|"
+    r"(?:did|does|was|is|were|could|would)(?:n't|\snot)\s(?:pass|meet|hold|reach|clear|survive|(?:good|accurate|precise|stable|acceptable)(?:\senough)?|work))(?![a-z])|"
+    r"\s?的?(?:精度|效果|质量|准确率)?(?:不达标|不够|掉点|掉得|太差|[没未](?:能?通?过|达标)|下降|有?损失)"
 )
 _ONCE = Gated(
     r"(?:(?<![a-z])(?:last\stime|earlier\s(?:trial|pilot|attempt|test)s?|in\sthe\spilot|back\sthen)(?![a-z])|上[次回]|之前试)[^,.;。()\n]{0,16}$"
 )
 _FALLBACK = Gated(
     r"(?<![a-z])(?:should\sit\snot(?:\s(?:fit|work|hold|do))?|if\sit\s(?:doesn't|won't|can't|does\snot)(?:\s[a-z]{2,6})?|if\snot|otherwise|failing\sthat|or\selse)[,;]?\s(?:then\s)?(?:(?:its|the|in|with|use|to|go|take)\s){0,3}$|(?:否则|不行|放不下)(?:的话)?[,]?\s?(?:就|再)?(?:用|上|换)?\s?$"
+)
+
+
+# "Q4" as a format, and as a quarter of the year.
+_IS_QUANTISED = Gated(rf"gguf|llama\.?cpp|weights?|quant|precision|权重|量化|精度|{MODEL}\W{{0,3}}q4(?![a-z\d])")
+_IS_QUARTER = Gated(
+    r"(?:(?<![a-z])(?:in|by|for|until|till|from|of|before|during|early|late|end|this|next|last|since|our|the)|20\d\d|fy\s?\d\d|[年度])\W{0,3}q4(?![a-z\d])|"
+    r"(?<![a-z\d])q4\W{0,3}(?:20\d\d|fy\s?\d\d|'\d\d|(?:budget|plan|request|review|target|launch|forecast|sizing|capacity|demand|procurement|purchase|order|quarter|rollout)|"
+    r"季|采购|预算|规划|扩容|计划|申请|上线|测算|需求|评审)"
 )
 
 
@@ -227,6 +241,14 @@ class _Reader:
         """Every format that is named, in order."""
         page, formats = self._page, list[_Format]()
         for match in page.search(FORMAT):
+            if match.group().lower() == "q4" and not _IS_QUANTISED.search(_near(page, match)):
+                words = page.clause_text(*match.span())[:80]
+                if not _IS_QUARTER.search(_near(page, match)):
+                    self._claims.leave_unread(
+                        f"'Q4' in {words!r} may be a quarter or a format; write int4 for the latter"
+                    )
+                page.take(*match.span())
+                continue
             denied = self._is_denied(match)
             if not denied and _METHOD.fullmatch(match.group()) and _names_bits_beside(page, match):
                 page.take(*match.span())  # "int4 AWQ", "AWQ 4-bit": one format, said with its method
@@ -314,6 +336,10 @@ def _chosen(page: Page, run: Sequence[_Format]) -> Sequence[_Format]:
 
 
 _OTHER_ROLES = Gated(r"\s?(?:for\s(?:the\s)?)?(?:kv|cache|activations?)|\s?的?(?:kv|缓存)")
+
+
+def _near(page: Page, match: re.Match[str]) -> str:
+    return page.text[max(0, match.start() - 24) : match.end() + 24]
 
 
 def _names_bits_beside(page: Page, match: re.Match[str]) -> bool:

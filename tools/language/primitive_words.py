@@ -76,10 +76,10 @@ _INSIDE = cues(
 )
 # Behind a bound: "TP at most 8 and not across nodes", "TP: max 8, must stay inside a node", "TP不超过8, 不跨机".
 _STAYS_TOO = Gated(
-    r"[\s,;]{1,3}(?:(?:and|but|it|they|that)\s){0,2}(?:(?:must|should|may|shall|can|has\sto|have\sto)\s?)?"
-    rf"(?:(?:not|never|n't|cannot)\s(?:be\s|to\s)?(?:across|cross(?:es|ing)?|span(?:s|ning)?|leav(?:e|es|ing)|beyond|over)\s(?:[a-z]+\s){{0,2}}{_NODE}|"
+    r"[\s,;]{1,3}(?:(?:and|but|it|they|that|just|al?though)\s){0,2}(?:(?:must|should|may|shall|can|has\sto|have\sto)\s?)?"
+    rf"(?:(?:not|never|n't|cannot)\s(?:be\s|to\s)?(?:across|cross(?:es|ing)?|span(?:s|ning)?|leav(?:e|es|ing)|beyond|over)\s(?:[a-z]+\s){{0,3}}{_NODE}|"
     rf"(?:(?:only|always)\s)?(?:stay(?:s|ing)?|remain|be|kept|keep|sit)?\s?(?:inside|within)\s(?:of\s)?(?:an?|the|one|each|single|same)\s(?:single\s)?{_NODE})(?![a-z])|"
-    r"[\s,;]{0,3}(?:且|而且|并且)?(?:也)?(?:(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)|只(?:能|许|限)?(?:在|于)?(?:单?机|(?:单个?)?节点)(?:以)?内)",
+    r"[\s,;]{0,3}(?:且|而且|并且|但是?|不过)?(?:也)?(?:(?:不(?:能|要|可以?|许|得)?|别|禁止)跨\s?(?:越)?(?:节点|机器?|服务器)|只(?:能|许|限)?(?:在|于)?(?:(?:同?一[台个]|单[台个]?)?(?:机器?|节点|服务器))(?:以)?内)",
 )
 # "EP may go over both nodes, TP may not": this denies what the clause before says.
 _MAY_NOT = Gated(
@@ -193,12 +193,13 @@ def read_primitives(page: Page) -> list[Constraint]:
             demands.append(demand)
         if demand is None and clause.name != "dp" and (later := _said_behind(page, clause)) is not None:
             demands.append(later)
-        stays = (
-            _STAYS_TOO.match(page.text, clause.start + len(clause.text))
-            if isinstance(demand, DegreeConstraint)
-            else None
-        )
-        if stays is not None:
+            continue
+        # "EP is fine, but only inside one machine"
+        is_named = demand is None and clause.name != "dp" and clause.stated is None and not clause.is_asked
+        is_bound = isinstance(demand, DegreeConstraint)
+        stays = _STAYS_TOO.match(page.text, clause.start + len(clause.text)) if is_bound or is_named else None
+        if stays is not None and not page.text[stays.end() : stays.end() + 2].lstrip().startswith("?"):
+            page.take(*clause.match.span())
             page.take(*stays.span())
             words = page.original[clause.start : stays.end()].strip()[:500]
             primitive: Any = clause.name

@@ -21,7 +21,7 @@ from .unknown_names import INSTANCE
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
-    rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:)){{1,6}}\s?(?P<m>{NUMBER})",
+    rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:|{AT_LEAST}|{AT_MOST}|[<>]=)){{1,6}}\s?(?P<m>{NUMBER})",
 )
 _OF_MACHINES = Gated(r"instances?(?![a-z]|\sof\sthe\smodel)|实例")
 # A claim that is no field: replicas per node.
@@ -133,6 +133,10 @@ def _bounds(sentence: str, match: re.Match[str]) -> tuple[Literal[">=", "<="] | 
     """Whether a number of replicas is the least or the most, with the span of the words that say so."""
     if (key := _OF_KEY.search(match.group())) is not None:
         return ">=" if key["least"] else "<=", *match.span()
+    if match["m"] and _LEAST.search(match.group()):
+        return ">=", *match.span()
+    if match["m"] and (_MOST.search(match.group()) or "<=" in match.group()):
+        return "<=", *match.span()
     if (before := _LEAST.search(sentence, max(0, match.start() - _LEAST_AHEAD), match.start())) is not None:
         return ">=", before.start(), match.end()
     if (before := _MOST.search(sentence, max(0, match.start() - _MOST_AHEAD), match.start())) is not None:

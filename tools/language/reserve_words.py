@@ -18,7 +18,7 @@ _FAILS = (
     r"(?:dies?|fail(?:s|ing)?|falls?\s(?:over|out)|go(?:es)?\s(?:down|away)|crash(?:es)?|drops?\sout|"
     rf"(?:is|are|be|being)\s{_AWAY})"
 )
-_LOSE = r"(?:loss|failure|outage|death|crash)(?:\sof)?"
+_LOSE = r"(?:loss|failure|outage|death|crash)(?:\sof)?:?"
 _OUTLIVE = (
     r"(?:surviv(?:e|es|ing)|outliv(?:e|es|ing)|tolerat(?:e|es|ing)|withstand(?:s|ing)?|ride\sout|absorb(?:s|ing)?|(?:cope|live|deal)\swith|"
     r"cover(?:s|ing)?)"
@@ -31,7 +31,7 @@ _RESERVE = Gated(
     rf"(?<![a-z])(?:if|when(?:ever)?|even\sif|should|whichever|once|while|with)\s{_COUNT.format('named')}\s(?:of\sthe\s)?{_COPY}\s{_FAILS}(?![a-z])|"
     rf"(?<![a-z]){_COUNT.format('may')}\s(?:of\sthe\s)?{_COPY}\s(?:may|can|could|might|is\sallowed\sto|must\sbe\sable\sto)\s(?:{_FAILS}|die)(?![a-z])|"
     rf"(?<![a-z])(?:lose|losing|loses)\s{_COUNT.format('lost')}\s(?:of\sthe\s)?{_COPY}(?![a-z])|"
-    rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby)\sreplicas)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
+    rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby)\sreplicas|{_OUTLIVE}\s{_COPY}\s(?:failures?|loss(?:es)?)|(?:容忍|允许)的?(?:故障|损失|失效)的?(?:副本|实例)个?数?量?)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
     rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"
     rf"(?:任意|任何|若|如果|即使|哪怕)?{_CHINESE.format('if')}\s?{_BROKEN}(?:掉|了)?"
 )

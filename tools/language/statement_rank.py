@@ -55,7 +55,7 @@ _ASIDE = Gated(
     r"evaluated|tested|tried|considered|benchmarked|looked\s(?:at|into)|asked\sfor|requested|wanted|hoped\sfor|quoted?|superseded?s?|replaced?s?|replaces|"
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
     r"withdr[ae]wn?s?|rejected|declined|denied|refused|revoked|lapsed|expired|sold|cancell?ed|no\sbudget|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
-    r"(?:is|are)\s(?:going\s(?:away|back)|being\s(?:retired|decommissioned|returned|phased\sout|removed)|leaving)|(?:is|are)(?:n't|\snot)\s(?:available|accessible|ours|for\sus)|stays?\sthere|goes?\s(?:back|away)|"
+    r"(?:is|are)\s(?:going\s(?:away|back)|being\s(?:retired|decommissioned|returned|phased\sout|removed)|leaving)|(?:is|are)(?:n't|\snot)\s(?:available|accessible|ours|for\sus)|stays?\sthere|(?:goes?|went|gone)\s(?:back|away)|"
     r"fell\sthrough|(?:is|are)\s(?:now\s|already\s)?(?:out|gone|unavailable)(?!\s\d)|out\sof\sthe\squestion|ruled\sout|"
     rf"{_GIVEN_AWAY}|came\sup|(?:was|were)\sgonna|suggested|(?<!we\s)(?<!i\s)(?<!the\s)proposed|pitched|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
     r"(?:vendor|supplier|partner)s?(?:'s)?\s(?:demo|poc|numbers?|claims?|slides?|deck|sheet)|poc|proof\sof\sconcept|follow-?ups?|demo\sdid|didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"

@@ -28,6 +28,10 @@ _WORD = (
     r"(?!(?i:per|of|an?|each|every|in|on|the|and|or|to|for|with|at|from|by|is|are|more|other|further|fewer|extra)"
     r"(?![a-z]))\w[\w.\-]{0,30}"
 )
+_OF_DESCRIBED = Gated(
+    rf"(?:{_NUMBER}\s?(?:[x*张块卡]\s?)?|[每台]\s?\d{{1,3}}\s?[张块卡]\s?)(?P<name>[A-Z]{{1,6}}-?[A-Z]?\d{{1,5}}[A-Z]{{0,4}})(?![A-Za-z0-9])",
+    flags=0,
+)
 _NOUN = r"(?i:cards?|gpus?|npus?|accelerators?|chips?)(?![A-Za-z])"
 # That cards are NVIDIA's is no more than is assumed where none is named.
 _NO_VENDOR = r"(?!(?i:nvidia)(?![a-z]))"
@@ -81,6 +85,11 @@ def own_cards(text: str) -> Iterator[tuple[int, int, str]]:
     for match in (*_NAMED.finditer(text), *_WRITTEN_AS_NAME.finditer(text), *_SAID_TO_BE_NAMED.finditer(text)):
         if _IS_NAME.search(match["name"]):
             yield match.start("name"), match.end(), match["name"]
+
+
+def counted_parts(text: str) -> Iterator[tuple[int, int, str]]:
+    """Counted names of parts, as `own_cards` yields them, in a text that describes a card: "eight ZX-10"."""
+    return ((match.start("name"), match.end(), match["name"]) for match in _OF_DESCRIBED.finditer(text))
 
 
 def refuse_unknown_card(page: Page, claims: Claims) -> None:

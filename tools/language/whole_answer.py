@@ -20,6 +20,11 @@ _FIRST = r"(?!\s(?:token|word|character|sign|byte|chunk|to\sfirst|until\s(?:the\
 _CHINESE = Gated(
     r"(?P<time>(?<![\w.])\d{1,4}(?:\.\d{1,2})?\s?(?:毫?秒|ms|s(?![a-z])))钟?(?:之内|以内|内)(?:就|要|必须|能)?(?:整[条篇个体段]|全部|完整地?)(?:的?(?:回复|回答|结果))?(?:返回|出完|生成完?|给出|完成|输出)"
 )
+# "完整返回 P95 不超过 20 秒"
+_CHINESE_WHOLE = Gated(
+    r"(?:整[条篇个体段]|完整地?|全部)(?:的?(?:回复|回答|结果|答案|内容))?(?:返回|响应|输出|生成|完成)?(?:的?(?:时间|时延|延迟|耗时))?"
+    r"(?=[^,;。\n\d]{0,6}(?:p\d\d)?[^,;。\n\d]{0,10}\d{1,4}(?:\.\d{1,2})?\s?(?:毫?秒|ms|s(?![a-z])))"
+)
 _RULES = (
     # "a complete answer within 12 s", "the full draft in 25 seconds".
     Gated(
@@ -61,7 +66,7 @@ def with_whole_answers(text: str) -> str:
     text = _SHARE_BEHIND.sub(lambda match: f"{match['time']}{match['latest'] or ''} p{match['a'] or match['b']}", text)
     for rule in _RULES:
         text = rule.sub(_from_end_to_end, text)
-    return _CHINESE.sub(r"端到端 \g<time>以内", text)
+    return _CHINESE_WHOLE.sub("端到端", _CHINESE.sub(r"端到端 \g<time>以内", text))
 
 
 def _from_end_to_end(match: re.Match[str]) -> str:
