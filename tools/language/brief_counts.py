@@ -50,8 +50,8 @@ _PEOPLE = Gated(
     r"(?: (?:online|count|total))?|.*(?:在线|用户|人数|坐席|员工)(?:人?数)?"
 )
 _SHARE_SERVED = Gated(
-    r"(?=.*(?:share|fraction|ratio|percent\w*|pct|portion|part))"
-    r"(?=.*(?:generating|running|in flight|at once|request|concurren\w*|simultan\w*|waiting|active)).*|"
+    r"(?=.*(?:share|fraction|ratio|percent\w*|pct|portion|part))(?!.*(?:error|fail|cache|hit|shared|retr|time ?out))"
+    r"(?=.*(?:generating|running|in flight|at once|with .*request|concurren\w*|simultan\w*|waiting|active)).*|"
     r".*(?:同时|并发|活跃|正在)[^:]{0,6}(?:比例?|占比|率)"
 )
 _IS_SHARE = re.compile(r"\d[\d.]*\s?%|0?\.\d+(?=\s|$)")

@@ -22,7 +22,8 @@ _INSTEAD = Gated(
 
 # Behind a value: what stood in its place before.
 _FORMERLY = Gated(
-    r"(?:(?:was|were|previous(?:ly)?|former(?:ly)?|original(?:ly)?|initial(?:ly)?|earlier|before|old|until|up\sfrom|down\sfrom|instead\sof|"
+    r"(?:(?:was|were|previously|formerly|originally|initially|up\sfrom|down\sfrom|instead\sof|"
+    r"(?:old|before|earlier|initial|previous|former|original)(?=\s?[:=\d]|\s(?:value|figure|number|target|estimate|plan)(?![a-z]))|"
     r"(?:raised|lowered|changed|reduced|increased|cut|moved|corrected)\sfrom)(?![a-z])|"
     r"(?:the\s)?(?:(?:first|last|previous)\s)?(?:rev(?:ision)?|version|draft|round|v|r)\.?\s?\d{0,3}(?:\.\d{1,2})?\s?(?:[:=]|had(?![a-z])|said(?![a-z])|was(?![a-z]))|"
     r"原[为来是先定]|之前|以前|此前|旧|上一?版|上次|曾)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 
 from .brief_statements import Source, Statement, check_statement
+from .brief_tables import Row, names_rows, rows_of_table
 
 _MOST_KEY_CHARACTERS = 60
 _LEAST_COLUMNS = 3
@@ -13,7 +14,7 @@ _LEAST_COLUMNS = 3
 def read_rows(name: str, text: str) -> Source | None:
     """The statements of a text that is nothing but such rows, parted by tabs, semicolons or commas; else `None`."""
     lines = text.strip().split("\n")
-    mark = next((mark for mark in "\t;," if lines[0].count(mark) >= _LEAST_COLUMNS - 1), None)
+    mark = next((mark for mark in "\t;," if mark in lines[0]), None)
     if mark is None or len(lines) < 2:
         return None
     try:
@@ -22,13 +23,16 @@ def read_rows(name: str, text: str) -> Source | None:
         return None
     if not all(map(_is_key, keys)) or any(len(row) != len(keys) for row in rows):
         return None
-    statements: list[Statement] = []
-    for line, row in enumerate(rows, start=2):
-        for key, cell in zip(keys, row, strict=True):
-            if cell.strip():
-                check_statement(cell, f"{name} line {line}", len(statements))
-                statements.append(Statement((key.strip(),), cell.strip(), f"{name} line {line}"))
-    return Source(tuple(statements))
+    if names_rows(keys):
+        stated = list(rows_of_table(keys, [(1, keys), *enumerate(rows, start=2)]))
+    elif len(keys) < _LEAST_COLUMNS:
+        return None
+    else:
+        pairs = ((line, pair) for line, row in enumerate(rows, start=2) for pair in zip(keys, row, strict=True))
+        stated = [Row((key.strip(),), cell.strip(), line) for line, (key, cell) in pairs if cell.strip()]
+    for count, row in enumerate(stated):
+        check_statement(row.text, f"{name} line {row.line}", count)
+    return Source(tuple(Statement(row.keys, row.text, f"{name} line {row.line}") for row in stated))
 
 
 def _is_key(cell: str) -> bool:

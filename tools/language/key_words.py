@@ -84,9 +84,11 @@ KEPT_BACK = Gated(
     r"|others?$|not (?:ours|available|to be used)|(?:do|must) not use|blocked|unavailable|预留|备用|留给|留出|占用"
 )
 # "gpus_held_back", "留给训练的节点": the key itself keeps something back.
-_KEPT = Gated(
-    r"(?!.*(?:(?:per|each|every|of|in) |[gmt]i?b(?: |$)|memory|显存|内存|每))"
-    rf"(?:.* |.*的)?(?:(?P<nodes>{_NODES}|节点|机器|台数)|(?P<gpus>{_GPUS}|卡))(?: .*|数量?)?"
+_THINGS = rf"(?:(?P<nodes>{_NODES}|节点|机器|台数)|(?P<gpus>{_GPUS}|卡))"
+_NOT_THEIRS = r"(?!.*(?:(?:per|each|every|with|in) |[gmt]i?b(?: |$)|memory|显存|内存|每))"
+_KEPT = (
+    Gated(rf"{_NOT_THEIRS}{_THINGS}(?: (?:for|of|by|taken by))? (?:{KEPT_BACK.pattern}).*"),
+    Gated(rf"{_NOT_THEIRS}(?:.* )?(?:{KEPT_BACK.pattern}).*?{_THINGS}数?量?"),
 )
 
 # "预留显存GB": the unit of a Chinese key, without a blank before it.
@@ -111,7 +113,7 @@ def known_key(key: str) -> str | None:
         named = " ".join(_TIME_UNIT.sub("", bare).split())
         if latency := _name_of(named, _LATENCIES):
             return " ".join((latency, *statistics, _CHINESE_UNITS.get(unit.group(), unit.group())))
-    if KEPT_BACK.search(words) and (kept := _KEPT.fullmatch(words)):
+    if kept := next(filter(None, (pattern.fullmatch(words) for pattern in _KEPT)), None):
         return f"reserved {kept.lastgroup}"
     amount = _name_of(_USUAL.sub("", bare).strip(), _AMOUNTS)
     return amount and " ".join((amount, *(statistics if amount.endswith("tokens") else ())))
