@@ -64,8 +64,8 @@ _VERSION = Gated(
 )
 _RELEASE = re.compile(r"v?\d+(?:\.\d+){1,3}[\w.-]{0,12}")
 # "tokens_in_out: [1000, 250]", "Query heads / KV heads: 40 / 8": two keys and two figures in one statement.
-_SIDE = r"(?:in(?:put)?|out(?:put)?|prompt|completion|answer|generat\w+|isl|osl|输入|输出)"
-_LENGTH = r"(?:(?:平均)?(?:tokens?|lengths?|len|size|per request|avg|average|mean|长度)[ :]?\s?)*"
+_SIDE = r"(?:in(?:put)?|out(?:put)?|prompt|completion|answer|generat\w+|isl|osl|q(?:uery)?|kv|输入|输出)"
+_LENGTH = r"(?:(?:平均)?(?:tokens?|lengths?|len|size|per request|avg|average|mean|(?:attention )?heads|长度)[ :]?\s?)*"
 _BOTH_SIDES = Gated(
     rf"(?P<head>{_LENGTH})[(]?\s?(?P<a>{_SIDE})\s?(?:[/,&、和与]|and)?\s?(?P<b>{_SIDE})[)]?\s?(?P<tail>{_LENGTH})"
 )
@@ -94,7 +94,11 @@ def _parted(entry: Statement) -> tuple[Statement, ...]:
     parts: list[Statement] = []
     last = keys["b"].split()[-1] if " " in keys["b"] and " " not in keys["a"] else ""
     for side in "ab":
-        of_both = "tokens" if keys is sides else f"{last if side == 'a' else ''} {keys['head'] or ''}"
+        of_both = (
+            ("heads" if "head" in key else "tokens")
+            if keys is sides
+            else f"{last if side == 'a' else ''} {keys['head'] or ''}"
+        )
         name = " ".join(f"{keys[side]} {of_both}".split())
         remark = f" ({figures['remark']})" if figures["remark"] else ""
         parts.append(replace(entry, path=(*entry.path[:-1], name), text=figures[side] + remark))

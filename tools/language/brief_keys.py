@@ -39,7 +39,7 @@ _LAPSED = Gated(
     r"已?被?(?:取消|驳回|拒绝|否决|作废|撤[回销单]|淘汰|落选)|未(?:批|获批|通过|中标|采纳)"
 )
 _STANDS = Gated(
-    r"\W*(?:accepted|approved|ordered|confirmed|chosen|selected|delivered|booked|installed|won|active|in\suse|ok)\W*|"
+    r"\W*(?:accepted|approved|ordered|confirmed|chosen|selected|delivered|booked|installed|won|active|in\suse|ours|ok)\W*|"
     r"已?(?:下单|批准|通过|采纳|中标|确认|到货|选定|在用)"
 )
 # {"allowed": {"pipeline_parallelism": false}}: permissions, which demand nothing.

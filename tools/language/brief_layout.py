@@ -65,7 +65,7 @@ _COUNT_OF_NODES = Gated(
 )
 _COUNT_OF_CARDS = Gated(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡")
 _UNIT_IN_KEY = Gated(
-    r"\s?[(\[（](?!p\s?\d|mean|avg|average|median|平均|中位)[^()\[\]（）]{1,16}[)\]）]|"
+    r"\s?[(\[（](?!(?:(?:all|both|each)\s)?(?:at\s)?(?:p\s?\d|mean|avg|average|median|平均|中位))[^()\[\]（）]{1,16}[)\]）]|"
     r"\s(?:ms|s|gb|gib|gbps|tb s|gb s|percent|pct|usd|bytes)$",
 )
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"

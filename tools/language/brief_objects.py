@@ -31,7 +31,21 @@ QUALIFIER = Gated(
 OF_NO_UNIT = Gated(r"(?:^| )(?:concurren\w*|requests?|calls|users|sessions?|turns)(?: |$)|并发|请求|人数|轮")
 # "ttft_percentile" beside "ttft_ms".
 _QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?)")
-_LABEL_KEYS = ("metric", "name", "key", "parameter", "item", "field", "sli", "slo", "kpi", "indicator", "指标", "名称")
+_LABEL_KEYS = (
+    "metric",
+    "name",
+    "kind",
+    "key",
+    "parameter",
+    "item",
+    "field",
+    "sli",
+    "slo",
+    "kpi",
+    "indicator",
+    "指标",
+    "名称",
+)
 _FIGURE_KEY = Gated(
     r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: |$)|(?=ms|milli|s))"
     r"(?P<unit>ms|milliseconds?|s|sec|seconds?)?|"

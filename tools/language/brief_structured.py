@@ -257,6 +257,10 @@ class _Walker:
 
     def _list(self, keys: tuple[str, ...], items: list[Any], at: Path) -> None:
         last_key = key_words(keys[-1]) if keys else ""
+        unused = [i for i, item in enumerate(items) if is_object(item) and says_unused(item.items())]
+        for i in unused:
+            self._mapping(keys, items[i], (*at, i))
+        items = [item for i, item in enumerate(items) if i not in unused]
         if (rows := rows_in(items)) is not None:
             self._table(keys[:-1], rows, at)
         elif items and _NODE_LIST.search(last_key):

@@ -17,7 +17,10 @@ from .statement_rank import is_former, standing
 
 _SPELLINGS = sorted((FRONT, *(name for engine in ENGINES.values() for name in engine.spellings)), key=len, reverse=True)
 _SPELLED = "|".join(r"[\s-]?".join(spelling) for spelling in _SPELLINGS)
-_ENGINE = Gated(rf"(?<![A-Za-z0-9])(?:nvidia\s)?(?:{_SPELLED})(?![A-Za-z])")
+# With the rest of the name of its image: "vllm/vllm-openai:v0.9.2".
+_ENGINE = Gated(
+    rf"(?<![A-Za-z0-9])(?:nvidia\s)?(?:{_SPELLED})(?:[/-](?:vllm|openai|release|server|runtime)(?![a-z])){{0,2}}(?![A-Za-z])"
+)
 # An unknown engine, by its name or behind "engine:".
 _UNKNOWN = Gated(
     r"(?<![a-z])(?:tgi|text[\s-]generation[\s-]inference|llama\.?cpp|ollama|lightllm|mlc[\s-]llm|exllama\w{0,3}|deepspeed"
