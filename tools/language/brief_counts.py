@@ -67,9 +67,11 @@ _RELEASE = re.compile(r"v?\d+(?:\.\d+){1,3}[\w.-]{0,12}")
 _SIDE = r"(?:in(?:put)?|out(?:put)?|prompt|completion|answer|generat\w+|isl|osl|q(?:uery)?|kv|输入|输出)"
 _LENGTH = r"(?:(?:平均)?(?:tokens?|lengths?|len|size|per request|avg|average|mean|(?:attention )?heads|长度)[ :]?\s?)*"
 _BOTH_SIDES = Gated(
-    rf"(?P<head>{_LENGTH})[(]?\s?(?P<a>{_SIDE})\s?(?:[/,&、和与]|and)?\s?(?P<b>{_SIDE})[)]?\s?(?P<tail>{_LENGTH})"
+    rf"(?P<head>{_LENGTH})[(]?\s?(?P<a>{_SIDE})\s?(?:[/,&、和与]|and)?\s?(?P<b>{_SIDE})[)]?\s?{_LENGTH}(?P<tail>\([^()]{{2,16}}\))?"
 )
-_TWO_KEYS = Gated(r"(?P<head>[^/()]{2,24}?\s)?[(]?(?P<a>[^/()]{1,30}?)\s?/\s?(?P<b>[^/()]{1,30}?)[)]?(?P<tail>)")
+_TWO_KEYS = Gated(
+    r"(?P<head>[^/()]{2,24}?\s)?[(]?(?P<a>[^/()]{1,30}?)\s?/\s?(?P<b>[^/()]{1,30}?)[)]?(?P<tail>\s?\([^()]{2,16}\))?"
+)
 _FIGURE = r"[<>=≤≥~]{0,2}\s?\d[\d.,]*\s?[a-z%\u4e00-\u9fff]{0,8}"
 _TWO_FIGURES = Gated(
     rf"\s*(?P<a>{_FIGURE}?)(?:\s?[/;、]\s?|\sto\s|,\s)(?P<b>{_FIGURE})(?:\s?\((?P<remark>[^()]*)\))?\s*"
@@ -99,7 +101,7 @@ def _parted(entry: Statement) -> tuple[Statement, ...]:
             if keys is sides
             else f"{last if side == 'a' else ''} {keys['head'] or ''}"
         )
-        name = " ".join(f"{keys[side]} {of_both}".split())
+        name = " ".join(f"{keys[side]} {of_both} {keys['tail'] or ''}".split())
         remark = f" ({figures['remark']})" if figures["remark"] else ""
         parts.append(replace(entry, path=(*entry.path[:-1], name), text=figures[side] + remark))
     return tuple(parts)

@@ -52,6 +52,7 @@ _GENERIC_KEY = Gated(
 )
 _STRATEGY = re.compile(r"strateg|parallelism|\bparallel$|\bplan$|策略|并行")
 _PRIMITIVE = re.compile(r"^(tensor|pipeline|expert|sequence|context|data)\b(?! ?parallel)")
+_CHINESE_PRIMITIVE = re.compile(r"^(张量|流水线?|专家|序列)$")
 _BEST = re.compile(r"(?:maxim|minim|optim)i[sz]e")
 # "2.95 (USD per GPU-hour)", "2.95 # USD per GPU-hour": the unit of a price as a remark.
 _REMARKED_PRICE = re.compile(
@@ -227,7 +228,7 @@ def _prefix(statement: Statement) -> str:
     if PER_NODE in path and _COUNT_OF_CARDS.search(key) and PER_NODE not in key:
         key = f"{key} {PER_NODE}"
     if _STRATEGY.search(above):
-        key = _PRIMITIVE.sub(r"\1 parallel", key)
+        key = _CHINESE_PRIMITIVE.sub(r"\1并行", _PRIMITIVE.sub(r"\1 parallel", key))
     if _BEST.fullmatch(key):
         return f"{key} "
     if _STRATEGY.search(above) and not _STRATEGY.search(key) and _OF_A_PHASE.search(f"{key}: {statement.text}"):

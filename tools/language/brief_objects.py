@@ -47,9 +47,8 @@ _LABEL_KEYS = (
     "名称",
 )
 _FIGURE_KEY = Gated(
-    r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount)(?: |$)|(?=ms|milli|s))"
-    r"(?P<unit>ms|milliseconds?|s|sec|seconds?)?|"
-    r"值|取值|目标"
+    r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount|取?值|目标|上限)(?: |$)|(?=ms|milli|s))"
+    r"(?P<unit>ms|milliseconds?|s|sec|seconds?|毫?秒)?"
 )
 _QUANTILE = re.compile(r"p|pct|quantile|percentile|分位数?")
 _HOURS_KEY = re.compile(

@@ -58,6 +58,7 @@ _NOW_HEADER = Gated(r"now|today|current(?:ly)?|as is|existing|before|old|actual|
 _TARGET_HEADER = Gated(
     r"target|from \w{3,9}|planned?|to be|new|future|after|goal|wanted|required|目标|规划|计划|改造后|新"
 )
+_REVISION_HEADER = Gated(r"(?:rev(?:ision)?|version|draft|版本|修订)(?: no| number|号)?")
 _LABEL_HEADER = Gated(
     r"(?:items?|requirements?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
     r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)"
@@ -95,8 +96,10 @@ def rows_of_table(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]
     former = _former_columns(header, words)
     busiest = _busiest(words, body)
     counted: list[tuple[int, Sequence[str]]] = []
+    valid = _valid_revision(words, body)
     for line, cells in body:
-        if (why := _why_aside(words, cells, is_busiest=busiest in (None, line))) is not None:
+        why = _why_aside(words, cells, is_busiest=busiest in (None, line))
+        if (why := why if valid in (None, line) else "is of an earlier revision") is not None:
             yield Row((f"{OUT_OF_SCOPE}{why}",), " | ".join(cells), line)
         elif cells:
             counted.append((line, cells))
@@ -150,7 +153,7 @@ def _why_aside(words: Sequence[str], cells: Sequence[str], *, is_busiest: bool) 
     return None if gone is None else f"says {gone!r}"
 
 
-def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int | None:
+def _busiest(words: Sequence[str], body: Sequence[tuple[int, Sequence[str]]]) -> int | None:
     """The line of the row with the most load, where rows state one quantity at different times; else `None`."""
     column = next((i for i, word in enumerate(words) if i and _LOAD_HEADER.fullmatch(word)), None)
     if column is None or len(body) < 2 or not _TIME_HEADER.fullmatch(words[0]):
@@ -162,6 +165,13 @@ def _busiest(words: Sequence[str], body: Sequence[tuple[int, list[str]]]) -> int
             return None
         loads[line] = float(figure.group().replace(",", ""))
     return max(loads, key=lambda line: loads[line])
+
+
+def _valid_revision(words: Sequence[str], body: Sequence[tuple[int, Sequence[str]]]) -> int | None:
+    """The line of the row that holds, of a table with a row for each revision: "2 (valid)", or the last; else `None`."""
+    if len(body) < 2 or len(words) < 3 or not _REVISION_HEADER.fullmatch(words[0]):
+        return None
+    return min(reversed(body), key=lambda row: rank_of(row[1][0]))[0]
 
 
 def _former_columns(header: Sequence[str], words: Sequence[str]) -> set[int]:

@@ -81,15 +81,16 @@ _AMOUNTS = {
 
 # {"reserved_for_others": {"nodes": 1}}
 KEPT_BACK = Gated(
-    r"reserved?|(?:keep|kept|hold|held|set|put) (?:back|free|aside)|with ?h[eo]ld|stand ?by|spares?(?: |$)|[冷热灾]备"
-    r"|others?$|not (?:ours|available|to be used)|(?:do|must) not use|blocked|unavailable|预留|备用|留给|留出|占用"
+    r"reserved?|(?:keep|kept|hold|held|set|put) (?:back|free|aside)|with ?h[eo]ld|stand ?by|spares?(?: |$)|others?$|"
+    r"not (?:ours|available|to be used)|(?:do|must) not use|blocked|unavailable|"
+    r"[冷热灾]备|不可用|预留|备用|留[给出]|占用"
 )
 # "gpus_held_back", "留给训练的节点": the key itself keeps something back.
 _THINGS = rf"(?:(?P<nodes>{_NODES}|节点|机器|台数)|(?P<gpus>{_GPUS}|卡))"
 _NOT_THEIRS = r"(?!.*(?:(?:per|each|every|with|in) |[gmt]i?b(?: |$)|memory|显存|内存|每))"
 _KEPT = (
     Gated(rf"{_NOT_THEIRS}{_THINGS}(?: (?:for|of|by|taken by))? (?:{KEPT_BACK.pattern}).*"),
-    Gated(rf"{_NOT_THEIRS}(?:.* )?(?:{KEPT_BACK.pattern}).*?{_THINGS}数?量?"),
+    Gated(rf"{_NOT_THEIRS}(?:.*[ \u4e00-\u9fff])?(?:{KEPT_BACK.pattern}).*?{_THINGS}数?量?"),
 )
 
 # "预留显存GB": the unit of a Chinese key, without a blank before it.
