@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
@@ -33,6 +34,7 @@ _CALLS = ("call", "prompt", "querie", "inference", "completion")
 _ITS_CALLS = Gated(
     r"(?<![a-z])(?:each|every|an?|one|1)(?:\s(?:of\s(?:them|these|those)|[a-z]{3,16}))?\s?(?:=|->|:|is|are|makes?|means|gives|sends|triggers|counts\sas|equals)\s?(?:exactly\s|about\s)?"
     r"(?P<n>\d{1,4}|an?|one|two|three|four|five)\s(?:llm\s|model\s)?(?:requests?|calls?|prompts?|quer(?:y|ies))(?![a-z])|"
+    r"(?P<k>\d{1,4}|one|two|three)\s(?:llm\s|model\s)?(?:requests?|calls?|prompts?)\s(?:each|apiece)(?![a-z])|"
     r"每[次个场条份]?[^,;。\d]{0,4}(?:=|是|为|对应|触发|产生)?\s?(?P<m>\d{1,4}|[一二两三四五])\s?[次个条]\s?(?:请求|调用)",
 )
 _WINDOW = Gated(r"(?:window|busy|working|business|active|office)(?: day)? hours|hours per day|window h")
@@ -69,40 +71,46 @@ _LENGTH = r"(?:(?:平均)?(?:tokens?|lengths?|len|size|per request|avg|average|m
 _BOTH_SIDES = Gated(
     rf"(?P<head>{_LENGTH})[(]?\s?(?P<a>{_SIDE})\s?(?:[/,&、和与]|and)?\s?(?P<b>{_SIDE})[)]?\s?{_LENGTH}(?P<tail>\([^()]{{2,16}}\))?"
 )
-_TWO_KEYS = Gated(
-    r"(?P<head>[^/()]{2,24}?\s)?[(]?(?P<a>[^/()]{1,30}?)\s?/\s?(?P<b>[^/()]{1,30}?)[)]?(?P<tail>\s?\([^()]{2,16}\))?"
-)
+_OF_TWO = Gated(r"(?P<head>[^/()]{2,24}?)\s?\((?P<a>[^/()]{1,30}?)\s?/\s?(?P<b>[^/()]{1,30}?)\)(?P<tail>)")
+_TWO_KEYS = Gated(r"(?P<head>)(?P<a>[^/()]{1,30}?)\s?/\s?(?P<b>[^/()]{1,30}?)(?P<tail>\s?\([^()]{2,16}\))?")
 _FIGURE = r"[<>=≤≥~]{0,2}\s?\d[\d.,]*\s?[a-z%\u4e00-\u9fff]{0,8}"
 _TWO_FIGURES = Gated(
-    rf"\s*(?P<a>{_FIGURE}?)(?:\s?[/;、]\s?|\sto\s|,\s)(?P<b>{_FIGURE})(?:\s?\((?P<remark>[^()]*)\))?\s*"
+    rf"\s*(?P<a>{_FIGURE}?)(?:\s?[/;、]\s?|\sto\s|,\s)(?P<b>{_FIGURE})(?P<remark>\s?\([^()]*\)|[,，]\s?[^\d]{{2,30}})?\s*"
 )
 # "requests / s", "p50 / p95": no two things.
 _NOT_APART = Gated(
     r"(?:s|secs?|seconds?|min(?:ute)?|h(?:our)?|day|week|month|gpu|card|node|server|host|machine|user|token|request|"
-    r"(?:.* )?(?:p\d\d\d?|mean|avg|average|median|max(?:imum)?|min(?:imum)?|peak|typical|usual)|平均|中位数?|"
-    r"最[大小]|峰值)"
+    r"(?:.* )?(?:p\d\d\d?|mean|avg|average|median|max(?:imum)?|min(?:imum)?|typical|usual)|平均|中位数?|"
+    r"最[大小])"
 )
+
+
+_AT_PEAK = Gated(r"(?:(?:at )?(?:the )?(?:peak|busiest)|busy hour|高峰|峰值)")
 
 
 def _parted(entry: Statement) -> tuple[Statement, ...]:
     """A statement of two keys and two figures as two statements, in the order of both."""
     # The separators of a key of a file are blanks in words.
-    key = " ".join(entry.path[-1].lower().replace("_", " ").split()) if entry.keyed and entry.path else ""
+    key = unicodedata.normalize("NFKC", entry.path[-1]).lower().replace("_", " ") if entry.keyed and entry.path else ""
     sides = _BOTH_SIDES.fullmatch(key)
-    keys = sides if sides is not None and sides["a"] != sides["b"] else _TWO_KEYS.fullmatch(key)
+    keys = sides if sides and sides["a"] != sides["b"] else _OF_TWO.fullmatch(key) or _TWO_KEYS.fullmatch(key)
     figures = _TWO_FIGURES.fullmatch(entry.text)
-    if keys is None or figures is None or any(_NOT_APART.fullmatch(keys[side].strip()) for side in "ab"):
+    if keys is None or figures is None:
+        return (entry,)
+    remark = figures["remark"] or ""
+    if _AT_PEAK.fullmatch(keys["b"]):  # "Concurrency (steady / peak): 40 / 90", "rps avg/peak: 3/9"
+        *of, first = keys["a"].split()
+        text = f"{first} {figures['a']}, {keys['b']} {figures['b']}{remark}"
+        return (replace(entry, path=(*entry.path[:-1], keys["head"] or " ".join(of) or "load"), text=text),)
+    if any(_NOT_APART.fullmatch(keys[side]) for side in "ab"):
         return (entry,)
     parts: list[Statement] = []
-    last = keys["b"].split()[-1] if " " in keys["b"] and " " not in keys["a"] else ""
+    shared = keys["b"].split()[-1] if " " in keys["b"] and " " not in keys["a"] else ""
     for side in "ab":
-        of_both = (
-            ("heads" if "head" in key else "tokens")
-            if keys is sides
-            else f"{last if side == 'a' else ''} {keys['head'] or ''}"
-        )
-        name = " ".join(f"{keys[side]} {of_both} {keys['tail'] or ''}".split())
-        remark = f" ({figures['remark']})" if figures["remark"] else ""
+        noun = f"{shared if side == 'a' else ''} {keys['head'] or ''}"
+        if keys is sides:
+            noun = "heads" if "head" in key else "tokens"
+        name = " ".join(f"{keys[side]} {noun} {keys['tail'] or ''}".split())
         parts.append(replace(entry, path=(*entry.path[:-1], name), text=figures[side] + remark))
     return tuple(parts)
 
@@ -225,7 +233,7 @@ def _of_calls(group: Sequence[Statement]) -> Iterator[Statement]:
         return
     amount = amounts[0][0].decimal_value * (amounts[1][0].decimal_value if each is not None else 1)
     if its_calls is not None and each is None:
-        amount *= read_number((its_calls["n"] or its_calls["m"]).lower()) or 1.0
+        amount *= read_number((its_calls["n"] or its_calls["m"] or its_calls["k"]).lower()) or 1.0
     within = "" if window is None else f", within {amounts[-1][0].decimal_value:g} hours"
     for entry in group:
         if entry is items:

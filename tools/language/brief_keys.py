@@ -77,7 +77,7 @@ OF_EACH = Gated(
 EACH = "each "
 _FULL_MACHINE = Gated(r"^(?!\W*\d).*(?<![a-z])(?:node|server|machine|host|box|system)(?![a-z])\W.{0,16}\d\s?[x×*]")
 MACHINE = Gated(rf"{_MACHINE}|instance|vm|实例|服务器|机器|节点")
-MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|instances)")
+MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|chassis|instances)")
 # {"typical": 22, "plan_for": 70}: of several figures for one quantity, the one to plan for.
 _PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan")
 _OTHER_FIGURES = Gated(
@@ -101,8 +101,8 @@ MACHINE_TYPE = Gated(
 # {"avoid": ["pipeline parallelism"]}, and "Not wanted" over a list.
 _FORBIDS = Gated(
     r"(?:(?:what )?(?:we )?(?:do|must|may|should) not|dont|don't|not)(?: be)?"
-    r"(?: used?| do| want(?:ed)?| acceptable| an option)?|no|never|avoid|forbid(?:den)?|ban(?:ned)?|excluded?|unwanted|"
-    r"no[ -]gos?|disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not (?:allowed|permitted)|"
+    r"(?: used?| do| want(?:ed)?| acceptable| an option)?|no|never|avoid|forbid(?:s|den)?|ban(?:ned)?|excluded?|"
+    r"unwanted|no[ -]gos?|disallow(?:ed)?|den(?:y|ied)|prohibit(?:ed)?|off limits|ruled out|not (?:allowed|permitted)|"
     r"禁止(?:项|事项)?|禁用|不用|不要|不使用|不允许"
 )
 _DENIES = Gated(r"(?:no|not|never|none|do\snot|don't)(?![a-z])|[不无禁]")

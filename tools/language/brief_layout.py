@@ -62,7 +62,7 @@ _FORMATS = re.compile(r"precision|quanti[sz]|d ?type|format|精度|量化")
 _TENSOR = Gated(r"weights?|kv cache|kv|activations?|权重|激活")
 _COUNT_OF_NODES = Gated(
     r"(?:cluster|instances?|vms?|hosts?|machines?|servers?|nodes?|box(?:es)?) "
-    r"(?:count|number|(?:in|of) (?:the )?(?:pool|cluster|fleet|partition|site))",
+    r"(?:count|number|(?:in|of) (?:the )?(?:pool|cluster|fleet|partition|site))|chassis",
 )
 _COUNT_OF_CARDS = Gated(r"gpu|card|accelerator|device|npu|显卡|加速卡|卡")
 _UNIT_IN_KEY = Gated(

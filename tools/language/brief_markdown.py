@@ -36,7 +36,7 @@ _TIME_OF_DAY = Gated(
     re.MULTILINE,
 )
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,50000}?)\n---[ \t]*\n", re.DOTALL)
-_WRAP_BYTES = 60  # a shorter line was not broken for being full
+_WRAP_COLUMNS = 60  # a shorter line was not broken for being full; a Chinese sign is two wide
 # "h3. Traffic", "||Metric||Value||"
 _WIKI_HEADING = re.compile(r"^[ \t]{0,3}h([1-6])\.[ \t]+", re.MULTILINE)
 _WIKI_HEADER = re.compile(r"^[ \t]{0,3}(\|\|[^\n]{1,400}\|\|)[ \t]*$", re.MULTILINE)
@@ -219,7 +219,9 @@ def _unwrapped(text: str) -> list[tuple[int, str]]:
     parts = ((i, part) for i, line in enumerate(text.split("\n")) for part in _NEXT_COLUMN.split(line))
     for i, raw in parts:
         words = _TASK_BOX.sub("", raw.strip())
-        is_long = len(last.encode()) >= _WRAP_BYTES and not last.endswith((".", ":", ";", "!", "?", "。", "：", "；"))
+        is_long = len(last.encode("gb18030")) >= _WRAP_COLUMNS and not last.endswith(
+            (".", ":", ";", "!", "?", "。", "：", "；")
+        )
         if words and lines and is_long and (not split_key(words)[0] or _GOES_ON.match(words)):
             lines[-1] = (lines[-1][0], f"{lines[-1][1]} {words}")
         elif words:

@@ -13,7 +13,7 @@ def cues(english: str, chinese: str = "") -> Gated:
 
 
 NODE = (
-    r"nodes?|(?:gpu\s)?workers?|(?:compute\s)?trays?|vms?|servers?|machines?|box(?:es)?|hosts?|systems?|"
+    r"nodes?|(?:gpu\s)?workers?|(?:compute\s)?trays?|vms?|servers?|machines?|box(?:es)?|hosts?|systems?|chassis|"
     r"节点|整?机器?|服务器"
 )
 _GPU = rf"gpus?|cards?|accelerators?|devices?|显?卡|{CARD}++s?"
@@ -119,7 +119,7 @@ KEYED = Gated(
 )
 # A key with hardware as its value: "Kept back: one DGX, cold standby".
 KEPT_KEY = Gated(
-    r"(?:^|[\n.;|])\s?(?:(?:kept|held|keep|hold)\s(?:back|free|aside|out)|set\saside|reserved?|(?:(?:cold|hot|warm)[\s-])?(?:stand-?by|spares?)|off\slimits|(?:not|never)\s(?:ours|(?:to\sbe\s)?used)|do\snot\suse|"
+    r"(?:^|[\n.;|])\s?(?:(?:kept|held|keep|hold)\s(?:back|free|aside|out)|set\saside|reserved?|(?:(?:cold|hot|warm)[\s-])?(?:stand-?by|spares?)|off\slimits|(?:not|never)\s(?:ours|(?:to\sbe\s)?used)|do\snot\suse|with(?:hold|held)|"
     r"预留|保留|备用|[冷热灾]备)(?:\s(?:hardware|capacity|machines?|for\s[a-z ]{2,20}))?\s?[:=]\s?",
 )
 OF_WHICH = Gated(r"其中|(?<![a-z])(?:of\swhich|of\sthem|except|but)(?![a-z])")
