@@ -11,8 +11,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from ..catalog.hardware import mentions
 from ..input.shapes import is_object
-from .brief_keys import DEGREE, GPU_KEY, MACHINE_TYPE, MACHINES, OF_EACH, names_full_machine
+from .brief_keys import DEGREE, GPU_KEY, MACHINE_TYPE, MACHINES, OF_EACH, names_full_machine, rules_out
 from .gated import Gated
 from .key_words import key_words
 
@@ -64,6 +65,19 @@ _WEIGHED = Gated(
 )
 _DEGREE_OF_LAYOUT = Gated(rf"{DEGREE.pattern}|replicas?|(?:attention|attn) (?:dp|data parallel\w*)(?: size)?")
 _LABEL_OF_LAYOUT = Gated(r"name|label|id|key|note|comment|名称|编号|备注")
+
+# A list of number formats, of kinds of cards or of engines is a choice between them.
+_CHOICE_LIST = Gated(
+    r"(?:\w+ )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?|(?:weights?|kv cache|activations?) "
+    r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
+    r"(?:types?|kinds?|models?|options?|choices?)|(?:any|one|either) of|cho(?:ose|ice) (?:from|of)|select from|"
+    r"(?:allowed|possible|acceptable) "
+    r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号"
+)
+# A list of offers to choose from, each with its cards and number of nodes.
+_OFFERS = Gated(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
+_NODES_OF_OFFER = Gated(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
+IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 
 
 def percentile_text(key: str, value: Any) -> str:
@@ -207,3 +221,38 @@ def _layout(item: Any) -> str | None:
     if not all(_DEGREE_OF_LAYOUT.fullmatch(name) and isinstance(value, int) for name, value in degrees.items()):
         return None
     return " ".join(f"{name} {value}" for name, value in degrees.items()) or None
+
+
+def offered_hardware(key: str, items: list[Any]) -> dict[str, str] | None:
+    """A list of hardware offers as a choice, and by its key what each says beside it; `None` where it is none."""
+    if len(items) < 2 or not _OFFERS.fullmatch(key):
+        return None
+    offers: list[str] = []
+    others: dict[str, list[str]] = {}
+    for item in items:
+        plain = {key_words(k): v for k, v in item.items()} if is_object(item) else {}
+        card = next((v for k, v in plain.items() if GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
+        counts = (
+            next((v for k, v in plain.items() if pattern.fullmatch(k)), None) for pattern in (_NODES_OF_OFFER, OF_EACH)
+        )
+        nodes, each = counts
+        if card is None or not all(isinstance(n, int) for n in (nodes, each)):
+            return None
+        offers.append(f"{nodes} nodes with {each}x {card}")
+        for name, value in plain.items():
+            if value not in (card, nodes, each) and not re.fullmatch(IDENTITY, name):
+                others.setdefault(name, []).append(f"{value} ({card})")
+    return {"": " or ".join(offers), **{name: ", ".join(values) for name, values in others.items()}}
+
+
+def is_choice(key: str, items: list[str]) -> bool:
+    """Whether a list of words is a choice: by its key, or as a list of cards that its key does not rule out."""
+    if _CHOICE_LIST.fullmatch(key):
+        return True
+    named = [mentions(item) for item in items]
+    return all(len(cards) == 1 and cards[0].accelerator for cards in named) and not rules_out(key)
+
+
+def are_kinds(items: list[Any]) -> bool:
+    """Whether a list names different kinds of cards to choose from, not the cards themselves."""
+    return all(isinstance(item, str) for item in items) and len({str(item).lower() for item in items}) == len(items)

@@ -13,34 +13,34 @@ from typing import Any
 from msgspec import Struct
 
 from ..catalog.config import TEXT_PARTS
-from ..catalog.hardware import mentions
 from ..input.shapes import is_list, is_object
 from .brief_keys import (
     ALL_CARDS,
     COUNT,
     DEGREE,
     EACH,
-    GPU_KEY,
     IS_PATH,
     MACHINE,
     MACHINES,
-    OF_EACH,
     WRITES_TO,
     key_under,
     not_planned,
     planned_figure,
-    rules_out,
     says_unused,
     says_used,
     statement_of_key,
 )
 from .brief_launch import tells_former
 from .brief_objects import (
+    IDENTITY,
     OF_NO_UNIT,
     UNIT_KEYS,
+    are_kinds,
     common_facts,
     curve_text,
+    is_choice,
     labelled_figure,
+    offered_hardware,
     range_text,
     weighed_layouts,
     with_own_qualifiers,
@@ -72,19 +72,7 @@ _BESIDE_CONFIG = Gated(
 _NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
 _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
 _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
-# A list of number formats, of kinds of cards or of engines is a choice between them.
-_CHOICE_LIST = Gated(
-    r"(?:\w+ )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?|(?:weights?|kv cache|activations?) "
-    r"(?:precisions?|d?types?|formats?)|gpu|card|accelerator|engines?|runtimes?|(?:gpu|card|accelerator) "
-    r"(?:types?|kinds?|models?|options?|choices?)|(?:any|one|either) of|cho(?:ose|ice) (?:from|of)|select from|"
-    r"(?:allowed|possible|acceptable) "
-    r"(?:gpus?|cards?|accelerators?|kinds?|types?|models?)|pick (?:one|any)(?: of)?)|精度|量化|卡型|显卡型号"
-)
-# A list of offers to choose from, each with its cards and number of nodes.
-_OFFERS = Gated(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
-_NODES_OF_OFFER = Gated(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
 _FIGURE = re.compile(r"[<>=≤≥~\s]*\d")
-_IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
     r"(?<![a-z])(?:must|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
@@ -101,7 +89,7 @@ class _Counting(Struct, frozen=True):
     identity: re.Pattern[str]
 
 
-_NODES = _Counting("node count", PER_NODE, re.compile(rf"(?!.*(?:gpu|card|accel|device|npu)){_IDENTITY}"))
+_NODES = _Counting("node count", PER_NODE, re.compile(rf"(?!.*(?:gpu|card|accel|device|npu)){IDENTITY}"))
 _GPUS = _Counting("gpu count", "", re.compile(r"(?:.* )?(?:id|index|rank|uuid|serial|slot|bus|no)"))
 
 
@@ -265,15 +253,16 @@ class _Walker:
             self._table(keys[:-1], rows, at)
         elif items and _NODE_LIST.search(last_key):
             self._counted(keys, items, at, _NODES)
-        elif len(items) > 1 and _GPU_LIST.search(last_key) and _are_kinds(items):
+        elif len(items) > 1 and _GPU_LIST.search(last_key) and are_kinds(items):
             self._add(keys, " or ".join(items), at)
         elif items and _GPU_LIST.search(last_key) and not all(isinstance(item, str) and " " in item for item in items):
             self._counted(keys, items, at, _GPUS)
-        elif len(items) > 1 and _OFFERS.fullmatch(last_key) and self._offers(keys, items, at):
-            return
+        elif (offers := offered_hardware(last_key, items)) is not None:
+            for key, text in offers.items():
+                self._add((*keys, key) if key else keys, text, at)
         elif (weighed := weighed_layouts(last_key, items)) is not None:
             self._add(keys, weighed, at)
-        elif len(items) > 1 and all(isinstance(item, str) for item in items) and _is_choice(last_key, items):
+        elif len(items) > 1 and all(isinstance(item, str) for item in items) and is_choice(last_key, items):
             self._add(keys, " or ".join(items), at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
             is_range = len(items) == 2 and items[0] < items[1] and not DEGREE.fullmatch(last_key)
@@ -294,28 +283,6 @@ class _Walker:
         texts = [["" if cell is None else str(cell) for cell in cells] for cells in rows]
         for row in rows_of_table(texts[0], list(enumerate(texts))):
             self._state((*keys, *row.keys), row.text, self._where((*at, row.line)))
-
-    def _offers(self, keys: tuple[str, ...], items: list[Any], at: Path) -> bool:
-        """Add a list of hardware offers as a choice; returns whether it is such a list."""
-        offers: list[str] = []
-        others: dict[str, list[str]] = {}
-        for item in items:
-            plain = {key_words(k): v for k, v in item.items()} if is_object(item) else {}
-            card = next((v for k, v in plain.items() if GPU_KEY.fullmatch(k) and isinstance(v, str)), None)
-            nodes, each = (
-                next((v for k, v in plain.items() if pattern.fullmatch(k)), None)
-                for pattern in (_NODES_OF_OFFER, OF_EACH)
-            )
-            if card is None or not all(isinstance(n, int) for n in (nodes, each)):
-                return False
-            offers.append(f"{nodes} nodes with {each}x {card}")
-            for key, value in plain.items():
-                if value not in (card, nodes, each) and not re.fullmatch(_IDENTITY, key):
-                    others.setdefault(key, []).append(f"{value} ({card})")
-        self._add(keys, " or ".join(offers), at)
-        for key, values in others.items():
-            self._add((*keys, key), ", ".join(values), at)
-        return True
 
     def _counted(self, keys: tuple[str, ...], items: list[Any], at: Path, counting: _Counting) -> None:
         """Add a list of servers or cards: how many, and the statements on each."""
@@ -347,16 +314,3 @@ def _counted_key(parent: str, key: str, item: Any, counted: str) -> str:
     if not counted or words == "replicas" or not COUNT.fullmatch(words) or read_number(str(item)) is None:
         return key
     return "gpus per node" if parent.startswith(EACH) else "nodes" if counted == "node" else f"{counted} count"
-
-
-def _is_choice(key: str, items: list[str]) -> bool:
-    """Whether a list of words is a choice: by its key, or as a list of cards that its key does not rule out."""
-    if _CHOICE_LIST.fullmatch(key):
-        return True
-    named = [mentions(item) for item in items]
-    return all(len(cards) == 1 and cards[0].accelerator for cards in named) and not rules_out(key)
-
-
-def _are_kinds(items: list[Any]) -> bool:
-    """Whether a list names different kinds of cards to choose from, not the cards themselves."""
-    return all(isinstance(item, str) for item in items) and len({str(item).lower() for item in items}) == len(items)
