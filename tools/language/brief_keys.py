@@ -8,7 +8,7 @@ from typing import Any
 
 from ..catalog.hardware import mentions
 from .gated import Gated
-from .key_words import KEPT_BACK, key_words
+from .key_words import KEPT_BACK, key_words, known_key
 
 COUNT = Gated(
     r"(?:count|quantity|qty|number|num|amount)(?: total)?|how many|replicas|数量|台数|n|(?:we )?have|owned|in stock"
@@ -171,7 +171,8 @@ def key_under(parent: str, key: str, value: Any) -> str:
     of = _HARDWARE.fullmatch(parent) or MACHINES.fullmatch(parent) or MACHINE.fullmatch(parent)
     if of and _AT_MOST.fullmatch(words) and isinstance(value, int):
         return f"max {of.lastgroup or 'nodes'}"
-    return key
+    bound = known_key(f"{words}{parent}") if isinstance(value, int) else None  # {"副本": {"最少": 2}}
+    return bound if bound is not None and bound.startswith(("max", "min")) else key
 
 
 def _kept_inside(words: str) -> str:

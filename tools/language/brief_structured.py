@@ -72,6 +72,7 @@ _BESIDE_CONFIG = Gated(
 _NAME_KEYS = ("name", "model_name", "model_id", "id", "model", "_name_or_path")
 _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|节点|服务器|机器")
 _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
+_NOTE = Gated(r"(?:.* )?(?:notes?|comments?|remarks?|history)|备注|说明|历史")
 _FIGURE = re.compile(r"[<>=≤≥~\s]*\d")
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
@@ -160,6 +161,8 @@ class _Walker:
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
         if keys and WRITES_TO.fullmatch(key_words(keys[-1])) and IS_PATH.fullmatch(text):
             keys = (f"{OUT_OF_SCOPE}is the path of a file", *keys)
+        if keys and _NOTE.fullmatch(key_words(keys[-1])) and tells_former(text):
+            keys = (f"{OUT_OF_SCOPE}tells what held before", *keys)
         if comment and tells_former(comment):
             self._state((f"{OUT_OF_SCOPE}tells what held before",), comment, self._where(at))
             comment = None
@@ -311,6 +314,8 @@ def _counted_key(parent: str, key: str, item: Any, counted: str) -> str:
     words = key_words(key)
     if (counted or "卡" in words) and ALL_CARDS.fullmatch(words):
         return "gpu count"
+    if counted and is_object(item) and COUNT.fullmatch(words):
+        return f"{counted}s"  # {"gpu": "L4", "count": {"max": 6}}
     if not counted or words == "replicas" or not COUNT.fullmatch(words) or read_number(str(item)) is None:
         return key
     return "gpus per node" if parent.startswith(EACH) else "nodes" if counted == "node" else f"{counted} count"

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from ..input.shapes import is_list, is_object
 from .brief_keys import says_unused, says_used
+from .brief_launch import tells_former
 from .brief_statements import OUT_OF_SCOPE
 from .gated import Gated
 from .key_words import KEPT_BACK, key_words
@@ -127,6 +128,9 @@ def _row(
     for i in range(1, min(len(words), len(cells))):
         is_all = ours is not None and re.fullmatch(rf"{ours['what']}s?", words[i]) is not None
         if is_all or _UNIT_HEADER.fullmatch(words[i]) or i in former or not cells[i].strip(" -–—"):
+            continue
+        if _REMARK.fullmatch(words[i]) and tells_former(cells[i]):
+            yield Row((f"{OUT_OF_SCOPE}tells what held before",), cells[i], line)
             continue
         if says_used(words[i], cells[i]) or (_REMARK.fullmatch(words[i]) and _IS_SOURCE.fullmatch(cells[i])):
             continue

@@ -70,6 +70,7 @@ _AMOUNTS = {
     r"最[多大](?:副本|实例)数?",
     "min replicas": rf"(?:min(?:imum)?|least){_NUMBER} {_REPLICAS}|(?:number of )?replicas? min(?:imum)?|"
     r"最[少小](?:副本|实例)数?|(?:副本|实例)数?(?:不少于|最[少小]|下限|至少)",
+    "requests per day": r"日均?请求数?量?|每[日天]请求数?量?",
     "requests per hour": rf"(?:busy|busiest|peak) hour {_WORK}|{_WORK} (?:in|of) the (?:busy|busiest|peak) hour",
     "disaggregated": r"split prefill(?: and)? decode|(?:prefill decode|pd) (?:split|separation|disaggregation)",
     "reserved memory per gpu": r"(?:memory |vram )?free per (?:gpu|card)",

@@ -73,7 +73,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "concurrency": (
         rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
         rf"(?<![a-z])(?:{_TOGETHER}|cc?(?=\s?[=:]\s?\d)|"
-        r"parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?![\s\-](?:jobs?|processing|inference|runs?|work|mode|windows?|pipelines?)(?![a-z]))(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
+        r"parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?![\s\-](?:jobs?|processing|inference|runs?|work|mode|windows?|pipelines?|teams?|groups?|services?|queues?|clusters?|people)(?![a-z]))(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
         r"等(?:着|待)?(?:回[答复]|答[复案]|结果|生成)|(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|(?<!跑)(?<!离线)批(?:量)?(?:大小|次|处理大小)?(?![了准复])|用户数|(?:同时|一起)(?:在线|处理|服务|[使]?用|提问)?|一次(?:同时)?处理|(?<=[个路])\s?(?:agent|请求|任务|会话|用户|线程)\s?并行",
     ),
     "context": (
