@@ -17,8 +17,8 @@ from .gated import Gated
 from .key_words import key_words
 from .quantities import find_quantities, read_number
 
-_MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|实例|服务器")
-_CARDS_OF_IT = Gated(r"\d{1,3}\s?[x×*张块]?\s?[a-z]")
+_MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|type|kind|spec|实例|服务器|规格|配置")
+_CARDS_OF_IT = Gated(r"\d{1,3}\s?[x×*张块卡]?\s?[a-z]")
 _MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|machines|nodes|servers|count)")
 _PRICE = Gated(
     r"(?:list )?(?:hourly (?:usd|price|cost|rate)|"
@@ -149,7 +149,7 @@ def _with_cards_of_each(group: list[Statement]) -> list[Statement]:
         is_machine = _MACHINE.fullmatch(_key(entry)) and _CARDS_OF_IT.match(entry.text)
         if is_machine or names_full_machine(entry.text):
             cards = re.sub(r"^\D+", "", entry.text)  # "GPU server, 8x B200"
-            entry = replace(entry, path=(*entry.path[:-1], f"each {_key(entry) if is_machine else 'node'}"), text=cards)
+            entry = replace(entry, path=(*entry.path[:-1], "each node"), text=cards)
         each.append(entry)
     return each
 

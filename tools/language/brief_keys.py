@@ -77,7 +77,10 @@ OF_EACH = Gated(
 EACH = "each "
 _FULL_MACHINE = Gated(r"^(?!\W*\d).*(?<![a-z])(?:node|server|machine|host|box|system)(?![a-z])\W.{0,16}\d\s?[x×*]")
 MACHINE = Gated(rf"{_MACHINE}|instance|vm|实例|服务器|机器|节点")
-MACHINES = Gated(r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|chassis|instances)")
+MACHINES = Gated(
+    r"(?:.* )?(?:nodes|servers?|hosts?|machines?|box(?:es)?|chassis|instances)|"
+    r"(?:gpu ?)?(?:机器|服务器|节点|主机)数?量?"
+)
 # {"typical": 22, "plan_for": 70}: of several figures for one quantity, the one to plan for.
 _PLANNED_KEY = Gated(r"plan(?:ned)? ?(?:for|with)?|design(?: for)?|size(?:d)? ?for|target|to plan")
 _OTHER_FIGURES = Gated(
@@ -169,6 +172,8 @@ def key_under(parent: str, key: str, value: Any) -> str:
     if is_each or (GPU_KEY.fullmatch(parent) and _EACH_MACHINE.fullmatch(words)):
         return "gpus per node"
     of = _HARDWARE.fullmatch(parent) or MACHINES.fullmatch(parent) or MACHINE.fullmatch(parent)
+    if of and type(value) is int and KEPT_BACK.fullmatch(words):
+        return f"reserved {of.lastgroup or 'nodes'}"
     if of and _AT_MOST.fullmatch(words) and isinstance(value, int):
         return f"max {of.lastgroup or 'nodes'}"
     bound = known_key(f"{words}{parent}") if isinstance(value, int) else None  # {"副本": {"最少": 2}}

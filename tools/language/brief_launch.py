@@ -26,7 +26,7 @@ _FORMERLY = Gated(
     r"(?:old|before|earlier|initial|previous|former|original)(?=\s?[:=\d]|\s(?:value|figure|number|target|estimate|plan)(?![a-z]))|"
     r"(?:raised|lowered|changed|reduced|increased|cut|moved|corrected)\sfrom)(?![a-z])|"
     r"(?:the\s)?(?:(?:first|last|previous)\s)?(?:rev(?:ision)?|version|draft|round|v|r)\.?\s?\d{0,3}(?:\.\d{1,2})?\s?(?:[:=]|had(?![a-z])|said(?![a-z])|was(?![a-z]))|"
-    r"原[为来是先定]|之前|以前|此前|旧|上一?版|上次|曾)"
+    r"原[为来是先定]|之前|以前|此前|旧|上一?版|上次|曾|去年|上个?月)"
 )
 
 

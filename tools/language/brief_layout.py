@@ -47,7 +47,7 @@ _PHASE = Gated(r"(?P<prefill>\bprefill\w*|预填充)|(?P<decode>\bdecod\w+|解�
 _OF_A_PHASE = Gated(r"\b[tpeds]p(?![a-z])|parallel|并行|replica|副本|\bgpus?\b|\bnodes?\b|\bcards?\b|卡")
 _GENERIC_KEY = Gated(
     r"(?:d?types?|precision|format|value|name|size|degree|enabled?|mode|choice|model|default|id|"
-    r"p\d\d|mean|median|avg|average|typical|min|max|minimum|maximum|count|limit|target|max(?!imi[sz]e)\w*|number|"
+    r"p\d\d|mean|median|avg|average|均值|平均值?|中位数?|typical|min|max|minimum|maximum|count|limit|target|max(?!imi[sz]e)\w*|number|"
     r"(?:size )?(?:bytes|gi?b|ti?b) per (?:gpu|node))",
 )
 _STRATEGY = re.compile(r"strateg|parallelism|\bparallel$|\bplan$|策略|并行")

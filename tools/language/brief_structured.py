@@ -13,6 +13,7 @@ from typing import Any
 from msgspec import Struct
 
 from ..catalog.config import TEXT_PARTS
+from ..catalog.hardware import mentions
 from ..input.shapes import is_list, is_object
 from .brief_keys import (
     ALL_CARDS,
@@ -254,7 +255,7 @@ class _Walker:
         items = [item for i, item in enumerate(items) if i not in unused]
         if (rows := rows_in(items)) is not None:
             self._table(keys[:-1], rows, at)
-        elif items and _NODE_LIST.search(last_key):
+        elif items and (_NODE_LIST.search(last_key) or _names_nodes(items)):
             self._counted(keys, items, at, _NODES)
         elif len(items) > 1 and _GPU_LIST.search(last_key) and are_kinds(items):
             self._add(keys, " or ".join(items), at)
@@ -305,8 +306,19 @@ class _Walker:
                 continue
             for key, value in item.items():
                 plain = isinstance(value, str | int | float)
-                if key != counted_key and not (plain and counting.identity.fullmatch(key_words(key))):
+                is_name = counting.identity.fullmatch(key_words(key)) or _is_name_of_node(key, value)
+                if key != counted_key and not (plain and is_name):
                     self._walk((*inside, key), value, (*at, i, key))
+
+
+def _is_name_of_node(key: str, value: Any) -> bool:
+    return MACHINE.fullmatch(key_words(key)) is not None and isinstance(value, str) and not mentions(value)
+
+
+def _names_nodes(items: list[Any]) -> bool:
+    """Whether a list has an object for each node, by its name: [{"node": "a", "gpus": "8x H100"}, …]."""
+    named = (is_object(item) and any(_is_name_of_node(key, value) for key, value in item.items()) for item in items)
+    return len(items) > 1 and all(named)
 
 
 def _counted_key(parent: str, key: str, item: Any, counted: str) -> str:

@@ -48,7 +48,7 @@ _UNIT_HEADER = re.compile(r"(?:units?|单位)")
 _REMARK = re.compile(r"(?:remarks?|comments?|notes?|sources?|备注|说明|来源)")
 # A column that numbers the rows.
 _NUMBERING = Gated(
-    r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|#|quote|offer|option|line|序号|编号"
+    r"(?:ref(?:erence)?|no|nr|number|id|pos(?:ition)?|item|req(?:uirement)?|index|#|lot|quote|offer|option|line|序号|编号"
     r"|报价|方案|)"
 )
 _NUMBER_OF_ROW = re.compile(r"[A-Z]{0,6}[\-.#]?\d{1,4}(?:\.\d{1,3}){0,3}[.)]?|[A-Z]|[甲乙丙丁]")

@@ -83,6 +83,7 @@ _AMOUNTS = {
 # {"reserved_for_others": {"nodes": 1}}
 KEPT_BACK = Gated(
     r"reserved?|(?:keep|kept|hold|held|set|put) (?:back|free|aside)|with ?h[eo]ld|stand ?by|spares?(?: |$)|others?$|"
+    r"(?:lent|loaned|leased|promised)(?: out| to)?(?= |$)|不参与|"
     r"not (?:ours|available|to be used)|(?:do|must) not use|blocked|unavailable|"
     r"[冷热灾]备|不可用|预留|备用|留[给出]|占用"
 )
