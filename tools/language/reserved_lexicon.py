@@ -111,7 +111,7 @@ NODES_OF = Gated(
     rf"(?P<n>{NUMBER})\s?[x*台个]?\s?(?:[a-z]{{2,12}}\s|{BOX}++s?\s|{CARD}++s?\s)?(?:{NODE}|{BOX}++s?|(?<=台))[\s,.(:]{{0,3}}(?:(?:w/|with|of|having|ha[sv]e?|that\sha[sv]e|each|every|per|holding|每)[\s,]?"
     rf"(?:(?:each|every|one|node|server|machine|box|of\s(?:them|these|those|which))\s|台|机)?(?:with|of|ha[sv]e?|holds?|,|:|是|有)?\s?)?(?:{NUMBER})\s?[x张块卡-]?\s?$",
 )
-ONE_NODE = Gated(r"node|server|machine|box|host|system")
+ONE_NODE = Gated(r"node|server|machine|box|host|system|chassis")
 # A key of a file: "keep free nodes: 1", "reserved gpus 2".
 KEYED = Gated(
     rf"(?<![a-z])(?:keep|kept|leave|reserved?|spare|free|idle|stand[\s\-]?by)(?:\s(?:free|idle|aside|back|unused))?\s"
