@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from ..catalog.hardware import mentions
+from . import reserved_lexicon as lex
 from .gated import Gated
 from .key_words import KEPT_BACK, key_words, known_key
 
@@ -49,10 +50,19 @@ _GRANTED_KEY = Gated(
     r"(?:gpus?|cards?|accelerators?) (?:granted|given|assigned|allotted|allocated|available)"
     r"(?: (?:to|for) (?:us|me|this|the project))?"
 )
-_TAKEN_KEY = Gated(
-    r"(?:gpus? |cards? |accelerators? )?(?:taken|used|occupied|blocked|in use|reserved) "
-    r"(?:by|for) (?:others|(?:an)?other (?:teams?|projects?|services?))"
+# "cards_for_vision", "taken_by_others", "视觉占用卡数": what others have of the hardware that was counted.
+_GIVEN = (
+    r"(?:(?:is\s|are\s)?(?:taken|used|needed|occupied|blocked|in\suse|reserved|kept|held|left|given|lent|promised|"
+    r"belong(?:s|ing)?)(?:\sfree)?\s)"
 )
+_OURS = r"(?:我|咱|本|大?模型|推理|llm|每|已)"
+_OTHERS_KEY = Gated(
+    rf"(?:(?:(?P<node>{lex.NODE})|gpus?|cards?|accelerators?)\s(?:{_GIVEN}(?:by|for|to)|for)\s{lex.NOT_FOR_US}|"
+    rf"(?P<bare>{_GIVEN}by\s)|{_GIVEN}for\s(?:others|(?:an)?other\s))(?!others?\sonly).*|"
+    rf"(?:(?:预?留|分|借|让|拨)?给(?!{_OURS})[^卡台机节]{{1,10}}?|(?!{_OURS})[^卡台机节]{{1,10}}?(?:占用?|使用|用掉|预留))的?"
+    rf"(?:(?P<node2>节点|机器|服务器)|显?卡|gpu)数?量?"
+)
+_OF_HARDWARE = Gated(r"hardware|gpus?|cards?|accelerators?|machines?|cluster|硬件|卡|机器")
 _NETWORK = Gated(r"(?:.* )?(?:interconnects?|networks?|networking|fabrics?)|互联|网络")
 _BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间")
 _HARDWARE = Gated(r"(?P<nodes>(?:node|server|machine|host|box)(?:e?s)?)|(?P<gpus>(?:gpu|card)s?)")
@@ -154,8 +164,9 @@ def key_under(parent: str, key: str, value: Any) -> str:
     words = key_words(key)
     if parent and KEPT_BACK.search(parent) and (kept := _HARDWARE.fullmatch(words)):
         return f"reserved {kept.lastgroup}"
-    if _TAKEN_KEY.fullmatch(words) and isinstance(value, int):
-        return "reserved gpus"
+    of_others = _OTHERS_KEY.fullmatch(words) if isinstance(value, int) else None
+    if of_others and not (of_others["bare"] and not _OF_HARDWARE.search(parent)):
+        return "reserved nodes" if any(map(of_others.group, ("node", "node2"))) else "reserved gpus"
     if _NETWORK.fullmatch(parent) and _BETWEEN_NODES.fullmatch(words):
         return f"{parent} between nodes"
     if _BUDGET.fullmatch(parent) and _PER_TIME.search(words) and not _BUDGET.fullmatch(words):

@@ -18,13 +18,16 @@ from ..plan.constraints import (
     DegreeConstraint,
     ForbiddenDegree,
     PlacementConstraint,
+    ReservedConstraint,
     bound_both_sides,
 )
 from .claims import Claims
 from .gated import Gated
+from .kept_of_each_node import settle_share_of_one
 from .page import Page
 from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, leave_unbounded, read_primitives
 from .replica_words import read_kept_whole, settle_on_each_node
+from .reserved_lexicon import GIVEN_AWAY
 from .reserved_words import is_beyond, read_reserved
 from .said import StatedStrategy
 from .statement_rank import standing_of
@@ -37,7 +40,17 @@ def read_constraints(page: Page, claims: Claims) -> None:
     constraints: list[Constraint] = [*whole, *read_primitives(page), *read_reserved(page, claims)]
     if claims.has("accelerators"):
         constraints.append(claims.drop("accelerators")[0])
-    add_constraints(claims, (constraint for constraint in constraints if not claims.is_past(constraint.words)))
+    add_constraints(claims, [constraint for constraint in constraints if _holds_now(claims, constraint)])
+
+
+def _holds_now(claims: Claims, constraint: Constraint) -> bool:
+    """Whether a constraint is none of the past alone; hardware that was given away then is still gone."""
+    is_over = claims.is_past(constraint.words) and not (
+        isinstance(constraint, ReservedConstraint) and GIVEN_AWAY.search(constraint.words)
+    )
+    if is_over:
+        claims.reading(f"{constraint.words!r} tells what held once, and was not read as a demand")
+    return not is_over
 
 
 # Degrees to choose from, "TP is 1, 2 or 4", "TP只能是1、2、4".
@@ -92,7 +105,7 @@ def settle_constraints(claims: Claims) -> None:
     for constraint in beyond:
         claims.reading(f"{constraint.words!r} is said of more than what is counted")
     drop_constraints(claims, beyond)
-    add_constraints(claims, settle_on_each_node(claims))
+    add_constraints(claims, (*settle_on_each_node(claims), *settle_share_of_one(claims)))
 
 
 def drop_constraints(claims: Claims, dropped: Sequence[Constraint]) -> None:

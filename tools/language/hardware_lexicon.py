@@ -175,6 +175,11 @@ ONE_CARD = Gated(
     rf"|(?<![a-z])the\s(?P<card2>{CARD}++)(?!'?s(?![a-z]))(?:\s(?:card|gpu))?\s(?:(?:that\s)?(?:i|we)(?:'ve\sgot|\s(?:have|own|got|bought))|"
     r"(?:in|inside)\s(?:my|our|the|this|his|her)\s(?:[a-z]{1,10}\s)?(?:desktop|workstation|pc|laptop|rig|computer|tower))(?![a-z])",
 )
+JUST_ONE = Gated(
+    rf"{CARD}(?:\s(?:card|gpu))?[\s,;:(\-]{{1,3}}(?P<one>(?:(?:we|i)\s(?:have\s)?)?(?:just|only)\s(?:have\s)?(?:(?:the|a)\s)?(?:single\s)?one(?:\s(?:of\s(?:them|those|these)|card|gpu))?(?=\s?(?:[.,;:)\n]|$))|"
+    r"[就只]有?这?一[张块]卡?(?=\s?(?:[,;:。)\n]|$)))"
+)
+"""Behind a card's name: "an L4, just one"."""
 # "2 GPUs for prefill and 2 for decode", "prefill on 2 GPUs and decode on the other 2": a split of the hardware.
 _PHASE_WORD = r"(?:the\s)?(?:prefill|decode)(?:ing)?"
 SPLIT = Gated(
@@ -251,7 +256,7 @@ CARD_NODES = re.compile(r"(?P<n>[nad])-?S?x?o?C-?S")
 # A count of GPUs, or of nodes where the shape holds an S.
 COUNTS = Gated(
     r"(?P<g>n)[-xogd]{0,4}[CBR]-?g?|C[gx]?x(?P<g2>n)g?|C\(x?(?P<g3>n)g?(?:o\.?)?\)|C[:,]?(?P<g4>n)-?g|C:(?P<g5>n)(?!q)|C[,(-]?(?P<g11>n)m|"
-    r"(?P<one>a)C(?![S(])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$|:[CBR])|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
+    r"(?P<one>a)C(?!S|\([^)]{0,40}[nS])g?|(?P<g6>n)-?g(?!p|:n[^Sgx-]|:n$|:[CBR])|(?P<g7>n)-?S(?!:n[^Sgx-]|:n$)|g:(?P<g8>n)(?![xgSq.])|S:(?P<g9>n)(?![xgSq.])|"
     r"(?:[Sg]|(?<![.i]))c:?(?P<g10>n)(?![xgSq.])|C[,l]?c:(?P<g13>n)(?![xgSq])|gt:(?P<g14>n)(?![xgSq])|c[Sg]:?(?P<g12>n)(?![xgSq.])",
     flags=0,
 )

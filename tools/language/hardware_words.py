@@ -43,6 +43,8 @@ def read_hardware(page: Page, claims: Claims, sizes: NodeSizes) -> None:
     available = _read_available(page)
     tokens = Tokens(page)
     counts = _read_shapes(tokens, claims, sizes)
+    if all(count.field == "gpus" and count.number == 1 for count in counts) and not claims.has("gpus_per_node"):
+        counts += [Count("gpus", 1.0, page.take(*match.span("one"))) for match in list(page.search(lex.JUST_ONE))[:1]]
     if not counts and claims.has("accelerator") and (owned := lex.OWNED.search(page.text)) is not None:
         counts.append(Count("gpus", read_number(owned["n"]) or 0.0, page.take(*owned.span())))
     if not counts and (sizes.box or not claims.has("gpus_per_node")):

@@ -40,20 +40,28 @@ COUNTED = _counted(rf"{NUMBER}|a\ssingle")
 COUNTED_OR_ONE = _counted(rf"{NUMBER}|another|an?(?:\ssingle)?")
 _GONE = (
     r"(?:drained|cordoned|evicted|decommissioned|retired|(?:shut|powered|switched|turned|taken)\s(?:down|off|out|offline)|pinned|bound|lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
-    r"given|on\sloan|out\sof|down|broken|faulty|off\slimits|(?:(?:the|our|an?)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?))(?![a-z])"
+    r"given|sold|returned|moved|sent|handed|on\sloan|out\sof|down|broken|faulty|off\slimits|(?:(?:the|our|an?)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?))(?![a-z])"
 )
+# Behind "to" or "for": it is the planned model that gets it.
+NOT_FOR_US = (
+    r"(?!(?:us|me|it|this|that|these|those|(?:the|our|a)\s(?:model|llm|new|plan|service|chatbot)|serv\w{1,3}|inference|prefill\w{0,3}|decod\w{1,3}|use|"
+    rf"weights?|kv|caches?|activations?|headroom|failover|redundancy|tp|pp|each|every|all|both|\d)(?![a-z])|[{MODEL}{CARD}]|"
+    r"[a-z\s\-]{0,20}(?<![a-z])(?:model|llm|chatbot|assistant|engine|vllm|sglang|trt[a-z\-]*|tensorrt[a-z\-]*|replica|copy|instance|prefill|decode)s?(?![a-z]))"
+)
+_HANDS = r"(?:(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ed|d|en|ing|ting)?|gave|took|sent|s[eo]ld|sell)"
+_ASIDE = r"(?:over|up|back|out|away|down|offline|off(?!\s(?:the\sshelf)))"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
-_ORDINAL = "|".join((*ORDINALS, "other"))
+ORDINAL = "|".join((*ORDINALS, "other"))
 # "two of the eight", "of which one": part of what was counted before.
 PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{NUMBER}))|"
     rf"of\s(?:which|these|those|them),?\s(?P<m>{NUMBER}))(?![A-Za-z\-]|\s?(?:{NODE}|{_GPU}))|其中\s?(?P<k>{NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
-    rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were|gets?|(?:will|must|shall|(?:has|have|needs?|is|are)\sto)\sbe)\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
+    rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were|gets?|(?:will|must|shall|(?:has|have|needs?|is|are)\sto)\sbe|ha(?:s|ve)\s(?:(?:since|already|meanwhile|just|now)\s)?(?:been|gone))\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
     rf"(?<![A-Za-z0-9.])(?P<p>{NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
-    rf"(?<![a-z])(?:hold|keep|set|put|leave)(?:ing)?\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})(?:\sof\s(?:the|our|these|those)(?:\s{NUMBER})?\s(?:{_GPU}))?\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
+    rf"(?<![a-z])(?:(?:hold|keep|set|put|leave)(?:ing)?|(?:we|i|they)\s(?:(?:have|had|already|since|just)\s){{0,2}}{_HANDS}(?=\s[^,;.]{{1,40}}\s(?:{_ASIDE}|to)(?![a-z])))\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})(?:\sof\s(?:the|our|these|those)(?:\s{NUMBER})?\s(?:{_GPU}))?\s(?:{_ASIDE}|aside|free|alone|in\sreserve|to\s{NOT_FOR_US}[a-z]+)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
-    rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{_ORDINAL}))(?:\s(?:one|{NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
+    rf"(?<![a-z])(?:the|our)\s(?P<o>last|(?:{ORDINAL}))(?:\s(?:one|{NODE}))?,?\s(?:is|stays?|remains?|must|has\sto|will)(?![a-z])",
 )
 # "students use two of them", "the client keeps 4 GPUs for embeddings", "其中2张要跑语音合成": what somebody else takes.
 # The planner and the planned model are nobody else.
@@ -66,24 +74,22 @@ OTHERS_TAKE = Gated(
     rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have|claims?|borrows?|books?|(?:is|are|was|were|will\sbe)\s(?:given|promised|assigned|lent)|(?P<wish>needs?|wants?|requires?|asks?\sfor))\s"
     rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
     rf"{_OTHERS}\s(?:sits?|lives?|runs?|squats?|stays?|camps?|is|are)\son\s(?P<s>{NUMBER})\sof\s(?:the|our|its|these|those|them)(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node3>{NODE})|gpus?|cards?))?(?![a-z])|"
-    rf"(?:分|拿|划|调|借|要|拉)走(?:了)?\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])|"
+    rf"(?:(?:分|拿|划|调|借|要|拉|搬|撤|卖)走了?|(?:退|还|卖|转|拨|借|交|让|送)(?:还|掉|给|出)?了)\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])|"
     rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
 )
-# Behind "to" or "for": it is the planned model that gets it.
-NOT_FOR_US = (
-    r"(?!(?:us|me|it|this|that|these|those|(?:the|our|a)\s(?:model|llm|new|plan|service|chatbot)|serv\w{1,3}|inference|prefill\w{0,3}|decod\w{1,3}|use|"
-    rf"weights?|kv|caches?|activations?|headroom|failover|redundancy|tp|pp|each|every|all|both|\d)(?![a-z])|[{MODEL}{CARD}]|"
-    r"[a-z\s\-]{0,20}(?<![a-z])(?:model|llm|chatbot|assistant|engine|vllm|sglang|trt[a-z\-]*|tensorrt[a-z\-]*|replica|copy|instance|prefill|decode)s?(?![a-z]))"
+GIVEN_AWAY = cues(
+    r"gave|given|handed|sent|returned|s[eo]ld|lost|moved|pulled|retired|dismantled|decommissioned|surrendered|ced(?:e|ed)",
+    "[退还卖撤搬转拨]",
 )
+"""What is gone since: it does not come back with the time that tells of it."""
 # "drain one node", "give research two GPUs": what right before a count gives it up, by itself or with a direction.
-_ASIDE = r"(?:over|up|back|out|away|down|offline|off(?!\s(?:the\sshelf)))"
 GIVES_UP = Gated(
     r"(?<![a-z])(?:(?:drain|cordon|evict|decommission|lend|loan|surrender|rma|unplug)(?:s|ing|ed)?|(?:retir|vacat|los|sacrific|ced)(?:e|es|ed|ing)|lost|lent|part(?:ing)?\swith|"
-    rf"(?:hand|giv|tak|send|pull|power|shut|turn|switch)(?:e|s|es|ing|ting)?\s{_ASIDE}|(?:giv|hand|lend|loan|promis|ow)(?:e|es|s|ing)?\s{NOT_FOR_US}[a-z][a-z\s\-]{{1,24}})\s(?:(?:at\sleast|the|our)\s)?$",
+    rf"{_HANDS}\s{_ASIDE}|sold|(?:giv|hand|lend|loan|promis|ow)(?:e|es|s|ing)?\s{NOT_FOR_US}[a-z][a-z\s\-]{{1,24}})\s(?:(?:at\sleast|the|our)\s)?$",
 )
-GIVES = Gated(r"(?<![a-z])(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ing|ting)?\s$")
+GIVES = Gated(rf"(?<![a-z]){_HANDS}\s$")
 DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{NOT_FOR_US}[a-z]+(?!\suse(?![a-z])))(?![a-z])")
 # What else runs on GPUs, and who else has some.
 _OTHER_WORK = (
@@ -169,7 +175,7 @@ _OF_OTHER_THINGS = rf"(?!\s?(?:{_THINGS}))"
 # Words that keep something from the plan, wherever in the sentence.
 AWAY = cues(
     r"(?:is|are|as|being)\s(?:(?:an?|the|our)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?)(?=\s?(?:[,.;)\n]|$|and|but|for|in))|off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to(?!\s(?:us|me)(?![a-z]))|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
-    r"(?:leave|keep|save|hold|reserve)\s(?:(?:them|those|these|it|that)\s)?for(?=\s(?:(?:the|our|an?|some)\s)?(?!us(?![a-z])|you(?![a-z])|this|later|now)[a-z])|"
+    r"(?:leave|keep|save|hold|reserve|kept|held|saved)\s(?:(?:them|those|these|it|that)\s)?for(?=\s(?:(?:the|our|an?|some)\s)?(?!us(?![a-z])|you(?![a-z])|this|later|now)[a-z])|"
     r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing)|\s(?:until|till|through|by\sus|for\s(?:us|this|our|the\snext))(?![a-z]))|"
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"
     r"set(?:ting)?\saside|kept\saside|keep\saside|(?:hold|keep|set)(?:ing)?\s(?:\w+\s){0,3}back(?!\sto\s)|(?:held|kept)\sback|belongs?\sto|promised\sto|dibs|"

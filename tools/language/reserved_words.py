@@ -11,7 +11,7 @@ from . import reserved_lexicon as lex
 from .claims import Claims
 from .free_memory_words import read_free_memory
 from .gated import Gated
-from .kept_of_each_node import OF_EACH_NODE, keep_of_each, read_taken_of_each
+from .kept_of_each_node import is_of_each_node, keep_of_each, read_taken_of_each, take_their_total
 from .limit_lexicon import ROLE
 from .page import BOX, CARD, CLAUSE_END, OTHER, SENTENCE_END, TAKEN, Page, parts
 from .quantities import read_whole
@@ -40,7 +40,8 @@ def read_reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
     yield from read_replicas(page, claims)
     yield from _survived(page, claims)
     read_taken_of_each(page, claims)
-    yield from _added_up(page.original, [*_taken_by_others(page), *_reserved(page, claims)])
+    yield from _added_up(page.original, [*_taken_by_others(page, claims), *_reserved(page, claims)])
+    take_their_total(page, claims)
 
 
 def _reservation(count: int, words: str, *, is_node: object) -> ReservedConstraint:
@@ -144,7 +145,7 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
         end = keyed.end() if _FIGURE.search(sentence, keyed.end()) else len(sentence)  # "cold standby for the lab"
         words = page.take_clause(start + keyed.start(), start + keyed.end())
         page.take(start, start + end)
-        if keyed["node"] is None and OF_EACH_NODE.search(sentence):
+        if keyed["node"] is None and is_of_each_node(sentence, keyed):
             keep_of_each(claims, read_whole(keyed["n"]) or 1, words)
             return None
         return _reservation(read_whole(keyed["n"]) or 1, words, is_node=keyed["node"] is not None)
@@ -153,13 +154,13 @@ def _kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Constra
         return out
     if counted is None:
         return _part_kept_away(page, claims, start, sentence)
-    if not counted["node"] and OF_EACH_NODE.search(sentence):
+    if not counted["node"] and is_of_each_node(sentence, counted):
         keep_of_each(claims, read_whole(counted["n"]) or 1, page.take(start + counted.start(), start + counted.end()))
         return None
     return _take_counted(page, start, counted)
 
 
-def _taken_by_others(page: Page) -> Iterator[Constraint]:
+def _taken_by_others(page: Page, claims: Claims) -> Iterator[Constraint]:
     """What somebody else uses of the hardware that was counted before."""
     for match in page.search(lex.OTHERS_TAKE):
         group = next(name for name in ("n", "k", "r", "s", "t") if match[name])
@@ -174,6 +175,9 @@ def _taken_by_others(page: Page) -> Iterator[Constraint]:
         of_node = before[-1]["node"] and not _is_one_node(page, before[-1])
         is_node = match["node"] or match["node3"] or unit == "台" or (of_node and not is_gpu)
         words = page.clause_text(*match.span())[:500]
+        if not is_node and is_of_each_node(words, lex.COUNTED.search(words) or match):
+            keep_of_each(claims, count, page.take(match.start(), page.clause(*match.span())[1]))
+            continue
         page.take(match.start(), max(match.end(), page.clause(*match.span())[1]))
         yield _reservation(count, words, is_node=is_node)
 
@@ -240,7 +244,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
     if not count or not before:
         return None
     words = page.take_clause(start + part.start(), start + part.end())
-    if OF_EACH_NODE.search(sentence, part.end()):
+    if is_of_each_node(sentence, part):
         keep_of_each(claims, count, words)
         return None
     nodes_of = lex.NODES_OF.search(page.text[max(0, before[-1].start() - 60) : before[-1].start()])
