@@ -57,6 +57,18 @@ _IN_THE_END = Gated(
 )
 
 
+# "First I wrote 32 users, ignore that, I miscounted: it's 40": what was wanted first, why not, and what takes its place.
+_AT_FIRST = Gated(
+    rf"(?<![a-z])(?:(?:(?:at\s)?first|originally|initially),?\s)?(?:i|we)\s(?:(?:first|originally|initially|had)\s){{0,2}}(?:wrote|wanted|said|asked\sfor|put|counted|thought\sof|planned)\s(?:(?:about|for|with)\s)?(?P<old>{NUMBER})\s(?P<thing>[a-z]{{3,16}})"
+    rf"(?P<why>[^:;\n]{{2,140}}?)\s?(?:[:;]|[.,]\s(?=(?:now|so|make)\s))\s?(?:(?:it's|it\sis|so|now|make\s(?:it|that)|take)\s){{0,2}}(?P<bare>(?:(?:exactly|only|just)\s)?(?:{NUMBER})(?=\s?(?:[,.;\n]|$|and(?![a-z]))))?|"
+    rf"(?:一开始|起初|最初|先前|开始)我?们?(?:写|说|要|想要|填)的?[是了]?\s?(?P<old2>{NUMBER})\s?[个路张台名位]?(?P<thing2>[^\d,;:。]{{1,6}})(?P<why2>[,;。]?[^:;。\d\n]{{0,24}}(?:作废|错|不对|不合理|没意义|别管)了?)[,:;。]\s?(?:应该|改成|实际|其实|现在|就)?(?:是|为)?\s?(?P<bare2>(?:正好|只)?(?:{NUMBER})\s?[个路张台名位]?(?=[,;。\n]|$))?"
+)
+_WITHDRAWN = Gated(
+    r"(?<![a-z])(?:ignore|forget|wrong(?:ly)?|nonsense|mistake|mistaken|miscounted|scrap|drop|strike|overkill|silly|too\s(?:many|few|much|little)|no\slonger|not\s(?:right|true|needed|enough)|(?:does|did|do|is|are|was|would)n't)(?![a-z])|[错废对理义管]",
+)
+_FIRST_WORDS = Gated(r"(?<![a-z])(?:first|originally|initially)(?![a-z])|开始|起初|最初|先前")
+
+
 class _Line(Struct):
     who: str
     body: str
@@ -73,7 +85,16 @@ def with_revised_counts(text: str) -> tuple[str, list[str]]:
         notes.append(f"{match['new']!r} is measured and takes the place of {match['old']!r}")
         return f"{match['new']}{match['unit2'] or ''}"
 
-    text = _MEASURED.sub(measured, text)
+    def in_place_of_the_first(match: re.Match[str]) -> str:
+        why, bare = match["why"] or match["why2"] or "", match["bare"] or match["bare2"] or ""
+        if not _FIRST_WORDS.search(match.group()) or not _WITHDRAWN.search(why):
+            return match.group()
+        dropped = match.group().removesuffix(bare).strip()
+        notes.append(f"{dropped!r} tells what was wanted first, which what follows takes the place of")
+        thing = match["thing"] or match["thing2"]
+        return (f"{bare} {thing}" if match["thing"] else bare + thing) if bare else ""
+
+    text = _AT_FIRST.sub(in_place_of_the_first, _MEASURED.sub(measured, text))
     while match := next((m for m in _WAS_IS.finditer(text) if _said_before(text, m) is not None), None):
         figure = _said_before(text, match)
         assert figure is not None

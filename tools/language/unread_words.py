@@ -88,6 +88,8 @@ _REMARK = Gated(
     r"(?:\sto\s(?:know|hear|see|decide|say|tell\syou|add))?(?:\s(?:from|of)\s(?:me|us|you))?|"
     r"(?:(?:there\s(?:is|are)|we\shave|i\shave)\s)?(?:no|not\sany|nothing)\s(?:(?:other|further|more|else|additional|special|particular)\s)+(?:(?:hard|firm|fixed|strict)\s)?"
     r"(?:(?:constraint|requirement|limit|restriction|rule|condition|wish|demand)(?:e?s)?)?\s?(?:(?:is|are)\s(?:fixed|required|given|set|decided|known|demanded))?|"
+    r"(?:(?:it|this|that|which|the\smodel|we)(?:'s|'re|\s(?:is|are))?\s)?(?:(?:not|n't|never)\s(?:yet\s)?(?:published\s|released\s|available\s)?(?:on|in)\s(?:the|any)\s(?:hugging\s?face\s|hf\s)?hubs?(?:\s(?:yet|either))?)|"
+    r"(?:we\s(?:do|use|want|take|buy)(?:n't|\snot)?\s)?(?:no|not|nothing|never|without)\s(?:on\s|any\s)?(?:spot|pre-?emptible|interruptible)(?:\s(?:instances?|stuff|vms?|capacity|nodes?|machines?|pricing|market|please)){0,2}|(?:不用|不要|不买|不考虑)竞价(?:实例)?|"
     r"(?:其[他它余]|另外)?(?:的)?(?:都|就|也)?(?:没有?|无)(?:其[他它]|别的)?(?:硬性|特别|特殊)?的?(?:要求|限制|约束|条件)了?|(?:这|那|以上)(?:就|也|才|些)?是?(?:唯一|仅有)的?(?:硬性|一条|一个)?(?:要求|限制|条件|指标|红线)|"
     r"(?:只有|就)这(?:一|么一)?[个条点](?:硬性?)?(?:要求|限制|条件)|(?:你|您)?还(?:需要|要|缺)(?:我|我们)?(?:补充|提供|告诉|给|说明)?(?:你|您)?(?:什么|哪些)?(?:信息|数据|参数)?(?:吗|么|呢)?)",
 )
@@ -133,7 +135,7 @@ def _list_demands(page: Page, claims: Claims) -> None:
     """List the clauses that demand something where nothing of the clause was read."""
     for match in list(page.search(_DEMAND))[:_MOST_UNREAD]:
         words = _unread_clause(page, claims, match)
-        if words is None or _REMARK.fullmatch(words.strip(" -'\"")):
+        if words is None:
             continue
         left, _ = page.clause(*match.span())
         of_other = OTHER in page.text and STAYS.search(words)
@@ -145,12 +147,12 @@ def _list_demands(page: Page, claims: Claims) -> None:
 
 
 def _unread_clause(page: Page, claims: Claims, match: re.Match[str]) -> str | None:
-    """The clause of a match; `None` where some of it was read or a note quotes it."""
+    """The clause of a match; `None` where some of it was read, a note quotes it or it demands nothing."""
     left, right = page.clause(*match.span())
     words = page.original[left:right].strip()
     noted = (*claims.words.values(), *claims.readings, *claims.unread)
     is_read = page.text[left:right] != page.original[left:right] or any(words in note for note in noted)
-    return None if is_read else words
+    return None if is_read or _REMARK.fullmatch(words.strip(" -'\"")) else words
 
 
 def _list_passed_over(page: Page, claims: Claims) -> None:
