@@ -48,11 +48,6 @@ _WORKING_DAY = Gated(
 _DAY_BY_ITS_HOUR = Gated(
     r"(?:on\s)?(?:per|an?|each|every)\s(?:working|business|work)\s?day(?=[^\n]{0,80}\d\s?%\sof\s[^\n]{0,50}hour)",
 )
-# "60 teams, a team runs two agents in parallel".
-_AT_ONCE_OF_EACH = Gated(
-    rf"(?P<n>{_N})\s(?P<who>[a-z\-]{{3,20}}?)s(?![a-z])(?P<between>[^\n]{{0,80}}?)[,;.]\s?(?:and\s)?(?:(?:an?|each|every)\s(?:(?P=who)|of\sthem)|each)\s(?:runs?|has|keeps?|uses?|opens?|holds?)\s"
-    rf"{_ABOUT}(?P<m>{_N})\s(?P<thing>(?:[a-z\-]{{3,16}}\s){{1,3}}?)(?:in\sparallel|side\sby\sside|at\sonce|at\s(?:the\ssame|a|any)\stime|concurrently|simultaneously)(?![a-z])",
-)
 # "52,000 chats a day, and a chat makes six calls to the model"; "50k tickets a day, each needs 2 LLM calls".
 _CALLS_OF_EACH = Gated(
     rf"(?P<n>{_N})(?:\s(?:[a-z\-]{{2,14}}\s){{0,2}}?)(?P<item>[a-z][a-z\-]{{2,20}}?)s(?P<between>(?![a-z])[^\n]{{0,120}}?)"
@@ -265,10 +260,6 @@ _RULES: Workings = (
     ),
     (_WORKING_DAYS, _a_working_day),
     (_WORKING_DAY, lambda match: f"per day, within {_value(match['h']):g} hours{match['between']}"),
-    (
-        _AT_ONCE_OF_EACH,
-        lambda match: f"{_value(match['n']) * _value(match['m']):.12g} {match['thing']}in parallel{match['between']}",
-    ),
     (_OF_EACH_CHINESE, _of_each_in_chinese),
     (_CALLS_OF_EACH_CHINESE, _with_calls),
     (_OF_EACH, _of_one_of_them),

@@ -22,7 +22,10 @@ _TAKEN_OF_EACH = Gated(
 )
 # "half of the second one belongs to GIS", "第二台的一半给了训练组": a share of one node.
 _SHARE = r"(?P<{}>half|a\sthird|a\squarter|three\squarters|two\sthirds|一半|一?半|四分之一|四分之三|三分之[一二])"
-_ONE_NODE = rf"(?:(?:the|our|one)\s(?:single\s)?(?:{lex.ORDINAL}|last|of\s(?:them|the\s\w{{2,8}}|those|these))|one|(?:{lex.NODE})\s#?\d{{1,2}})"
+_ONE_NODE = (
+    rf"(?:(?:the|our|one)\s(?:single\s)?(?:{lex.ORDINAL}|last|of\s(?:them|the\s\w{{2,8}}|those|these))|one|"
+    rf"(?:{lex.NODE})\s#?\d{{1,2}})"
+)
 _PART_OF_NODE = Gated(
     rf"(?<![a-z])(?:(?:one|the\sother)\s)?{_SHARE.format('of')}\sof\s{_ONE_NODE}(?:\s(?:one|{lex.NODE}))?(?![a-z])|"
     rf"(?<![a-z])(?:the|our)\s(?:{lex.ORDINAL}|last)(?:\s(?:one|{lex.NODE}))?\s?,?\s(?:is\s)?(?:only\s|just\s)?{_SHARE.format('ours')}(?=\s(?:of\sit\s)?(?:is\s)?ours)|"

@@ -41,6 +41,8 @@ _SERVED = Gated(
 _OF_THOSE = Gated(
     r"(?<![a-z])of\s(?:them|those|these|which|whom|us)(?![a-z])|(?<![a-z])(?:(?:share|fraction)\s(?:with|who|that)|(?:are|is)\s(?:really|actually|actively))(?![a-z])|其中|真正"
 )
+# "1,200 chats open in parallel, but one in eight is waiting": a ratio is one of those counted before.
+_RATIO = Gated(r"(?<![a-z])(?:in|out\sof)(?![a-z])")
 # These may be about people, or about tools, tickets and shops: they count only of people.
 _OF_ANYTHING = Gated(r"(?<![a-z])(?:(?<!in\s)parallel|open|live|outstanding|pending)(?![a-z])")
 _FRACTION = Gated(r"(?<![a-z])(?:share|fraction|ratio|portion|part)(?![a-z])|比例?|占")
@@ -126,7 +128,8 @@ def with_shares_of_people(
         if not _is_of_people(part, words):
             continue
         is_said = _OF_PEOPLE.match(page.text, part.end)
-        is_of_those = _OF_THOSE.search(words)
+        is_ratio = _RATIO.search(part.words) is not None and lex.ACTIVE.search(words) is not None
+        is_of_those = is_ratio or _OF_THOSE.search(words)
         if not is_of_those and any(_is_served(page, load, part) for load in people):
             continue
         is_active = lex.ACTIVE.search(words) and (is_said or not _FRACTION.search(words))

@@ -12,6 +12,7 @@ from .current_figures import without_observed
 from .derived_lengths import TOLD_LENGTHS
 from .fewest_words import FEWEST
 from .length_parts import with_parts_together
+from .people_sums import PEOPLE
 from .rewriting import worked_out_by
 from .spelling import corrected
 from .taken_back import with_revised_counts
@@ -36,6 +37,7 @@ def mended(text: str) -> Mended:
     for step in (
         with_revised_counts,
         with_corrected_figures,
+        PEOPLE,
         worked_out,
         FEWEST,
         with_parts_together,

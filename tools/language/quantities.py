@@ -45,12 +45,12 @@ _FRACTION = (
 )
 # "1 in 6 of them", "two out of every five users": a share of people, and no two numbers.
 _FEW_OF = (
-    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty|forty|fifty|(?:a|one)\shundred|"
+    r"(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|sixteen|eighteen|twenty(?:-five)?|thirty|forty|fifty|(?:a|one)\shundred|"
     r"\d{1,3})"
 )
 _RATIO = (
     rf"(?<![\d.,])(?P<part>{_FEW_OF})\s(?:in|out\sof)\s(?:every\s|each\s)?(?P<whole>{_FEW_OF})(?![\d.,]*\d)"
-    r"(?=\s(?:(?!tok|gpu|card|accelerator|device|server|node|machine|box|host|instance|replica)[a-z]{3,12}s\s)?(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
+    r"(?=\s(?:(?!tok|gpu|card|accelerator|device|server|node|machine|box|host|instance|replica)[a-z]{3,12}s\s)?(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|gets?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
     r"(?![a-z]))"
 )
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).

@@ -43,7 +43,8 @@ _RESERVE = Gated(
 _NAMED = Gated(rf"n\s?[+-]|{_COPY}|副本|实例")
 # What words without a noun speak of: the last thing before them that is counted.
 _THINGS = Gated(
-    rf"(?P<replicas>(?<![a-z]){_COPY}(?![a-z])|副本|实例)|(?<![a-z])(?:{lex.NODE})(?![a-z])|(?<![a-z])(?:gpus?|cards?|users?|requests?|teams?|people)(?![a-z])|[\ue001\ue004]|[台张块]"
+    rf"(?P<replicas>(?<![a-z]){_COPY}(?![a-z])|副本|实例)|(?<![a-z])(?:{lex.NODE}|gpus?|cards?|users?|requests?|teams?|people)(?![a-z])|"
+    r"[\ue001\ue004]|[台张块]"
 )
 _BEFORE = 160  # characters
 # The clause behind it about the remaining replicas: ", the others still have to carry the full load".
@@ -57,7 +58,7 @@ _ANY = re.compile(r"a(?:ny)?(?:\s(?:single|one))?")
 _LOST = Gated(
     rf"(?<![a-z])(?:the\s)?{_LOSE}\s{_COUNT.format('of')}\s(?:of\s(?:the|our)\s)?{_COPY}(?![a-z])|"
     rf"(?<![a-z]){_COUNT.format('gone')}\s(?:of\s(?:the|our)\s)?{_COPY}\s(?:loss|failure|outage|crash|death|short|less|failing|{_AWAY})(?![a-z])|"
-    rf"(?<![至最不])[少缺坏挂丢]了?{_CHINESE.format('cn')}"
+    rf"(?<![至最不个])[少缺坏挂丢]了?{_CHINESE.format('cn')}"
 )
 _ENDURED = Gated(
     r"(?<![a-z])(?:(?:must|may|can|should|shall|will)\s?(?:not|n't)|cannot|(?:is|are)\snot\sto|without|hold|still|cope|absorb|surviv|tolerat|withst|stay|meet|within|keep|cover|carr|remain)|"

@@ -48,7 +48,10 @@ NOT_FOR_US = (
     rf"weights?|kv|caches?|activations?|headroom|failover|redundancy|tp|pp|each|every|all|both|\d)(?![a-z])|[{MODEL}{CARD}]|"
     r"[a-z\s\-]{0,20}(?<![a-z])(?:model|llm|chatbot|assistant|engine|vllm|sglang|trt[a-z\-]*|tensorrt[a-z\-]*|replica|copy|instance|prefill|decode)s?(?![a-z]))"
 )
-_HANDS = r"(?:(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ed|d|en|ing|ting)?|gave|took|sent|s[eo]ld|sell)"
+_HANDS = (
+    r"(?:(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ed|d|en|ing|ting)?|"
+    r"gave|took|sent|s[eo]ld|sell)"
+)
 _ASIDE = r"(?:over|up|back|out|away|down|offline|off(?!\s(?:the\sshelf)))"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 ORDINAL = "|".join((*ORDINALS, "other"))

@@ -57,7 +57,7 @@ _IN_THE_END = Gated(
 )
 
 
-# "First I wrote 32 users, ignore that, I miscounted: it's 40": what was wanted first, why not, and what takes its place.
+# "First I wrote 32 users, ignore that, I miscounted: it's 40": what was wanted first, why not, what takes its place.
 _AT_FIRST = Gated(
     rf"(?<![a-z])(?:(?:(?:at\s)?first|originally|initially),?\s)?(?:i|we)\s(?:(?:first|originally|initially|had)\s){{0,2}}(?:wrote|wanted|said|asked\sfor|put|counted|thought\sof|planned)\s(?:(?:about|for|with)\s)?(?P<old>{NUMBER})\s(?P<thing>[a-z]{{3,16}})"
     rf"(?P<why>[^:;\n]{{2,140}}?)\s?(?:[:;]|[.,]\s(?=(?:now|so|make)\s))\s?(?:(?:it's|it\sis|so|now|make\s(?:it|that)|take)\s){{0,2}}(?P<bare>(?:(?:exactly|only|just)\s)?(?:{NUMBER})(?=\s?(?:[,.;\n]|$|and(?![a-z]))))?|"
