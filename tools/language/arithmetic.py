@@ -148,12 +148,17 @@ _PART_OF_DAY = Gated(
     rf"(?P<n>{_N})(?P<what>(?:\s[a-z\-]{{2,16}}){{1,3}}?)\s(?:per|a|each|every)\sday(?P<between>[^\n\d]{{0,40}}?)[,;.(]\s?(?:(?:and|of\swhich|with|but)\s)?{_ABOUT}(?P<share>{_SHARE})\s(?:of\s(?:them|that|those|these|it|which|the\s[a-z]{{4,10}})\s)?"
     rf"(?:(?:is|are|come|comes|fall|falls|land|lands|arrive|arrives|happen|happens|hit|hits|concentrated)\s){{0,2}}{_IN_HOURS}(?P<h>{_N})\s(?:[a-z]{{4,10}}\s)?hours(?![a-z])\)?"
 )
-# "a request shows up every 250 ms", "one call comes in every 4 seconds".
+# "a request shows up every 250 ms", "one per 0.5 s", "requests come 200 ms apart", "每 100 毫秒来一个请求".
+_ASKED_ONE = r"(?:request|query|call|prompt|message|ticket|job|question|document|user|conversation|chat)"
+_COMES = r"(?:shows?\sup|arrives?|comes?(?:\sin)?|lands?|hits\sus|is\ssent|gets?\sin|starts?|drops\sin|reaches)"
+_MOMENT = rf"{_ABOUT}(?P<n>{_N}|half(?:\sa)?)\s?(?P<unit>ms|milliseconds?|s|sec|seconds?|min|minutes?)(?![a-z])"
+_MOMENTS = [_form(_MOMENT, place) for place in "0123"]
 _EVERY_SO_OFTEN = Gated(
-    rf"(?<![a-z])(?:an?|one|another|the\snext)\s(?:new\s|single\s)?(?:request|query|call|prompt|message|ticket|job|question|document|user|conversation|chat)s?\s"
-    rf"(?:(?:shows\sup|arrives?|comes?(?:\sin)?|lands?|hits\sus|is\ssent|gets?\sin|starts?|drops\sin)\s)?(?:on\saverage\s)?(?:about\s|roughly\s|some\s|~\s?)?(?:once\s)?every\s{_ABOUT}(?P<n>{_N})\s?(?P<unit>ms|milliseconds?|s|sec|seconds?|min|minutes?)(?![a-z])|"
-    rf"(?<![a-z])every\s{_ABOUT}(?P<n2>{_N})\s?(?P<unit2>ms|milliseconds?|s|sec|seconds?|min|minutes?),?\s(?:on\saverage,?\s)?(?:an?|one|another|the\snext|some(?:body|one)'s)\s(?:new\s)?(?:request|query|call|prompt|message|ticket|job|question|document|conversation|chat)\s"
-    r"(?:lands|arrives|comes(?:\sin)?|hits|is\ssent|starts|shows\sup|reaches|drops\sin)(?![a-z])"
+    r"(?<![a-z])(?:an?|one|another|the\snext)\s(?:new\s|single\s)?"
+    rf"{_ASKED_ONE}s?\s(?:{_COMES}\s)?(?:on\saverage\s)?(?:about\s|roughly\s|some\s|~\s?)?(?:once\s)?(?:every|each|per)\s{_MOMENTS[1]}|"
+    rf"(?<![a-z])(?:every|each)\s{_MOMENTS[2]},?\s(?:on\saverage,?\s)?(?:an?|one|another|the\snext|some(?:body|one)'s)\s(?:new\s)?{_ASKED_ONE}\s{_COMES}(?![a-z])|"
+    rf"(?<![a-z])(?:{_ASKED_ONE}s\s(?:{_COMES}|are)\s(?=[^,;.\n]{{1,24}}\sapart)|inter-?arrival\s(?:times?|gaps?|intervals?)?\s?(?:of|is|:|=)?\s?){_MOMENTS[3]}(?:\sapart)?|"
+    r"每(?:隔)?\s?(?P<n4>\d[\d.]{0,5})\s?(?P<unit4>毫秒|ms)(?:会?有?[来到进收]?(?:了|到|来)?)?\s?[一1]\s?[个次条]新?(?:请求|调用|提问|问题)"
 )
 # "高峰大概是均值的 3 倍", behind an amount of each day.
 _PEAK_CHINESE = Gated(
@@ -237,8 +242,10 @@ def _all_pages(match: re.Match[str]) -> str:
 
 
 def _every_so_often(match: re.Match[str]) -> str | None:
-    unit, value = (match["unit"] or match["unit2"]).lower(), _value(match["n"] or match["n2"])
-    seconds = value / 1000 if unit.startswith(("ms", "milli")) else value * _SECONDS_OF[unit[0]]
+    number, unit = (next(filter(None, (match[f"{name}{i}"] for i in "1234"))) for name in ("n", "unit"))
+    value = 0.5 if number.lower().startswith("half") else _value(number)
+    is_ms = unit.lower().startswith(("ms", "milli", "毫"))
+    seconds = value / 1000 if is_ms else value * _SECONDS_OF[unit[0].lower()]
     return f"{1 / seconds:.12g} requests per second" if seconds else None
 
 

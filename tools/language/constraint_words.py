@@ -25,7 +25,7 @@ from .claims import Claims
 from .gated import Gated
 from .kept_of_each_node import settle_share_of_one
 from .page import Page
-from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, leave_unbounded, read_primitives
+from .primitive_words import MOST_READ, PRIMITIVE, PRIMITIVES, allows_crossing, leave_unbounded, read_primitives
 from .replica_words import read_kept_whole, settle_on_each_node
 from .reserved_lexicon import GIVEN_AWAY
 from .reserved_words import is_beyond, read_reserved
@@ -136,6 +136,9 @@ def leave_primitives_unread(page: Page, claims: Claims) -> None:
         if match["dp"]:
             continue  # replicas are counted by many words
         if LEFT_TO_US.search(clause) or LEFT_TO_US.search(asked):
+            continue
+        if allows_crossing(page, match):
+            claims.reading(f"{clause[:200]!r} allows what no plan is kept from, and demands nothing")
             continue
         claims.leave_unread(f"{match.group().strip()!r} in {clause[:200]!r} was not understood")
 

@@ -19,7 +19,7 @@ _AFTER_NUMBER = (
     + ")"
 )
 _IN_FOLLOWED = (
-    r"(?=\s?(?:[,/;.()+&|:]|$|\band\b|plus\b|then\b|with\s\d|"
+    r"(?=\s?(?:[,/;.()+&|:\ue002]|$|\band\b|(?:plus|then|with|where|at|from|but|incl(?:uding|\.)?)\b|of\s(?:which|those|that|these)\b|"
     r"(?:on\saverage|each|per\s(?:request|call|prompt|turn|query)|for\s(?:each|every)|typical(?:ly)?|mean|avg|median|max|tops)\b|"
     r"\d[\dk,.]*\s?(?:tokens?\s)?(?:out|gen|answer|resp)|out\b|→|->))"
 )

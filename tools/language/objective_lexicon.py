@@ -138,10 +138,11 @@ INDIFFERENT = Gated(
     rf"(?:优先)?(?:{_SUBJECT})\s?(?:优先)?\s?(?:还是|(?<![a-z])or(?![a-z]))\s?(?:for\s|优先)?(?:{_SUBJECT})[^?？,.;。]{{0,12}}[?？]|"
     rf"(?<![a-z])(?:(?:{_SUBJECT})\s(?:is\s|are\s|itself\s)?(?:{_NOT_CARED})|"
     rf"(?:don'?t|do\snot|doesn'?t|not)\s(?:really\s|much\s)?(?:car(?:e|ing)|worry|mind|worried)\s(?:much\s|that\smuch\s|so\smuch\s)?(?:about|abt|for)\s(?:the\s|low(?:est)?\s)?(?:{_SUBJECT})|"
-    rf"(?:nobody|no\sone)\s(?:really\s)?(?:cares?|minds?)\s(?:much\s)?(?:about\s)?(?:the\s)?(?:{_SUBJECT})|faster\sthan\s(?:people|anyone|one|you|we|humans?)\s(?:can\s)?reads?|"
+    rf"(?:nobody|no\sone|none\sof\sus|(?:we|i)\s(?:do|are|am)(?:n't|\snot))\s(?:really\s|ever\s|here\s)?(?:cares?|minds?|looks?|asks?|watch(?:es)?|checks?|after)\s(?:much\s)?(?:about\s|at\s|for\s|on\s)?(?:the\s)?(?:{_SUBJECT})(?:\shere)?|"
+    rf"(?:{_SUBJECT})\s(?:(?:plays?|has)\s(?:no|little)\s(?:role|part|weight)|(?:is|are)\s(?:of\sno\s(?:concern|interest|importance)|nobody's\s(?:concern|problem|business)))|faster\sthan\s(?:people|anyone|one|you|we|humans?)\s(?:can\s)?reads?|"
     rf"(?:no|without)\s(?:hard\s|specific\s|strict\s)?(?:{_SUBJECT})\s(?:requirements?|constraints?|targets?|limits?|pressure|concerns?|slo|sla)|"
     rf"(?:regardless|irrespective)\sof\s(?:the\s)?(?:{_SUBJECT})|(?:{_SUBJECT})[\s\-](?:insensitive|tolerant)|no\s(?:rush|hurry)|whatever\sthe\s(?:{_SUBJECT}))(?![a-z])|"
-    rf"(?:不(?:太|是很|怎么)?(?:在乎|关心|考虑|计较?|在意|看重|追求|要求|敏感于|强调|care)|无所谓)\s?(?:低|高)?(?:{_SUBJECT})|"
+    rf"(?:没人?|没有人|谁也不)(?:看|管|在乎|关心|在意|盯)\s?(?:{_SUBJECT})|(?:不(?:太|是很|怎么)?(?:在乎|关心|考虑|计较?|在意|看重|追求|要求|敏感于|强调|care)|无所谓)\s?(?:低|高)?(?:{_SUBJECT})|"
     rf"(?:{_SUBJECT})\s?(?:本身)?(?:都|也|倒|可以)?(?:不(?:太|是很|那么|怎么)?(?:重要|敏感|要求|限|是问题|关键|着急)|无所谓|没有?(?:什么)?要求|其次|次要|随意|放宽|高(?:一)?点(?:也)?(?:没关系|无所谓|可以|能接受))",
 )
 # An objective that is ranked lower, by its stem.
@@ -159,7 +160,7 @@ def _tier_first(english: str, chinese: str) -> str:
     any_tongue = rf"(?:{english}|{chinese})"
     state = r"(?:\s(?:low|down|high|up|minimal|under\scontrol))?"
     after = (
-        rf"{english}{state}(?:[\s\-](?:first(?![\s\-]token)|prio(?:rity)?(?![a-z])|priorit\w{{4,6}}|above\s(?:all|everything|anything)|(?:is\swhat\s)?decides(?:\sit)?(?=\s?[,.;!\n]|$)|has\s(?:preference|priority|precedence)(?![a-z])|trumps|beats\s\w+|wins|comes\sfirst|"
+        rf"{english}(?:\s(?:only|it\sis)(?=\s?(?:[,.;!)\n]|$)))|{english}{state}(?:[\s\-](?:first(?![\s\-]token)|prio(?:rity)?(?![a-z])|priorit\w{{4,6}}|above\s(?:all|everything|anything)|(?:is\swhat\s)?decides(?:\sit)?(?=\s?[,.;!\n]|$)|has\s(?:preference|priority|precedence)(?![a-z])|trumps|beats\s\w+|wins|comes\sfirst|"
         rf"(?:over|before|rather\sthan|instead\sof)\s(?:low\s|high\s|raw\s|pure\s)?(?:{_OTHER})|"
         rf"(?:is\s)?(?:counts|matters?|important)\s(?:the\s)?(?:most|(?:way\s|far\s|much\s)?more))"
         rf"|,?\s(?:and\s)?not\s(?:the\s)?(?:{_OTHER})|\s?>{{1,3}}\s?(?:{_OTHER})"
@@ -170,7 +171,7 @@ def _tier_first(english: str, chinese: str) -> str:
         rf"(?:(?:keep(?:ing)?|get(?:ting)?|low(?:er|est)?|high(?:er|est)?|max(?:imum|imi[sz]e|imi[sz]ing)?|min(?:imum|imi[sz]e|imi[sz]ing)?|best|overall|total|good|to|reduce|reducing|the)\s){{0,4}}{english}{_NO_FIGURE}"
         rf"|{_JUDGED_BY}{english}{_NO_FIGURE}"
         rf"|{_VERB}{_TO}(?:\s?[:=|]\s?|\s)(?!{_LESS}){english}{_NO_FIGURE}"
-        rf"|nothing\s(?:else\s)?(?:matters|counts)\s(?:but|except)\s{english}|only\s(?:the\s)?{english}\s(?:really\s)?(?:counts|matters|is\simportant)"
+        rf"|(?:pure(?:ly)?|sheer|just|only)\s{english}(?=\s?(?:[,.;!)\n]|$))|nothing\s(?:else\s)?(?:matters|counts)\s(?:but|except)\s{english}|only\s(?:the\s)?{english}\s(?:really\s)?(?:counts|matters|is\simportant)"
         rf"|but\s(?:the\s)?{english}\s(?:is|does)(?=\s?[,.;!\n]|$)|it'?s\s(?:all\sabout\s)?{english}\sthat"
     )
     tongue = (

@@ -121,7 +121,8 @@ _TURNS = _any_of(
     rf"(?<![a-z]){_CHATS}\s(?:usually\s|typically\s)?(?:go|goes|is|are|last|lasts|run|runs|have|has|take|takes|average|averages)\s(?:on\sfor\s|for\s|on\s)?"
     rf"(?:about\s|around\s|some\s|roughly\s|~\s?)?{_number('turns')}\sturns?(?:\son\saverage|\slong)?(?![a-z])",
     rf"{_number('turns')}\s?轮(?:次)?的?(?=对话|会话|聊天|多轮|问答|交互|来回)",
-    rf"(?<=[话天])\s?(?:为|有|共|平均|大概|大约|约|差不多|一般|是){{0,2}}\s?{_number('turns')}\s?轮",
+    rf"(?:对话|会话|聊天|多轮)[^。;\n\d轮]{{0,8}}?{_number('turns')}\s?轮",
+    rf"(?<![a-z])(?:multi[\s-]?turn|{_CHATS})(?![a-z])[^.;:\n\d]{{0,24}}?{_number('turns')}\sturns(?![a-z])(?:\son\saverage|\seach)?",
     rf"会话轮[数次]\s?(?:为|是|:)?\s?{_number('turns')}(?![\d.])",
 )
 _TIME = r"\s?(?P<unit>s|sec|secs|seconds?|min|mins|minutes?|秒|分钟)(?![a-z])"

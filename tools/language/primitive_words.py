@@ -83,7 +83,10 @@ _STAYS_TOO = Gated(
 )
 # "EP may go over both nodes, TP may not": this denies what the clause before says.
 _MAY_NOT = Gated(
-    r"\s(?:may|must|should|shall|can|could|will)\s?(?:not|n't)\s*$|\scannot\s*$|(?:不行|不可以|不能|不许|就不)\s*$"
+    r"\s(?:may|must|should|shall|can|could|will|is|are)\s?(?:not|n't)\s*$|\scannot\s*$|(?:不行|不可以|不能|不许|就不)\s*$"
+)
+_ALLOWS = cues(
+    r"may|can|could|might|(?:is|are)\s(?:allowed|permitted|free|welcome|able)|allowed|permitted", "可以|允许|能"
 )
 _BEFORE_IT = 80  # characters
 # The same, where the clause before only names the primitive.
@@ -294,6 +297,13 @@ def _placed(clause: _Clause) -> Constraint | None:
     if clause.is_asked or crosses != denied or not (crosses or inside):
         return None
     return PlacementConstraint(kind="within_node", value=clause.name, words=clause.words)
+
+
+def allows_crossing(page: Page, match: re.Match[str]) -> bool:
+    """Whether a clause allows a primitive to leave a node ("EP may span nodes"), which it may in any case."""
+    left, right = page.clause(*match.span())
+    clause = page.original[left:right]
+    return all(words.search(clause) for words in (_CROSSING, _ALLOWS)) and not _DENIAL.search(clause)
 
 
 def _demands_crossing(clause: _Clause) -> bool:
