@@ -35,6 +35,35 @@ def read_rows(name: str, text: str) -> Source | None:
     return Source(tuple(Statement(row.keys, row.text, f"{name} line {row.line}") for row in stated))
 
 
+def with_row_under_its_keys(text: str) -> str:
+    """A text in which a single row of cells stands under a row of keys, with each cell behind its key."""
+    lines = text.split("\n")
+    for place in range(len(lines) - 1):
+        cells = _cells(lines[place])
+        keys, row = cells, _cells(lines[place + 1], len(cells))
+        around = (*lines[max(0, place - 1) : place], *lines[place + 2 : place + 3])
+        is_table = any(len(_cells(line, len(cells))) == len(cells) for line in around)
+        if keys and len(row) == len(keys) and all(map(_is_key, keys)) and not is_table and _has_figures(row, keys):
+            pairs = [f"{key}: {cell}" for key, cell in zip(keys, row, strict=True) if cell]
+            return "\n".join((*lines[:place], *pairs, *lines[place + 2 :]))
+    return text
+
+
+def _cells(line: str, count: int = 0) -> list[str]:
+    """The cells of a line, of at least three and, where `count` is not 0, of so many; none where it has no such."""
+    for mark in "\t|;," if line.strip()[:1] != "|" else "|":
+        cells = [cell.strip() for cell in line.strip().strip("|").split(mark)]
+        if len(cells) >= _LEAST_COLUMNS and (not count or len(cells) == count):
+            return cells
+    return []
+
+
+def _has_figures(row: list[str], keys: list[str]) -> bool:
+    """Whether most cells of a row are figures, under keys that are none."""
+    figures = [cell[:1].isdigit() for cell in row]
+    return sum(figures) * 2 > len(row) and not any(key.endswith((".", "!")) for key in keys)
+
+
 def _is_key(cell: str) -> bool:
     """Whether a cell may be a key: the parts of a sentence have a blank behind their comma."""
     return cell[:1].isalpha() and len(cell) <= _MOST_KEY_CHARACTERS

@@ -41,9 +41,10 @@ _PART = Gated(
     r"(?<![a-z])of\s(?:the|our|these|those|them|my|its)(?![a-z])|(?<![a-z])(?:single|one|other)(?![a-z])|[单一]\s?[张块]?卡"
 )
 _COUNTED = Gated(r"\d|(?:gpu|card|accelerator)s(?![a-z])|(?<![a-z])[a-z]{1,3}\d{2,4}|[hd]gx")
-# Words of a demanded limit ("TPOT <= 45 ms"); without them it may be an observation ("shows a TPOT of 70 ms").
+# Words of a demanded limit ("TPOT <= 45 ms", "TTFT p95 1 s"); without them it may be an observation ("shows a TPOT of
+# 70 ms").
 _BOUND = Gated(
-    r"[<≤:=|]|(?<![a-z])(?:under|below|within|at\smost|max(?:imum)?|no\s(?:more|longer|worse)\sthan|not\s(?:over|above|more|exceed)|less\sthan|limit|target|slo|must|should|up\sto|sub)(?![a-z])|"
+    r"[<≤:=|]|[a-z]{3,4}\s?p\d\d\s?\d|(?<![a-z])(?:under|below|within|at\smost|max(?:imum)?|no\s(?:more|longer|worse)\sthan|not\s(?:over|above|more|exceed)|less\sthan|limit|target|slo|must|should|up\sto|sub)(?![a-z])|"
     r"以[内下]|不超过|不高于|不大于|低于|小于|少于|控制在|最多|上限|要求|目标"
 )
 # Words of requests in flight, not of people: "40 concurrent" before "14 people".

@@ -11,6 +11,7 @@ from ..catalog.model_mentions import mentions
 from ..errors import expect
 from ..input.strict_values import HALF_A_CHARACTER, is_text
 from .alternatives import with_later_figures
+from .brief_rows import with_row_under_its_keys
 from .card_names import read_accelerator
 from .claims import Claims
 from .constraint_words import (
@@ -115,7 +116,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
         raise RequestError(f"the request has {len(text)} characters; at most {MAX_REQUEST_CHARACTERS} are read")
     if not is_text(text):
         raise RequestError(f"the request {HALF_A_CHARACTER}")
-    written, references = without_reference(text)
+    written, references = without_reference(with_row_under_its_keys(text))
     text, launches = with_commands_in_words(written)
     launches = (*references, *launches)
     older, newer = quoted_apart(text, is_quoted=is_quoted)

@@ -44,6 +44,12 @@ _GIVEN_AWAY = (
     r"(?<!we\s)(?<!i\s)(?<!you\s)(?:blocks?|owns?|keeps?|claims?|books|pays?\sfor)\s(?:it|them|those|these)|"
     rf"(?:those|these|they)(?:'re|\sare)\s(?:all\s|only\s)?{_FOR_OTHERS}"
 )
+# "the two cards that finance handed over", "which ops gave us".
+_GIVEN_TO_US = Gated(
+    r"(?<![a-z])(?:(?:that|which)\s)?(?!(?:we|i|you|is|are|was|were|has|have|had|been|will)\s)[a-z]{2,12}\s(?:(?:has|have|had|just|already)\s){0,2}"
+    r"(?:(?:hand(?:s|ed)|pass(?:es|ed)|g[ai]ve[sn]?|le(?:ft|nt)|releas(?:es|ed)|promised)\s(?:(?:over|on|them|it)\s)?(?:to\sus|for\sus|us))(?![a-z])|"
+    r"(?<![a-z])(?:that|which)\s(?!(?:we|i|you|is|are|was|were|has|have|had|been|will)\s)[a-z]{2,12}\s(?:handed|passed|left)\s(?:over|on|behind)(?!\sto\s(?!us))(?![a-z])"
+)
 # Words by which a clause or sentence held once, holds for others, may hold later, or is not meant.
 _ASIDE = Gated(
     rf"(?<![a-z])(?:{_STAYS_ENGLISH}|"
@@ -127,12 +133,12 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
         behind = _BEHIND_BRACKET.match(text, right)  # "Type D (8x B200), mentioned in an earlier mail, is withdrawn"
         if behind is not None and _ASIDE.search(behind.group()):
             return 2
-    if is_name and any(_ASIDE.search(text[start:end]) for start, end in _referring(text, right)):
+    if is_name and any(_is_aside(text[start:end]) for start, end in _referring(text, right)):
         return 2
     left, right = between(breaks_of(text, _SENTENCE_END), start, end, len(text))
     if _DENIED.match(text, right) is not None:
         return 2
-    return 1 if _ASIDE.search(f"{text[left:start]}{words}{text[end:right]}") else 0
+    return int(_is_aside(f"{text[left:start]}{words}{text[end:right]}"))
 
 
 def about(text: str, start: int, end: int) -> tuple[int, int]:
@@ -156,14 +162,19 @@ def rank_of(words: str) -> int:
     """The rank of words that stand alone, such as the head of a table's column."""
     if _PREFERS.search(words):
         return -1
-    return 2 if _ASIDE.search(words) else -1 if _HOLDS.search(words) else 0
+    return 2 if _is_aside(words) else -1 if _HOLDS.search(words) else 0
+
+
+def _is_aside(words: str) -> bool:
+    """Whether words set something aside; what others handed over to us they do not."""
+    return _ASIDE.search(_GIVEN_TO_US.sub(" ", words)) is not None
 
 
 def is_given_up(text: str, end: int) -> bool:
     """Whether the words right behind a name, in its clause, call it given up or another's."""
     near = breaks_of(text, _CLAUSE_END, end, end + 2 * _BEHIND)
     right = min(end + _BEHIND, near[0][0] if near else len(text))
-    return _ASIDE.search(text, end, right) is not None
+    return _is_aside(text[end:right])
 
 
 def standing_of(text: str, words: str) -> int:
