@@ -145,7 +145,7 @@ _WORDS: Rewriting = (
     (_BOUND, r"\1 "),
     (_OUT_OF, "not allowed"),
     (_ON_THE_OTHER_HAND, " "),
-    (_RELAXED, " of "),
+    (_RELAXED, " of at most "),
     (_GOT, "we have "),
     (_DO_NOT_EXCEED, "不"),
     (_OF_EM, "of them"),
