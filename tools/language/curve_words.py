@@ -37,6 +37,7 @@ TIMES = Gated(
 """How many times the mean a peak is."""
 _CLOCK = r"(\d{1,2}(?::\d{2})?)(?:\s?(?:h|o'clock|点))?"
 _FROM_TO = Gated(rf"\s?,?\s?(?:from|between)\s{_CLOCK}\s?(?:to|until|till|and|-|–)\s?{_CLOCK}(?![\d:])")
+_CLAUSE = re.compile(r"[,;.\n]")
 _ELSE = Gated(
     r"\s?(?:otherwise|at\snight|outside(?:\sof)?(?:\s(?:it|that|these|those|them|hours))*|(?:for\s|in\s)?the\srest(?:\sof\sthe\sday)?|"
     r"at\s(?:all\s)?other\stimes|off[\s\-]peak)(?![a-z])",
@@ -65,7 +66,7 @@ def read_rate_curve(page: Page, claims: Claims) -> None:
 def _plan_for_the_highest(page: Page, claims: Claims) -> None:
     """Claim the highest of several rates where one holds for some hours only: those make no whole day."""
     rates = [rate for rate in _rates_in(page) if rate.factor >= _PER_HOUR]
-    windows = {rate: _FROM_TO.match(page.text, rate.end) for rate in rates}
+    windows = {rate: _window(page, rate) for rate in rates}
     if not any(windows.values()):
         return
     highest = max(rates, key=lambda rate: rate.decimal_value)
@@ -75,6 +76,16 @@ def _plan_for_the_highest(page: Page, claims: Claims) -> None:
         f"{'; '.join(phrases)!r}: the highest is planned for; with the rate of all other hours ('2 requests/s "
         "otherwise') the replicas are sized over the day"
     )
+
+
+def _window(page: Page, rate: Quantity) -> re.Match[str] | None:
+    """The hours behind a rate; in "2 requests/s, from 9 to 11 four times that" they are those of what follows."""
+    window = _FROM_TO.match(page.text, rate.end)
+    behind = "" if window is None else _CLAUSE.split(page.text[window.end() :])[0]
+    if window is not None and "," in window.group() and (find_quantities(behind) or TIMES.search(behind)):
+        page.take(*window.span())
+        return None
+    return window
 
 
 def curve_of_words(text: str) -> RateCurve:
@@ -104,7 +115,7 @@ def _steps(page: Page, *, needs_whole: bool) -> tuple[RateCurve, str] | None:
     for rate in _rates_in(page):
         if rate.factor < _PER_HOUR:
             continue  # "40,000 a day from 9 to 17" is an amount, and no rate of those hours
-        window, otherwise = _FROM_TO.match(page.text, rate.end), _ELSE.match(page.text, rate.end)
+        window, otherwise = _window(page, rate), _ELSE.match(page.text, rate.end)
         if window is not None:
             spans.append(Span(hours_of(window[1]), hours_of(window[2]), rate.decimal_value))
             taken.append((rate.start, window.end()))

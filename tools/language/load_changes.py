@@ -15,7 +15,7 @@ from .claims import Claims
 from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_context import LOADS, Statement
-from .load_lexicon import OF_SPREAD
+from .load_lexicon import OF_SPREAD, USUAL, WHEN
 from .page import Page
 from .people_words import times
 from .quantities import read_number, read_share
@@ -23,9 +23,9 @@ from .quantities import read_number, read_share
 _SMALL = r"\d{1,2}(?:\.\d{1,2})?|two|three|four|five|six|eight|ten"
 _OF_IT = (
     r"(?:that|this|it|the|as|of|our|today|what|current|now|after|by|from|once|when|more|next|"
-    r"in\s(?:q\d|\d{4}|the)|expected|growth)"
+    r"in\s(?:q\d|\d{4}|the)|expected|growth|normal|usual|average|an?\s(?:normal|usual|ordinary|regular)|as\smany|our)"
 )
-_FACTOR = Gated(
+FACTOR = Gated(
     r"(?<![a-z])(?P<verb>doubl|tripl|trebl|quadrupl|halv)(?:e[sd]?|ing)(?![a-z])(?!\s(?:to\s\d|check|precision))|"
     rf"(?<![\w.])(?P<n>{_SMALL})(?:\s?x|\s?×|\stimes|[\s\-]?fold)(?=\s{_OF_IT}(?![a-z])|\s?(?:[,.;)\n]|$))|(?<![\w.])x\s?(?P<x>\d{{1,2}}(?:\.\d)?)(?=\s{_OF_IT}(?![a-z])|\s?(?:[,.;)\n]|$))|"
     rf"(?<![a-z])(?:multipl(?:y|ies|ied)\s(?:(?:this|that|it|everything|the\s(?:load|rate|traffic)|our\s(?:load|traffic))\s)?by|(?:by\s)?a\sfactor\sof)\s(?P<by>{_SMALL})(?![\w%])|"
@@ -71,7 +71,9 @@ _PART_OF_WHOLE = Gated(
     r"(?:(?:and|but|so)\s)?(?:this|our|ours|we|the|here)(?![a-z])[^,.;\n\d]{0,30}?\s(?P<share>half|(?:a|one)\s(?:third|quarter|fifth|tenth)|two\sthirds|three\squarters|\d{1,2}\s?(?:%|percent))(?:\sof\s(?:it|that|them|those|this))?(?=\s?[.,;!)\n]|$)|"
     r"(?<![\w.])(?P<m>\d[\d,.]{0,10})\s?(?:路|个)?是(?:所有|全|整|总)[^,;。\n]{0,10}[,;。]\s?[^,;。\n\d]{0,10}?(?:占|分到|承担|拿)(?:到|了)?(?:其中)?的?\s?(?P<part>[^,;。\n]{2,6})(?=[,;。\n]|$)"
 )
-_WORD = re.compile(r"[a-z]{4,}|q\d|[\u4e00-\u9fff]{2}", re.IGNORECASE)
+_WORD = re.compile(r"[a-z]{4,}|q\d|双\s?\d{2}|618|[\u4e00-\u9fff]{2}", re.IGNORECASE)
+_HALF_DAY = re.compile(r"\d\s?(?P<half>[ap])\.?m(?![a-z])", re.IGNORECASE)
+_HALVES = {"a": ("morning",), "p": ("afternoon", "evening")}
 _RANGE = re.compile(r"\d\s?(?:-|–|~|to|到|至)\s?\d")
 _FAR = 160  # characters
 _GROWING = r"(?:requests?|traffic|load|users?|calls?|volume|quer(?:y|ies)|chats?|sessions?|tickets?)(?![a-z])"
@@ -87,7 +89,7 @@ _MEMORY = re.compile(r"显存|内存|memory|vram|hbm", re.IGNORECASE)
 
 def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
     """The statements with the last load before a factor multiplied by it, where that state is the planned one."""
-    for cue in page.search(_FACTOR):
+    for cue in page.search(FACTOR):
         before = [load for load in statements if load.role in LOADS and load.quantity.end <= cue.start()]
         left, right = page.clause(*cue.span())
         clause = page.original[left : cue.start()] + page.original[cue.end() : right]
@@ -96,7 +98,8 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
         last = max(before, key=lambda load: load.quantity.end)
         near = {load.role for load in before if load.quantity.start >= min(last.quantity.start, cue.start() - _FAR)}
         is_ordered = _ORDER.search(page.original, 0, cue.start()) or _PEAK_BEFORE.search(page.original, 0, cue.start())
-        planned = "later" if is_ordered or _AT_PEAK.match(page.original, cue.end()) else _planned(page, cue)
+        planned = "later" if is_ordered or _AT_PEAK.match(page.original, cue.end()) else None
+        planned = planned or _planned(page, cue, last, [load for load in statements if load.role in LOADS])
         if planned is None and _outgrows_trial(page, last, clause):
             planned = "later"
         if planned is None or (not is_ordered and len(near) > 1):
@@ -105,7 +108,7 @@ def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[
         if planned == "now":
             claims.reading(f"{last.words!r} is planned for, not {words!r}")
             continue
-        larger = times(last, _factor(cue))
+        larger = times(last, factor(cue))
         claims.reading(f"{last.words!r}, {words!r} read as {larger.quantity.value:g}")
         return [larger if load is last else load for load in statements]
     return statements
@@ -138,7 +141,8 @@ def parts_of_whole(page: Page, claims: Claims, statements: list[Statement]) -> l
     return statements
 
 
-def _factor(cue: re.Match[str]) -> float:
+def factor(cue: re.Match[str]) -> float:
+    """What a match of `FACTOR` multiplies by."""
     if cue["verb"]:
         return _VERBS[cue["verb"].lower()]
     if cue["twice"]:
@@ -156,36 +160,52 @@ def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]
     if len(plans) != 1:
         return []
     what = plans[0]["en"] or plans[0]["cn"]
-    if OF_SPREAD.search(what):
-        return []  # "size for the peak" is asked of the marks of each figure
-    words = {word.lower() for word in _WORD.findall(what)}
+    # "Size for the peak" is asked of the marks of each figure, "for the morning peak" of when each comes.
+    words = _words(" ".join(WHEN.findall(what)) if OF_SPREAD.search(what) else what)
     chosen: list[Statement] = []
     for rival in rivals:
         clause = page.clause_text(rival.quantity.start, rival.quantity.end)
-        is_same = _NOW.search(clause) if _NOW.search(what) else words & {word.lower() for word in _WORD.findall(clause)}
+        is_same = _NOW.search(clause) if _NOW.search(what) else words & _words(clause)
         chosen += [rival] if is_same else []
     # "210 rpm, Friday 16-19 h": a range in its clause may be hours of the day.
     return [] if any(_RANGE.search(rival.words) for rival in chosen) else chosen
 
 
-def _planned(page: Page, cue: re.Match[str]) -> Literal["now", "later"] | None:
-    """Which state words near a factor say to plan for; `None` where they do not say it, or say both."""
-    left, right = page.sentence(*cue.span())
-    words = {
-        word.lower() for word in _WORD.findall(page.original[left : cue.start()] + page.original[cue.end() : right])
-    }
-    states: set[Literal["now", "later"]] = set()
+def _planned(
+    page: Page, cue: re.Match[str], base: Statement, loads: Sequence[Statement]
+) -> Literal["now", "later"] | None:
+    """Which state words near a factor of `base` say to plan for; `None` for neither, both, or that of another load."""
+    states: set[Literal["now", "later"] | None] = set()
     for plan in _PLAN.finditer(page.original, max(0, cue.start() - _FAR), cue.end() + _FAR):
         what = (plan["en"] or plan["cn"]).strip()
-        is_shared = bool(words & {word.lower() for word in _WORD.findall(what)})
-        is_later = is_shared or (_LATER.search(what) and plan.start() > cue.start())
-        if page.is_negated(*plan.span()) or not (is_later or _NOW.search(what)):
+        if page.is_negated(*plan.span()):
             continue
-        states.add("now" if _NOW.search(what) else "later")
+        left, right = page.clause(*cue.span())
+        clause = page.original[left : cue.start()] + page.original[cue.end() : right]
+        spans = {load: (load.quantity.start, load.quantity.end) for load in loads}
+        named = [load for load, span in spans.items() if _words(what) & _words(page.clause_text(*span))]
+        begins, ends = page.sentence(*cue.span())
+        sentence = page.original[begins : cue.start()] + page.original[cue.end() : ends]
+        if _NOW.search(what) or USUAL.search(what):
+            states.add("now")
+        elif _words(what) & _words(clause):
+            states.add("later")
+        elif named:
+            states.add("now" if named == [base] else None)
+        elif _words(what) & _words(sentence) or (_LATER.search(what) and plan.start() > cue.start()):
+            states.add("later")
+        else:
+            continue
         page.take(*plan.span())
     if _IGNORED.search(page.original, cue.end(), cue.end() + _FAR):
         states.add("now")
     return states.pop() if len(states) == 1 else None
+
+
+def _words(text: str) -> set[str]:
+    """The words of a text that tell states apart, with the parts of the day of its hours."""
+    halves = (half for match in _HALF_DAY.finditer(text) for half in _HALVES[match["half"].lower()])
+    return {*map(str.lower, _WORD.findall(text)), *halves}
 
 
 def settle_growth(page: Page, claims: Claims) -> None:

@@ -182,9 +182,14 @@ AT_OTHER_TIMES = Gated(
     r"夜[里间晚]|凌晨|其[余他它]时[间段候]|低峰|淡季",
 )
 """When less comes than at another time that is named."""
+_HOUR_OF_DAY = r"\d{1,2}(?::[0-5]\d)?\s?(?:[ap]\.?m\.?|h|o'clock|[点时])?"
+_CLOCK = (
+    rf"(?<![A-Za-z0-9.:])(?:(?:from|between)\s)?{_HOUR_OF_DAY}\s?(?:-|to|and|until|till|[到至])\s?{_HOUR_OF_DAY}"
+    r"(?![A-Za-z0-9.:%])"
+)
 OF_TIME = Gated(
     rf"(?<![a-z])(?:{_WHEN}|hours?|times?|periods?|outside|during|ordinary|regular|usual|rest|other|else|when|then|but|and|so|over|"
-    rf"across|down|drops?|falls?|goes|rises?|up|traffic|load|requests?|calls)(?![a-z])|{_WHEN_CHINESE}|时段?|个?请求|[能会要可][以能]?[到达上]",
+    rf"across|down|drops?|falls?|climbs?|jumps?|reach(?:es)?|goes|rises?|up|traffic|load|requests?|calls)(?![a-z])|{_CLOCK}|{_WHEN_CHINESE}|时段?|个?请求|[能会要可][以能]?[到达上]",
 )
 """Words of when something comes, and those of no weight beside them."""
 AGREED = Gated(
@@ -291,7 +296,7 @@ ONE_OUT = Gated(
 CALENDAR = Gated(
     r"(?<![\d.,])[0-3]?\d(?:st|nd|rd|th)?\s(?:of\s)?(?:Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]{0,6}(?![a-z])|"
     r"24\s?/\s?7|(?<!\d)365(?!\d)|(?<![\d\-/.])(?:19|20)\d\d([\-/.])(?:0?[1-9]|1[0-2])\1(?:[0-2]?\d|3[01])(?![\d\-/.])|"
-    r"(?:19|20)\d\d年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]|(?<![\d.])[0-3]?\d[日号](?=上线|发布|开始|割接|之?[前后]|起|要|会|就)",
+    r"双\s?1[12](?!\d)|618(?=大促|当天|期间|活动|[会的要到])|(?:19|20)\d\d年(?:\d{1,2}月(?:\d{1,2}[日号])?)?|(?<!\d)\d{1,2}月\d{1,2}[日号]|(?<![\d.])[0-3]?\d[日号](?=上线|发布|开始|割接|之?[前后]|起|要|会|就)",
     flags=0,
 )
 """Figures of the calendar that are no quantity of the load."""

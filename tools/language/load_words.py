@@ -50,7 +50,7 @@ _SHARES = frozenset({"memory", "hit_rate"})
 _UNITS = ("count", "tokens", "requests", "share")
 _MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, lex.USUAL, lex.LOWEST)) | {
     "concurrency": (lex.PEAK,),
-    "rate": (lex.PEAK, lex.USUAL),
+    "rate": (lex.PEAK, lex.USUAL, lex.WHEN),
 }
 _NEAR = 2.0  # a smaller gap between two words of one meaning: they speak of the same figure
 _LEAST_TOKENS_OF_PHASE = 128
@@ -309,7 +309,8 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if last.role in lex.LENGTHS and _POINT.fullmatch(page.original, last.quantity.end, quantity.start):
         return [further]
     gap = page.text[end : quantity.start]
-    if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", gap)) >= FAR:
+    light = lex.OF_TIME.sub(" ", gap) if last.role in LOADS else gap
+    if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", light)) >= FAR:
         return []
     return [further] if any(is_marked(page, further, mark) for mark in marks) else []
 

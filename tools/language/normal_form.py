@@ -102,7 +102,10 @@ _EXCEPT = {"一": 99, "五": 95, "十": 90}
 _DIGITS = "一二三四五六七八九"
 _TENTHS = re.compile(rf"([两{_DIGITS}])秒([{_DIGITS}])(?![零〇{_DIGITS}十百千万\d个张台次分])")
 # "TTFT (P50/P99): 700 ms / 2 s": each statistic with its figure.
-_STATISTIC = r"(?:median|mean|avg|average|typical|max(?:imum)?|min(?:imum)?|p\s?\d\d)"
+_STATISTIC = (
+    r"(?:median|mean|avg|average|typical|normal|usual|peak"
+    r"|max(?:imum)?|min(?:imum)?|p\s?\d\d|平均|均值|平时|日常|高峰|峰值)"
+)
 _LISTED_STATISTICS = Gated(
     rf"(?<![a-z])({_STATISTIC}(?:\s?/\s?{_STATISTIC}){{1,3}})[\s):=|]{{1,4}}(\d[\d,.]{{0,10}}k?(?:\s?/\s?\d[\d,.]{{0,10}}k?){{1,3}})(?![\w/]|\s?m?s(?![a-z]))"
 )

@@ -17,6 +17,7 @@ from .claims import Claims
 from .curve_words import TIMES, factor_of
 from .gated import Gated
 from .length_percentiles import PERCENTILE
+from .load_changes import FACTOR
 from .load_context import MOST_AT_ONCE, WORK, Statement, counts_work, is_of_tokens
 from .load_lexicon import AT_PEAK, OF_SPREAD, OF_TIME, PEAK, SIZED_FOR, WHEN
 from .matching import gap_cost
@@ -180,6 +181,8 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
         if peak["that"] or PEAK.search(peak.group()) or peak["cn2"] or "峰" in peak.group()
     ]
     peaks = [peak for peak in peaks if not peak["that"] or not loads or _multiplies_a_rate(page, loads, peak)]
+    if len({load.quantity.value for load in loads}) > 1:
+        peaks = [peak for peak in peaks if not peak["that"]]  # of which of them is asked where loads are weighed
     factors = {factor_of(match) for match in peaks}
     is_wanted = any(peak["that"] and SIZED_FOR.search(page.original, 0, peak.start()) for peak in peaks)
     clauses = [page.clause_text(load.quantity.start, load.quantity.end) for load in loads]
@@ -233,7 +236,7 @@ def _figures_beside(page: Page, rates: list[Quantity], rate: Quantity) -> list[Q
 
 
 def _cost(words: str) -> float:
-    return gap_cost(OF_TIME.sub(" ", OF_SPREAD.sub(" ", words)))
+    return gap_cost(OF_TIME.sub(" ", OF_SPREAD.sub(" ", FACTOR.sub(" ", words))))
 
 
 def _is_of_a_time(page: Page, number: Quantity) -> bool:
