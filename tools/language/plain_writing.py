@@ -30,7 +30,7 @@ _OUT_OF = Gated(r"(?<![a-z])(?<![,;]\s)out\sof\s(?:the\s)?(?:question|scope|boun
 _ON_THE_OTHER_HAND = Gated(r",\s(?:on\sthe\sother\shand|however|though|by\scontrast|of\scourse|in\sturn),\s")
 # "TPOT can be relaxed to 80 ms", "TPOT 可以放宽到 80ms".
 _RELAXED = Gated(
-    r"(?<![,;:。.\s])(?:\s(?:can|may|could)\s(?:now\s)?be\s(?:relaxed|loosened|raised|tightened|lowered|widened)\sto\s(?=\d)|\s?(?:可以?|能|已)?(?:放宽|放松|收紧|调整)(?:到|成|为|至)\s?(?=\d))"
+    r"(?<![,;:。.\s\dkK万千])(?:\s(?:can|may|could)\s(?:now\s)?be\s(?:relaxed|loosened|raised|tightened|lowered|widened)\sto\s(?=\d)|\s?(?:可以?|能|已)?(?:放宽|放松|收紧|调整)(?:到|成|为|至)\s?(?=\d))"
 )
 # "yo, got 3 nodes": the writer has them; "the trainer got 3 nodes" says who else.
 _GOT = Gated(

@@ -15,8 +15,8 @@ from .length_parts import with_parts_together
 from .people_sums import PEOPLE
 from .rewriting import worked_out_by
 from .spelling import corrected
-from .taken_back import with_revised_counts
 from .whole_answer import with_whole_answers
+from .withdrawn_figures import with_later_figures_in_place
 from .written_lengths import in_tokens
 
 
@@ -35,7 +35,7 @@ def mended(text: str) -> Mended:
     text, slips = corrected(text)
     text = without_asides(text)
     for step in (
-        with_revised_counts,
+        with_later_figures_in_place,
         with_corrected_figures,
         PEOPLE,
         worked_out,

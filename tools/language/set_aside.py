@@ -18,7 +18,7 @@ from .reserved_lexicon import BUSY, COUNTED, DOWN, NUMBERED
 
 # "I wrote that we have ten L4; that was the old offer", "(we said 40 at first, sorry)".
 _WITHDRAWN = Gated(
-    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:(?:sorry|wrong(?:ly)?|my\smistake|in\serror)(?=\s?[,.;)!\n]|$)|[^.;()\n]{{0,40}}?(?:we|i)(?:'ve|\shave)?\s(?:since\s|now\s)?(?:drop(?:ped)?|scrap(?:ped)?|abandon(?:ed)?|g[ai]ven?\sup|cancell?(?:ed)?|shelved?)\s(?:that|it|this)(?![a-z])|(?:that|this|which)\s(?:included|was\s(?:with|including|before|counting|for\sall))\s[^,.;()\n]{{2,40}}|(?:please\s)?(?:ignore|disregard|forget)\s(?:that|it|this)(?![a-z])|"
+    rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:(?:sorry|wrong(?:ly)?|my\smistake|in\serror)(?=\s?[,.;)!\n]|$)|[^.;()\n]{{0,40}}?(?:we|i)(?:'ve|\shave)?\s(?:since\s|now\s)?(?:drop(?:ped)?|scrap(?:ped)?|abandon(?:ed)?|g[ai]ven?\sup|cancell?(?:ed)?|shelved?)\s(?:that|it|this)(?![a-z])|(?:that|this|which)\s(?:included|was\s(?:with|including|before|counting|for\sall))\s[^,.;()\n]{{2,40}}|(?:please\s)?(?:ignore|disregard|forget)(?:\s(?:that|it|this)(?![a-z])|(?=\s?[,.;)\n]|$))|"
     r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
     r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
     r"(?:(?!(?:nodes?|servers?|gpus?|cards?|machines?|box(?:es)?)(?![a-z]))[^,.;:!?()\n]|\([^()\n]{1,60}\)|[.,](?=\d)){10,140}(?:,|\sand)\s(?:so\s)?(?:please\s)?(?:don't|do\snot)\s(?:use|count|take|plan\s(?:for|by)|go\sby|rely\son)\s(?:it|that|this)(?![a-z])|"
@@ -40,7 +40,7 @@ _VERSION = Gated(r"(?<![a-z\d])v(\d{1,2}(?:\.\d{1,2})?)(?![\w.]*\d)")
 # "(signed 350 but those start later, ignore)": a bracket that says of itself that it counts for nothing.
 _IN_BRACKETS = Gated(
     r"[(\[][^()\[\]\n]{2,200}(?:(?<![a-z])(?:(?:please\s)?(?:ignore|disregard)(?:\s(?:it|that|this|them|those))?|(?:that|this|the)\s(?:number|figure|one)\s(?:doesn't|does\snot)\smatter(?:\shere)?|"
-    r"(?:doesn't|does\snot)\smatter(?:\shere)?|not\srelevant(?:\shere)?|,\sno)|忽略|不用管|不算|(?:别|不要?|勿)(?:算|计|统计)(?:入|进[来去]|在内|上)?|(?:do\snot|don't)\scount\s(?:it|them|those|that))\s?[.!]?\s?[)\]]",
+    r"(?:doesn't|does\snot)\smatter(?:\shere)?|not\srelevant(?:\shere)?|,\sno(?:t\s(?:your|our|my)\s(?:problem|concern|business|job|topic))?)|忽略|不用管|不算|(?:别|不要?|勿)(?:算|计|统计)(?:入|进[来去]|在内|上)?|(?:do\snot|don't)\scount\s(?:it|them|those|that))\s?[.!]?\s?[)\]]",
 )
 # "Background you may skip: ...", "This isn't about the 70B, which ...", "Oslo has ten L4, not our concern": to the
 # end of the sentence.

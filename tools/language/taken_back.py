@@ -1,4 +1,4 @@
-"""Figures that later words take back: "three are taken, sorry: was three, is two", "concurrency 100?" / "no, 64".
+"""Figures that replies in a chat take back: "concurrency 100?" / "no, 64", "50 rps" / "make it 20".
 
 A later line of a chat that only says a figure answers the one before it.
 """
@@ -14,12 +14,12 @@ from .gated import Gated
 from .limit_lexicon import ROLE as LATENCY
 from .load_lexicon import ROLE as LOAD
 from .number_words import NUMBER
-from .quantities import Quantity, find_quantities, read_number
+from .quantities import Quantity, find_quantities
 
 SPEAKER = re.compile(r"^[ \t]{0,4}([^\W\d][^\n:：,.;?!\[\]]{0,20})[:：][ \t]?(?!//)", re.MULTILINE)
 _PARTICLES = Gated(
-    r"(?:(?:ok(?:ay)?|yes|yep|sure|fine|no(?:\s(?:way|chance))?|nope|nah|hm+|well|right|agreed|exactly|rather|better|more\slike|make\s(?:it|that)|let's\s(?:say|do|take|use)|i'd\s(?:say|rather)|(?:we|they)\s(?:(?:only|just|can|will|now)\s)?(?:need|want|said|get|got|have|give\sus)|only|just|actually|please|then|so|"
-    r"it(?:'s|\sis)|that's|不是?|不对|不行|好的?|行|嗯|对|改成?|按|那就?|应该是?|就|其实是?|最多)(?![a-z])[\s,.;:!\-。]*){0,4}"
+    r"(?:(?:ok(?:ay)?|yes|yep|sure|fine|no(?:\s(?:way|chance))?|nope|nah|hm+|well|right|agreed|exactly|rather|too\s(?:many|much|high|low|few|optimistic)|better|more\slike|make\s(?:it|that)|let's\s(?:say|do|take|use)|i'd\s(?:say|rather)|(?:we|they)\s(?:(?:only|just|can|will|now)\s)?(?:need|want|said|get|got|have|give\sus)|only|just|actually|please|then|so|"
+    r"it(?:'s|\sis)|that's|太[多高少低]了?|不是?|不对|不行|好的?|行|嗯|对|改成?|按|那就?|应该是?|就|其实是?|最多)(?![a-z])[\s,.;:!\-。]*){0,4}"
 )
 _POLITE = Gated(
     r"(?:\s?(?:(?:pls|plz|please|rather|instead|then|max|tops|of\s(?:them|those|these)|is\s(?:enough|better|fine|right)|will\sdo|at\s(?:the\s)?most|it\sis)(?![a-z])|吧|就[行够好]了?|够了|好了|为准|才对|来算))*(?=\s?(?:[,.;:!?)\n。]|$))"
@@ -38,77 +38,16 @@ _OF_THEM = re.compile(r"of\sth(?:em|ose|ese)")
 _SENTENCE = re.compile(r"(?<=[;!?。])\s?|(?<=\.)\s")
 _PERCENTILE = re.compile(r"(?<![\w.])p(?P<n>50|90|95|99(?:\.9)?)(?![\w%.]*\d)", re.IGNORECASE)
 _MOST_LINES_BACK = 3
-_BACK = 160  # characters
-_N = re.compile(rf"(?<![A-Za-z\d.]){NUMBER}", re.IGNORECASE)
-_WAS_IS = Gated(
-    rf"[\s,;:.(\-–—]{{1,4}}(?:(?:sorry|correction|update|edit|note)\s?[:,]?\s)?(?:(?:it|that|this|they|there|which)\s)?(?:was|were|used\sto\sbe|had\sbeen)\s(?P<old>{NUMBER})(?:\s(?:until|till|before|at\sfirst|originally|last|yesterday)[^,.;\d\n]{{0,20}})?,?\s"
-    rf"(?:(?:but|and)\s)?(?:(?:it|that|there|they)(?:'s|'re|\s(?:is|are))|is|are|now\s(?:(?:it|that|there|they)(?:'s|'re|\s(?:is|are)))?)\s?(?:(?:now|only|just|down\sto|up\sto)\s){{0,2}}(?P<new>{NUMBER})(?:\s(?:since|as\sof|from|after|now|today)(?:\s[^,.;)\n]{{0,24}})?)?\)?(?=\s?(?:[,.;\n]|$))|"
-    rf"[,;。(]\s?(?:更正:?|补充:?)?(?:原来|之前|原先|本来|以前)(?:是|有|占)?\s?(?P<old2>{NUMBER})\s?[个张台块条]?,\s?[^,;。\d]{{0,6}}?(?:现在|目前|起)(?:已?是|只有?|剩|变成|改为|占)?\s?(?P<new2>{NUMBER})\s?[个张台块条]?\)?(?=\s?(?:[,;。\n]|$))"
-)
-
-# "先前写 80%,实测只有 50%,以实测为准", "the estimate was 80%, measured only 50%; use the measured one".
-_MEASURED = Gated(
-    rf"(?<![\w.])(?P<old>{NUMBER})(?P<unit>\s?%)?[^,;.。\n\d]{{0,12}}[,;。.]\s?(?:(?:but|and|though)\s)?(?:(?:we|i|it)\s)?(?:measured|实测|实际)[^,;.。\n\d]{{0,16}}?(?<![\w.])(?P<new>{NUMBER})(?P<unit2>\s?%)?[,;。.]\s?"
-    r"(?:(?:so|please|and)\s)*(?:[以按用](?:照)?(?:实测|实际|后者)(?:值|的)?(?:为准|算|来|规划)?|(?:use|take|go\s(?:by|with)|plan\s(?:with|for|by|on)|size\s(?:for|by))\sthe\s(?:measure(?:d|ments?)|latter|second|real)(?:\s(?:one|figure|value|rate))?)(?=\s?[,;.。\n]|$)"
-)
 # The end of a line that gives reasons first: "no, there are 16 terminals. so 16", "the chief wants 12. take 12."
 _IN_THE_END = Gated(
     rf"(?:^|[.,;。]\s?)(?:(?:and|ok|then)\s)*(?:so|take|make\s(?:it|that)|(?:i|we)(?:'d)?\s(?:say|take)|let's\s(?:say|take|do)|call\sit|go\swith|那就|所以|就按?|按)\s?(?P<n>{NUMBER})(?P<unit>\s?(?:ms|s|sec|seconds?|秒|毫秒|[个张台路人])?)\s?(?:then|please|max|tops|吧|算|来)?[.!。]?\s*$"
 )
 
 
-# "First I wrote 32 users, ignore that, I miscounted: it's 40": what was wanted first, why not, what takes its place.
-_AT_FIRST = Gated(
-    rf"(?<![a-z])(?:(?:(?:at\s)?first|originally|initially),?\s)?(?:i|we)\s(?:(?:first|originally|initially|had)\s){{0,2}}(?:wrote|wanted|said|asked\sfor|put|counted|thought\sof|planned)\s(?:(?:about|for|with)\s)?(?P<old>{NUMBER})\s(?P<thing>[a-z]{{3,16}})"
-    rf"(?P<why>[^:;\n]{{2,140}}?)\s?(?:[:;]|[.,]\s(?=(?:now|so|make)\s))\s?(?:(?:it's|it\sis|so|now|make\s(?:it|that)|take)\s){{0,2}}(?P<bare>(?:(?:exactly|only|just)\s)?(?:{NUMBER})(?=\s?(?:[,.;\n]|$|and(?![a-z]))))?|"
-    rf"(?:一开始|起初|最初|先前|开始)我?们?(?:写|说|要|想要|填)的?[是了]?\s?(?P<old2>{NUMBER})\s?[个路张台名位]?(?P<thing2>[^\d,;:。]{{1,6}})(?P<why2>[,;。]?[^:;。\d\n]{{0,24}}(?:作废|错|不对|不合理|没意义|别管)了?)[,:;。]\s?(?:应该|改成|实际|其实|现在|就)?(?:是|为)?\s?(?P<bare2>(?:正好|只)?(?:{NUMBER})\s?[个路张台名位]?(?=[,;。\n]|$))?"
-)
-_WITHDRAWN = Gated(
-    r"(?<![a-z])(?:ignore|forget|wrong(?:ly)?|nonsense|mistake|mistaken|miscounted|scrap|drop|strike|overkill|silly|too\s(?:many|few|much|little)|no\slonger|not\s(?:right|true|needed|enough)|(?:does|did|do|is|are|was|would)n't)(?![a-z])|[错废对理义管]",
-)
-_FIRST_WORDS = Gated(r"(?<![a-z])(?:first|originally|initially)(?![a-z])|开始|起初|最初|先前")
-
-
 class _Line(Struct):
     who: str
     body: str
     is_settled: bool = False  # its figure was put where it belongs
-
-
-def with_revised_counts(text: str) -> tuple[str, list[str]]:
-    """A normalised text with a figure replaced by what it is said to be now ("was three, is two"), and notes."""
-    notes: list[str] = []
-
-    def measured(match: re.Match[str]) -> str:
-        if (match["unit"] is None) != (match["unit2"] is None):
-            return match.group()
-        notes.append(f"{match['new']!r} is measured and takes the place of {match['old']!r}")
-        return f"{match['new']}{match['unit2'] or ''}"
-
-    def in_place_of_the_first(match: re.Match[str]) -> str:
-        why, bare = match["why"] or match["why2"] or "", match["bare"] or match["bare2"] or ""
-        if not _FIRST_WORDS.search(match.group()) or not _WITHDRAWN.search(why):
-            return match.group()
-        dropped = match.group().removesuffix(bare).strip()
-        notes.append(f"{dropped!r} tells what was wanted first, which what follows takes the place of")
-        thing = match["thing"] or match["thing2"]
-        return (f"{bare} {thing}" if match["thing"] else bare + thing) if bare else ""
-
-    text = _AT_FIRST.sub(in_place_of_the_first, _MEASURED.sub(measured, text))
-    while match := next((m for m in _WAS_IS.finditer(text) if _said_before(text, m) is not None), None):
-        figure = _said_before(text, match)
-        assert figure is not None
-        new = match["new"] or match["new2"]
-        notes.append(f"{new!r} takes the place of {figure.group()!r}, which stands before it")
-        text = f"{text[: figure.start()]}{new}{text[figure.end() : match.start()]}{text[match.end() :]}"
-    return text, notes
-
-
-def _said_before(text: str, match: re.Match[str]) -> re.Match[str] | None:
-    """The figure that is said to hold no more, where it stands before the words that say so."""
-    old = read_number((match["old"] or match["old2"]).lower())
-    before = _N.finditer(text, max(0, match.start() - _BACK), match.start())
-    return next((n for n in reversed(list(before)) if read_number(n.group().lower()) == old), None)
 
 
 def with_replies(text: str) -> tuple[str, list[str]]:
