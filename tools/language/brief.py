@@ -43,8 +43,10 @@ from .page import Page
 from .quoted import quoted_apart
 from .request import read_page
 from .said import Said
+from .superseded import still_holding
 from .taken_back import with_replies
 from .turns import is_chat, without_stamps
+from .withdrawn_figures import with_later_figures_in_place
 
 _Text = tuple[str, str]  # its name and its words
 MAX_FILES = 20
@@ -91,7 +93,11 @@ def read_brief(sources: Sequence[tuple[str, str]]) -> Said:
         raise BriefError(f"a brief has at most {MAX_FILES} texts, not {len(sources)}; join some")
     older, newer, notes = _settled(sources)
     if older:
-        said = merge_said([read_brief(texts) for texts in (older, newer) if any(text.strip() for _, text in texts)])
+        before, texts = read_brief(older), [*newer]
+        for place, (name, text) in enumerate(newer):
+            before, text = still_holding(before, text)
+            texts[place] = name, text
+        said = merge_said([before, *([read_brief(texts)] if any(text.strip() for _, text in texts) else [])])
     else:
         said = _read_parsed(newer)
     return said.model_copy(update={"readings": (*said.readings, *notes)})
@@ -121,6 +127,8 @@ def _settled(sources: Sequence[_Text]) -> tuple[list[_Text], list[_Text], list[s
             if is_chat(chat):
                 text, more = with_replies(chat)
                 notes += more
+            text, more = with_later_figures_in_place(text)
+            notes += more
             before, text = quoted_apart(text, needs_header=True)
         if before:
             before, text, changed = with_later_figures(before, text)

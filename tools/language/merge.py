@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from ..plan.constraints import Constraint
 from ..plan.lengths import RequestLengths, Side
 from ..plan.prefixes import SharedPrefixes
 from .claims import label
@@ -36,6 +37,7 @@ def merge_said(said: Sequence[Said]) -> Said:
     words: dict[str, str] = {}
     assumed: dict[str, str] = {}
     readings: list[str] = []
+    constraints: list[Constraint] = []
     unread = [note for statement in said for note in statement.unread]
     for statement in said:
         stated = stated_fields(statement)
@@ -55,6 +57,9 @@ def merge_said(said: Sequence[Said]) -> Said:
         for name in dropped:
             values.pop(name, None)
             words.pop(name, None)
+        chosen = stated.get("accelerator")  # among those that were weighed before
+        constraints = [each for each in constraints if each.kind != "accelerators" or chosen not in each.value]
+        constraints += statement.constraints
         for name, value in stated.items():
             if name in values and values[name] != value:
                 readings.append(
@@ -68,7 +73,7 @@ def merge_said(said: Sequence[Said]) -> Said:
     return Said(
         **values,
         relaxations=tuple(sorted({name for statement in said for name in statement.relaxations})),
-        constraints=merged_constraints(*(statement.constraints for statement in said)),
+        constraints=merged_constraints(tuple(constraints)),
         words=words,
         assumed={name: reason for name, reason in assumed.items() if name in values},
         unread=tuple(dict.fromkeys(unread)),

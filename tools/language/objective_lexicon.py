@@ -100,7 +100,7 @@ _PHRASES: dict[tuple[str, str], str] = {
         r"(?:多多益善|越多越好)"
     ),
     ("best", "cost"): (
-        r"(?:\$|dollars?|usd|costs?|price|cents?)\s?(?:per|/)\s?(?:(?:1\s?)?m(?:illion|n)?|1k|thousand|output)\s?(?:output\s)?tok(?:en)?s?|cheapest|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
+        r"(?:\$|dollars?|usd|costs?|price|cents?)\s?(?:per|/)\s?(?:(?:1\s?)?m(?:illion|n)?|1k|thousand|output)\s?(?:output\s)?tok(?:en)?s?|cheapest|costs?\s(?:us\s)?(?:the\s)?least|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
         r"price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\s(?:possible|we\scan|it\sgets)|"
         rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|"
         r"least\s(?:expensive|costly)|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|"
@@ -122,7 +122,7 @@ _PHRASES: dict[tuple[str, str], str] = {
         r"高吞吐|大吞吐|吞吐(?:量)?(?:要|尽量)?(?:高|大)|离线|批处理|批量(?:处理|推理|任务|跑)|跑批"
     ),
     ("weak", "cost"): (
-        r"cheap(?:ly|er)?|low(?:er)?[\s\-]cost|cost[\s\-]?(?:effective(?:ly|ness)?|efficient(?:ly)?|efficiency|sensitive|conscious|"
+        r"(?<![\ue000-\ue006]\sis\s)(?<![\ue000-\ue006]\sare\s)cheap(?:ly|er)?|low(?:er)?[\s\-]cost|cost[\s\-]?(?:effective(?:ly|ness)?|efficient(?:ly)?|efficiency|sensitive|conscious|"
         r"optimi[sz]ed|oriented|aware)|(?:costs?|spend(?:ing)?|bills?|price)\s(?:low|down|matters|counts|is\simportant)|economical(?:ly)?|"
         r"sav(?:e|ing)\smoney|(?:on\sa\s)?(?:tight|small|limited|shoestring)\sbudget|(?:budget|money)(?:'s|\sis)\s(?:very\s|really\s|rather\s|quite\s|a\sbit\s|pretty\s)?(?:tight|limited|small|low|short|scarce)|inexpensive(?:ly)?|frugal(?:ly)?|"
         r"便宜|省钱|低成本|成本(?:要)?低|性价比(?:高|优先)?|(?<![不])划算(?!吗|不)|经济(?:型)?|预算(?:很)?(?:有限|紧张?|不多)|节省(?:成本|费用|预算)"

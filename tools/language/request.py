@@ -59,6 +59,7 @@ from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, s
 from .setting_words import read_settings, settle_settings
 from .statement_rank import tells_of_before
 from .strategy_words import read_strategy
+from .superseded import still_holding
 from .token_amounts import read_token_amounts
 from .unknown_names import refuse_unknown_card, why_no_model
 from .unread_words import TICKET, list_unread
@@ -123,7 +124,8 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     if older:
         older, newer, notes = with_later_figures(normalise(older), normalise(newer))
         newer = with_size_said_before(older, newer)
-        before, now = _read_words(older, is_quoted=True), _read_words(newer, is_quoted=False)
+        before, newer = still_holding(_read_words(older, is_quoted=True), newer)
+        now = _read_words(newer, is_quoted=False)
         merged = merge_said([before, _without_former(before, now, newer)])
         return merged.model_copy(update={"readings": (*launches, *merged.readings, *notes)})
     shown, hidden = without_markup(text)
