@@ -57,7 +57,7 @@ def _holds_now(claims: Claims, constraint: Constraint) -> bool:
 _SET = Gated(
     r"(?<![a-z])(?P<name>tp|pp|ep|tensor[\s\-]parallel(?:ism)?|pipeline[\s\-]parallel(?:ism)?|expert[\s\-]parallel(?:ism)?|张量并行|流水线?并行|专家并行)(?:\s(?:degrees?|sizes?|of))?度?"
     r"\s?(?:(?:is|are|may|can|must|should|has\sto|only|be|allowed|one\sof|either|in|:|=)\s?|只能|必须|仅限|[是取为用]){1,5}\s?[{(\[]?"
-    r"(?P<set>\d{1,3}(?:\s?(?:,|/|or|and|或|和){1,2}\s?(?:or\s)?\d{1,3}){1,6})(?![\d.]|\s?[km%](?![a-z]))[})\]]?",
+    r"(?P<set>\d{1,3}(?:\s?(?:,|/|or|and|或|和){1,2}\s?(?:or\s)?\d{1,3}){1,6})(?![\d.]|\s?[km%](?![a-z])|\s?(?:replicas?|copies|instances?|nodes?|gpus?|cards?|个?副本))[})\]]?",
 )
 _NAMES = {"t": "tp", "p": "pp", "e": "ep", "张": "tp", "流": "pp", "专": "ep"}
 

@@ -18,6 +18,9 @@ from .turns import WHO, is_chat, without_stamps
 _CHOICE = Gated(
     rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{WHO})(?P<answer>[^\n]+)",
 )
+_LEAD = Gated(
+    r"^(?:(?:ok(?:ay)?|yes|well|so|we|i'd|let's|it's|the|go(?:ing)?\swith|take|(?:settled|decided|agreed)\son|say)[,\s]\s?)+"
+)
 _SIZE = Gated(r"\d{2,3}g")
 # A short question for one figure, and the line that answers it.
 _QUESTION = Gated(
@@ -39,8 +42,8 @@ def with_answers(text: str) -> tuple[str, list[str]]:
 
 def _chosen(match: re.Match[str]) -> str:
     options = [match["a"], match["b"]]
-    first = re.match(r"(?:the\s)?([A-Za-z\d.\-]*[A-Za-z\d])", match["answer"])
-    meant = [option for option in options if first and option.lower().startswith(first[1].lower())]
+    first = re.match(r"[A-Za-z\d.\-]*[A-Za-z\d]", _LEAD.sub("", match["answer"]))
+    meant = [option for option in options if first and option.lower().startswith(first[0].lower())]
     if len(meant) != 1:
         return match.group()
     other = options[1 - options.index(meant[0])]

@@ -18,6 +18,8 @@ from .load_shares import load_per_person, of_all_hardware, of_all_people
 from .mix_words import with_mix
 from .page import Page, between, breaks_of
 from .people_words import with_shares_of_people, without_populations
+from .statement_rank import standing
+from .turns import latest
 
 _BY_THE_HOUR = 1 / 3601  # amounts of a day, a week or a month have smaller factors
 _TIME_END = re.compile(r"[;!?\n。]|\.(?=\s|$)|(?<=\d)\s?[,，](?=\s)|\s(?:and|but|while)\s", re.IGNORECASE)
@@ -36,7 +38,8 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     statements = [s for s in statements if not _HOUR.match(page.text, s.quantity.end)]
     each = load_per_person(page, statements)
     figures = of_all_hardware(page, claims, [s for s in statements if s is not each])
-    figures = _without_unasked(page, claims, _without_past(page, claims, figures))
+    figures = _without_overtaken(page, claims, _without_past(page, claims, figures))
+    figures = _without_unasked(page, claims, figures)
     figures = _without_thin(page, claims, _without_tests(page, claims, figures))
     figures = with_mix(page, claims, multiplied(page, claims, parts_of_whole(page, claims, figures)))
     for role in LOADS:
@@ -137,6 +140,24 @@ def _without_past(page: Page, claims: Claims, statements: list[Statement]) -> li
         for former in [s for s, is_past in zip(rivals, claims.told_once(spans), strict=True) if is_past]:
             _drop(page, figures, former)
             claims.reading(f"{former.words!r} tells what held once, and was set aside")
+    return figures
+
+
+def _without_overtaken(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements without loads that a later turn states anew; a usual load that it adds leaves the peak."""
+    figures = list(statements)
+    for role in LOADS:
+        rivals = [s for s in figures if s.role == role]
+        last = latest(page.original, [(s.quantity.start, s.quantity.end) for s in rivals])
+        now = [s for s, is_last in zip(rivals, last, strict=True) if is_last]
+        spans = [(s.quantity.start, s.quantity.end) for s in now]
+        is_of_others = any(standing(page.original, *span) > 0 for span in spans)
+        is_plain = role == "rate" or any(lex.TOGETHER.search(page.clause_text(*span)) for span in spans)
+        if is_of_others or not is_plain or all(is_marked(page, s, lex.USUAL) for s in now):
+            continue
+        for former in (s for s in rivals if s not in now):
+            _drop(page, figures, former)
+            claims.reading(f"{now[0].words!r} takes the place of {former.words!r}, which stands before it")
     return figures
 
 

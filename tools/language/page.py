@@ -41,7 +41,7 @@ _NEGATION = Gated(
 _NEGATION_AFTER = Gated(
     r"^[\s\"'`]*(?:(?:weights?|cache)\s?)?(?::\s?(?:false|no|off|none|never|disabled|否|不)(?=\s?(?:[,.;)\n]|$))|(?:is|are|should\sbe|must\sbe)\s(?:not|never|forbidden|disallowed|off)|not\sallowed|"
     r"(?:is|are)n'?t\s(?!a\s(?:problem|must)|an\sissue|forbidden|prohibited|excluded|ruled|required|needed|necessary|mandatory)[a-z]|"
-    r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|(?:(?:is|are|was|were|got|has|have|been)\s){1,2}(?:[a-z]+ly\s)?(?:vetoed|rejected|dismissed|declined|banned|(?:ruled|voted)\sout|(?:shot|turned|voted)\sdown|off\sthe\stable)(?![a-z])|被(?:一票)?(?:否|毙|拒|驳|禁)|(?:is|are)\s(?:unacceptable|out|a\sno[\s\-]?go)(?=\s?(?:[,.;()!?\n]|$))|(?:都|也|是)?(?:不允许|不可以|不接受|不考虑|不能用|不使?用(?!担心|管)|不行|免谈|禁用|不要|关闭))",
+    r"(?:(?:obviously|obv|clearly|definitely|please|,)\s){0,2}(?:not|no|off|no\sthanks)(?=\s?(?:[,.;()!?\n]|$))|disabled|forbidden|prohibited|(?:(?:is|are|was|were|got|has|have|been)\s){1,2}(?:[a-z]+ly\s)?(?:vetoed|rejected|dismissed|declined|banned|(?:ruled|voted)\sout|(?:shot|turned|voted)\sdown|off\sthe\stable)(?![a-z])|被(?:一票)?(?:否|毙|拒|驳|禁)|(?:is|are)\s(?:unacceptable|out|a\sno[\s\-]?go)(?=\s?(?:[,.;()!?\n]|$))|(?:都|也|是)?(?:不允许|不可以|不接受|不考虑|不能用|不使?用(?!担心|管)|不行|免谈|禁用|不要|关闭)|(?:[这本]一?[期次]|目前|暂时|都|也|就)*[先暂]不(?:做|上|搞|启用|考虑|要)(?=了?\s?(?:[,;。\n吧]|$)))",
 )
 
 

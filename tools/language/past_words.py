@@ -30,7 +30,7 @@ _PAST = Gated(
     rf"{_BEGIN}(?:and\s|but\s|so\s)?{_WHEN},?\s(?:we|i|they|it|the\steam|somebody|someone)\s(?:(?:only|still|just|also|already|even|always)\s)?{_DID}(?![a-z])(?:[^.;!?\n]|\.(?=\S)){{0,200}}|"
     rf"{_BEGIN}(?:we|i|they)\s(?:(?:only|still|just|also|already|even|always)\s)?{_DID}(?![a-z])(?:[^.;!?\n]|\.(?=\S)){{2,140}}?\s{_WHEN}(?=\s?[.;!?\n]|$)|"
     r"(?<![a-z])(?:an?|the|our|my)\s(?:earlier|previous|first|old)\s(?:version|draft|revision|paper|offer)(?:\s(?:of\s[a-z\s]{2,20}))?\s(?:listed|had|said|showed|mentioned|contained|named|used|spoke\sof|asked\sfor)(?![a-z])(?:[^.;!?\n]|\.(?=\S)){0,120}|"
-    r"(?:(?<=[。;\n,])|^)[^\S\n]?(?:去年|前年|上个?(?:月|周|季度)|20\d\d\s?年|当时|那时候?|试点(?:期间|阶段|的时候|时)|(?:压测|演示)(?:的时候|时|期间)|之前|以前|早些时候)(?:,|我们?|咱们?|他们?|是|都|只|还|曾)?(?!已?经?[改换升迁][成为到用至])(?:[^,;.。\n]|\.(?=\S)){2,60}"
+    r"(?:(?<=[。;\n,])|^)[^\S\n]?(?:去年|前年|上个?(?:月|周|季度)|20\d\d\s?年|当时|那时候?|试点(?:期间|阶段|的时候|时)|(?:压测|演示)(?:的时候|时|期间)|之前|以前|早些时候)(?:,|我们?|咱们?|他们?|是|都|只|还|曾)?(?!已?经?(?:[改换升迁][成为到用至]|决?定了?|拍板|敲定))(?:[^,;.。\n]|\.(?=\S)){2,60}"
 )
 
 

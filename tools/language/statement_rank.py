@@ -75,9 +75,15 @@ _ASIDE = Gated(
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
     r"(?<!我)(?:给|归|是|还)了?(?!我|咱|本)[^,;。\n]{1,8}(?:组|团队|部门|同事|室|院)(?:了|的|用)?|不归我们|不是我们|没到货?|别人|撤[回销]|[别不]管|不参与|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上一?期|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
-    r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小]|现网|现用|老(?:环境|机器|集群|系统|服务)|一期|[看算记搞]错|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
+    r"先不[管看算]|暂不|暂时不|不要了|不再|不保留|没批|没货|停产|换掉|不[上用要买行]|不考虑|否决|放弃|取消|算了|太[夸高低严贵慢大小乐]|现网|现用|老(?:环境|机器|集群|系统|服务)|一期|[看算记搞]错|有误|写错|别按|不算|弃用|淘汰|隔壁|别的|其[他它](?:团队|部门|组|项目|业务)|"
     rf"{_STAYS_CHINESE}|"
     r"(?:跑|用|支持)不了|不支持|没法[跑用]|友商|(?:测试|开发|灰度)环境|训练|嵌入|向量|对比|参考|年底|明年|以后|将来|后续|可能|也许",
+)
+# "Last week we switched to ...", "上周定了换 ...": what was decided then holds now.
+_DECIDED_THEN = Gated(
+    r"(?<![a-z])(?:last\s[a-z]{3,9}|yesterday),?\s(?:we|they|i)\s(?:decided|settled|agreed|switched|moved|changed|went)(?![a-z])|"
+    r"(?<![a-z])(?:decided|settled|agreed|switched|moved|changed)\s[^,.;\n]{2,60}\slast\s[a-z]{3,9}(?![a-z])|"
+    r"(?:上[次周月]|上个月|昨天|前天|之前)[^,;。\n]{0,6}?(?:定了|定的是?|决定|拍板|敲定)"
 )
 _FORMER = Gated(
     r"(?:(?:mov(?:ed?|es|ing)|migrat\w{2,4}|switch\w{0,4}|go(?:ing|es)?)\s[^,;\n]{2,50}\sfrom|(?:mov(?:ed?|ing)|chang(?:ed?|ing)|migrat\w{2,4}|coming|upgrad\w{2,4}|switch\w{0,4})\s(?:away\s)?from|tried|used\sto\s(?:use|run|have)(?:\son)?|"
@@ -166,8 +172,8 @@ def rank_of(words: str) -> int:
 
 
 def _is_aside(words: str) -> bool:
-    """Whether words set something aside; what others handed over to us they do not."""
-    return _ASIDE.search(_GIVEN_TO_US.sub(" ", words)) is not None
+    """Whether words set something aside; neither what others handed over to us nor what was decided then does."""
+    return _ASIDE.search(_DECIDED_THEN.sub(" ", _GIVEN_TO_US.sub(" ", words))) is not None
 
 
 def is_given_up(text: str, end: int) -> bool:

@@ -40,7 +40,8 @@ _DATE = (
 )
 # A line that adds to what stands before it, of some date; "Update frequency: weekly" does not.
 _ADDED = re.compile(
-    rf"^[ \t>*\-•]{{0,6}}(?:update|edit|p\.?\s?s\.?|addendum|postscript|更新|更正|最新|又及)(?![a-z]){_DATE}{{0,20}}:",
+    rf"^(?:[>*\-•]|[^\S\n]){{0,6}}(?:update|edit|correct(?:ion|ed)|p\.?\s?s\.?|addendum|postscript|更新|更正|修正|最新|又及)(?![a-z]){_DATE}{{0,20}}"
+    r"(?:(?:after|from|since|following|as\sof|per)\s[^\n:.;]{1,40})?:",
     re.MULTILINE | re.IGNORECASE,
 )
 _ASKED = re.compile(r"[^.;!。\n?]*\?")
