@@ -58,6 +58,10 @@ _GROUPS = Gated(
 )
 _GROUPS_ALONE = Gated(rf"(?:{ATTENTION_DP})(?:\s?(?:[+&/]|with|plus)\s?)?(?!\s?=?\s?\d)")
 _LINK = re.compile(r"[\s+&,/]*(?:(?:with|and|plus)\s?)?$")
+# "Plan A: TP16", "方案一: EP16": each label has a strategy of its own.
+_LABEL = Gated(
+    r"(?:^|(?<=[\n;。,.]))\s{0,4}(?:[-*•]\s)?(?:plan|option|variant|layout|candidate|proposal|setup|config(?:uration)?|方案|选项|配置)\s?(?:[a-f]|\d|[一二三四甲乙丙丁])\s?[:)=]"
+)
 _DEGREE_NEAR = Gated(r"(?<![a-z])(?:tp|pp|dp|ep|(?:tensor|pipeline|data|expert)[\s\-]parallel\w{0,4})\s?[=\-]?\s?\d")
 
 
@@ -70,6 +74,8 @@ class Compared(Struct, frozen=True):
 
 def find_compared(page: Page, degrees: Sequence[Degree]) -> Compared | None:
     """The strategies of a choice that stands in one place, or `None`."""
+    if (labelled := _labelled(page, degrees)) is not None:
+        return labelled
     if (sides := _two_sides(page, degrees)) is not None:
         start, end = sides[0][0].start, sides[1][-1].end
         return Compared(page.original[start:end].strip(), options(page, sides))
@@ -84,6 +90,20 @@ def find_compared(page: Page, degrees: Sequence[Degree]) -> Compared | None:
     return Compared(
         page.original[span[0] : span[1] if groups is None else groups.end()].strip(), options(page, [inside])
     )
+
+
+def _labelled(page: Page, degrees: Sequence[Degree]) -> Compared | None:
+    """The strategies of several labels ("Plan A: TP16 / Plan B: EP16"), or `None`."""
+    labels = list(_LABEL.finditer(page.original))
+    ends = [*(label.start() for label in labels[1:]), len(page.original)]
+    lines = [page.original[label.end() : end].partition("\n")[0] for label, end in zip(labels, ends, strict=False)]
+    groups = [
+        [degree for degree in degrees if label.end() <= degree.start < label.end() + len(line)]
+        for label, line in zip(labels, lines, strict=False)
+    ]
+    strategies = options(page, groups) if all(groups) else ()
+    words = page.original[labels[0].start() : groups[-1][-1].end].strip() if strategies else ""
+    return Compared(words, strategies) if strategies else None
 
 
 def _two_sides(page: Page, degrees: Sequence[Degree]) -> tuple[Sequence[Degree], Sequence[Degree]] | None:

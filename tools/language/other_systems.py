@@ -6,6 +6,7 @@ anything is read of it, and a reading says so; hardware that it counts is listed
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from ..catalog import hardware, model_mentions
@@ -49,8 +50,10 @@ _SCOPE = r"(?:scope|request|plan|exercise|sizing|project|question)"
 _PUT_OUT = Gated(
     r"(?:(?<=[.!?;\n]\s)|(?<=[\n。;])|^)(?P<said>(?:[^.!?;\n。]|\.(?=\S)){6,300}?)(?P<gap>[.,;。]\s?)(?:(?:but|and|all)\s)?(?:(?:it|that|this|they|these|those|which)(?:'s|\s(?:is|are))\s)?"
     rf"(?:(?:explicitly\s)?(?:not\s(?:in|part\sof)|out(?:side)?\sof|outside)\s(?:(?:the|this|our|my)\s)?(?:{_SCOPE}|this(?=\s?[.;!\n]))|"
+    r"(?P<left>(?:please\s)?leave\s(?:it|that|this|them|those)\s(?:out|aside)|not\s(?:your|our|my)\s(?:problem|concern|business|job|topic))|"
     rf"[这那]?都?不(?:在|属于|算)(?:本次|这次|此次)?的?(?:规划|评估|需求)?的?(?:范围)?(?:之?内)?)(?=\s?(?:[.,;!)\n。]|$))"
 )
+_IN_BRACKETS = re.compile(r"\([^()\n]*\)")
 _ELSEWHERE = Gated(
     r"\d|(?<![a-z])(?:another|other|separate|own|different|elsewhere)(?![a-z])|另[一外有]|别的|其[他它]|单独"
 )
@@ -100,10 +103,12 @@ def set_aside_others(page: Page, claims: Claims) -> None:
 
 def _put_out(page: Page) -> Iterator[tuple[int, int]]:
     """What the words behind it put out of scope: a sentence, or its last clause where the rest may be the plan's."""
-    for match in page.search(_PUT_OUT):
+    for match in _PUT_OUT.finditer(page.original):  # the marks of a list, which are taken, end a sentence too
         start, said = match.start(), match["said"]
         if match["gap"].strip() == "," and any((*model_mentions.mentions(said), *hardware.mentions(said))):
-            start += said.rfind(",") + 1
+            start += _IN_BRACKETS.sub(lambda bracket: "_" * len(bracket.group()), said).rfind(",") + 1
+        if match["left"] and _OF_OURS.search(said):
+            continue
         if _ELSEWHERE.search(page.original, start, match.start("gap")):
             yield start, match.end()
 

@@ -37,7 +37,7 @@ _SIDE_SPLIT = Gated(
 )
 # "please leave disaggregation out".
 _LEFT_OUT = Gated(
-    r"(?<![a-z])(?:please\s)?(?:leave|keep)\s(?!(?:one|two|an?|the\s(?:first|last|other|second))\s)(?P<what>(?!nodes?|gpus?|cards?|servers?)[a-z/]+(?:[\s\-][a-z/]+){0,3}?)\sout(?:\s(?:of\s(?:it|this|the\splan)|for\snow|entirely|please))?(?=\s?(?:[,.;!\n]|$))"
+    r"(?<![a-z])(?:please\s)?(?:leave|keep)\s(?!(?:one|two|an?|the\s(?:first|last|other|second))\s)(?P<what>(?!nodes?|gpus?|cards?|servers?|(?:that|this|it|them|those|these)(?![a-z]))[a-z/]+(?:[\s\-][a-z/]+){0,3}?)\sout(?:\s(?:of\s(?:it|this|the\splan)|for\snow|entirely|please))?(?=\s?(?:[,.;!\n]|$))"
 )
 # "tensor parallelism must not span more than 4 GPUs", "nor should TP use over 4 cards".
 _WIDEST = Gated(

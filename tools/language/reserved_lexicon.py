@@ -77,7 +77,7 @@ OTHERS_TAKE = Gated(
     rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have|claims?|borrows?|books?|(?:is|are|was|were|will\sbe)\s(?:given|promised|assigned|lent)|(?P<wish>needs?|wants?|requires?|asks?\sfor))\s"
     rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
     rf"{_OTHERS}\s(?:sits?|lives?|runs?|squats?|stays?|camps?|is|are)\son\s(?P<s>{NUMBER})\sof\s(?:the|our|its|these|those|them)(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node3>{NODE})|gpus?|cards?))?(?![a-z])|"
-    rf"(?:(?:分|拿|划|调|借|要|拉|搬|撤|卖)走了?|(?:退|还|卖|转|拨|借|交|让|送)(?:还|掉|给|出)?了)\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])|"
+    rf"(?:(?P<gone>(?:分|拿|划|调|借|要|拉|拨|抽|搬|撤|卖)[走出]了?|(?:退|还|卖|转|拨|借|交|让|送)(?:还|掉|给|出)?了)|[分拿划调借要拉拨抽])\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])(?(gone)|卡?给(?!大模型|推理|这个|我们|咱|你))|"
     rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
@@ -177,7 +177,7 @@ _THINGS = r"\ue002|[tpdesc]p\d{0,3}(?![a-z])|(?:fp|bf|int)\d|量化|流水线|�
 _OF_OTHER_THINGS = rf"(?!\s?(?:{_THINGS}))"
 # Words that keep something from the plan, wherever in the sentence.
 AWAY = cues(
-    r"(?:is|are|as|being)\s(?:(?:an?|the|our)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?)(?=\s?(?:[,.;)\n]|$|and|but|for|in))|off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to(?!\s(?:us|me)(?![a-z]))|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|"
+    r"(?:is|are|as|being)\s(?:(?:an?|the|our)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?)(?=\s?(?:[,.;)\n]|$|and|but|for|in))|off[\s\-]?limits|off\sthe\stable|hands\soff|count(?:ed|ing)?\s(?:it|them|that|those|this)\sout|on\sloan|(?:lent|loaned|assigned|allocated|dedicated|given|pinned|bound|tied)\s(?:out\s)?to(?!\s(?:us|me)(?![a-z]))|(?:left|leave)(?:\s\w{1,8}){1,3}\salone|leave\s(?:them|those|these)\sout|"
     r"(?:leave|keep|save|hold|reserve|kept|held|saved)\s(?:(?:them|those|these|it|that)\s)?for(?=\s(?:(?:the|our|an?|some)\s)?(?!us(?![a-z])|you(?![a-z])|this|later|now)[a-z])|"
     r"reserv(?:e|ed|ing)(?!\s(?:[a-z0-9.]+\s)?(?:instances?|capacity|pricing)|\s(?:until|till|through|by\sus|for\s(?:us|this|our|the\snext))(?![a-z]))|"
     r"(?:leav(?:e|ing)|keep(?:ing)?|sav(?:e|ing))(?=\s(?:\d{1,3}|one|two|three|four|a)\s(?:gpus?|cards?|nodes?|servers?)\s(?:for|to|out|over)(?![a-z]))|"
