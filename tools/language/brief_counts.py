@@ -19,7 +19,10 @@ from .quantities import find_quantities, read_number
 
 _MACHINE = Gated(rf"{MACHINE_TYPE.pattern}|instance|vm|machine|server|box|node|type|kind|spec|实例|服务器|规格|配置")
 _CARDS_OF_IT = Gated(r"\d{1,3}\s?[x×*张块卡]?\s?[a-z]")
-_MOST = Gated(r"max(?:imum)? (?:replicas|instances|vms|machines|nodes|servers|count)")
+_MOST = Gated(
+    r"max(?:imum)? (?:replicas|instances|vms|machines|nodes|servers|count)|"
+    r"(?:count|number|quantity|qty|instances|machines|nodes) (?:max(?:imum)?|limit|cap)"
+)
 _PRICE = Gated(
     r"(?:list )?(?:hourly (?:usd|price|cost|rate)|"
     r"(?:usd|price|cost|rate) (?:per|an?) (?:(?:machine|instance|vm|node|server) )?hour|usd hourly)"
@@ -43,13 +46,13 @@ _TIME = "second|minute|hour|day"
 _RATE_OF_EACH = Gated(
     rf"(?:requests|calls|queries|prompts) per (?P<time>{_TIME}) (?:per|each) (?P<item>[a-z]{{2,16}})|"
     rf"(?:requests|calls|queries|prompts) per (?!{_TIME})(?P<item2>[a-z]{{2,16}}) per (?P<time2>{_TIME})|"
-    r"每(?P<item3>[^每秒分小天\d]{1,4})每(?P<time3>秒|分钟|小时|天)的?(?:请求|调用)[数量]?"
+    r"每[个台名位条只]?(?P<item3>[^每秒分小天\d]{1,4})每(?P<time3>秒|分钟|小时|天)的?(?:请求|调用)[数量]?"
 )
 _TIMES = {"秒": "second", "分钟": "minute", "小时": "hour", "天": "day"}
 # {"online": 600, "share_generating": "5%"}
 _PEOPLE = Gated(
-    r"(?:.* )?(?:users?|people|players?|agents|members|customers|employees|staff|seats|sessions|online)"
-    r"(?: (?:online|count|total))?|.*(?:在线|用户|人数|坐席|员工)(?:人?数)?"
+    r"(?:.* )?(?:users?|people|players?|agents|members|customers|employees|staff|seats|subscribers|students|sessions|"
+    r"online)(?: (?:online|open|registered|connected|count|total))?|.*(?:在线|用户|人数|坐席|员工)(?:人?数)?"
 )
 _SHARE_SERVED = Gated(
     r"(?=.*(?:share|fraction|ratio|percent\w*|pct|portion|part))(?!.*(?:error|fail|cache|hit|shared|retr|time ?out))"

@@ -68,13 +68,14 @@ _RUN_BY_OTHERS = Gated(
     r"(?:[a-z][\w\-/]*\s){0,4}[a-z][\w\-/]*(?:\s?\([^()\n]{1,80}\))?\s(?:(?:itself|already|also)\s)?"
     r"(?:(?:runs?|lives?|sits?|(?:is|are)\s(?:being\s)?(?:run|sized|planned|handled|hosted|served|operated|owned|managed))\s"
     rf"(?:elsewhere|separately|on\s(?:its|their)\sown\s(?:cluster|hardware|gpus|cards|nodes|machines)|by\s{_ANOTHERS})|"
+    r"ha(?:s|ve)\s(?:its|their)\sown\s(?:cluster|hardware|gpus|cards|nodes|machines|servers)|(?:is|are)(?:n't|\snot)\spart\sof\s(?:this|it|the\splan)|"
     rf"(?:is|are)\s{_ANOTHERS}'s|belongs?\sto\s{_ANOTHERS}(?<=team|roup|ment|ject))(?![a-z])(?:[^.;!?\n。]|\.(?=\S)){{0,200}}|"
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?!本|我们|[^,;。\n]{0,12}(?:台|张|机器|节点|卡))[^,;。\n()\d]{2,16}(?:\([^()\n]{1,60}\))?"
     r"(?:由(?:别的|其[他它]|另一?个?|隔壁|[^,;。\n()]{1,6}?)(?:团队|组|部门)(?:负责|规划|管|提供|运营|维护)|(?:跑|部署|放|运行)?在(?:别处|别的|另外的?|其[他它])(?:机器|集群|环境|地方)?(?:上|里)?)[^,;。\n]{0,60}"
 )
 # Of our hardware taken or kept for others, or sent to the planned model.
 _OF_OURS = Gated(
-    r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])gpu\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free)(?![a-z])|"
+    r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])gpu\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free|(?:one|two|three|four)\s(?:is|are|stays?|goes?|belongs?))(?![a-z])|"
     r"其中|占|预?留|共用|共享"
 )
 _COUNTED = Gated(
