@@ -59,7 +59,8 @@ _OF_LOAD = Gated(r"rps|qps|rates?|requests?|traffic|load|curve|profile|concurren
 UNIT_KEYS = ("unit", "units", "单位")
 # Layouts that are listed to be weighed: {"candidates": [{"tp": 8}, {"tp": 4, "replicas": 2}]}.
 _WEIGHED = Gated(
-    r"(?:to )?compare[ds]?|comparisons?|options?|对比|比较|(?:候选|备选)(?:方案|布局)?|"
+    r"(?:(?:decide|choose|pick|select) )?(?:between|among)|(?:to )?compare[ds]?|comparisons?|options?|"
+    r"对比|比较|(?:候选|备选)(?:方案|布局)?|"
     r"(?:candidate )?(?:candidates?|layouts?|strateg(?:y|ies)|parallelisms?|variants?|configurations?)"
     r"(?: (?:to )?(?:compare|judge|try|weigh|choose from))?"
 )

@@ -91,7 +91,7 @@ _ADDED = _any_of(
     rf"(?:of\s|from\s|for\s|的)?(?:the\s|each\s)?{_USERS}",
     rf"\s?(?:\+|加上?)\s?(?![^\d]{{0,12}}(?:输出|回答|回复|output|answer|completion))[^\d,;。+\n]{{1,14}}{_number('tokens')}\s?(?:个)?\s?(?:tokens?|词元)",
     rf"[^.;\n\d]{{0,60}}?(?<![a-z])(?:adds?|plus|another|further|with)\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}\s"
-    r"(?:on\stop|more|in\saddition|extra|besides|beside\sit)(?:\sof\s(?:it|that))?(?![a-z])",
+    r"(?:on\stop|more|in\saddition|extra|besides|beside\sit|of\s(?:its|their|his|her|your)\sown)(?:\sof\s(?:it|that))?(?![a-z])",
     rf"[^.\n\d]{{0,60}}?(?<![a-z])(?:user|question|query|turn|caller)[^.\n\d]{{0,24}}?(?<![a-z])adds\s(?:ab(?:ou)?t\s|around\s|some\s|roughly\s|another\s|~\s?){{0,2}}{_number('tokens')}{_TOKENS}(?=\s?(?:[,.;)\n]|$))",
     rf"(?:\s?(?:\+|plus(?![a-z])|,|;|and(?![a-z]))){{1,2}}\s?then\s(?:(?:comes?|follows?|there\s(?:is|are))\s)?{_ABOUT}{_number('tokens')}[\s-]?tokens?(?:\s(?:of|from)\s[a-z\s]{{2,30}})?",
 )

@@ -57,7 +57,7 @@ _BUT_ONE = Gated(rf"{_ANY}(?:\s(?:must|should|may|can|shall)\s?(?:not|n't)\s(?:b
 _MOST = cues(
     r"at\s(?:the\s)?(?:very\s)?most|is\s(?:the\s)?(?:very\s)?most(?=\s?(?:[,.;)\n]|$))|max(?:imum|imal|imally)?(?![-_](?:model|num|seq|batch))|(?:no|not|never|n't)(?:\s[a-z]+)?\s(?:more|larger|wider|greater|higher|bigger|deeper)(?:\sthan)?|"
     r"cap(?:ped|s)?|limit(?:ed|s)?|up\sto|as\s(?:far|wide|high|deep|many)\sas|or\s(?:lower|less|fewer|smaller|below|under)|tops|exceed(?:s|ing)?|(?:beyond|past|above|over(?!\s\d{1,4}\s(?:ranks?|gpus?|cards?|devices)))(?=\s(?:a\s|[a-z]{2}\s?)?(?:\d|two|four|eight|sixteen))|but\snot\sbeyond|(?:wider|larger|higher|more|deeper)\sthan|"
-    r"(?P<less>under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于)",
+    r"(?P<less>(?:under|below|less\sthan|fewer\sthan|smaller\sthan|lower\sthan|低于|小于|少于)(?!\s?\d[\d.,]*\s?(?:m?s|sec\w*|%|毫?秒)(?![a-z])))",
     r"<=|≤|不(?:能|可|得|要|可以|许|想|希望|应该?|宜)?(?:超过|大于|高于|多于)|以内|最大|最多|至多|顶多|最高|最深|别超过|上限|(?P<less_sign><)",
 )
 _COUNT = Gated(

@@ -26,7 +26,7 @@ _LONGEST = 160  # characters of a clause on either side of a figure
 _THE = r"(?:(?:the|that|those|these|my|our|about|那|这|原来的?|之前的?)个?\s?)*"
 # Before a figure that was said before, in its clause: it is taken back.
 _TAKES_BACK = Gated(
-    rf"(?:(?<![a-z])(?:not|no\slonger|instead\sof|rather\sthan)\s|^\s*(?:(?:and|but|so|oh|please|just|then)\s)*(?:never\smind|forget(?:\sabout)?|ignore|scrap|drop|disregard|strike|skip)\s|不是|忘[掉了]|忽略|[别不](?:再?按|要|用|管)|去掉)\s?{_THE}$|"
+    rf"(?:(?<![a-z])(?:not|no\slonger|instead\sof|rather\sthan)\s|^\s*(?:(?:and|but|so|oh|also|please|just|then)\s)*(?:never\smind|forget(?:\sabout)?|ignore|scrap|drop|disregard|strike|skip)\s|不是|忘[掉了]|忽略|[别不](?:再?按|要|用|管)|去掉)\s?{_THE}$|"
     r"(?:^|\s)(?:sorry\s)?(?:(?:it|that|this|they|there|which)\s)?(?:was|were|used\sto\sbe|had\sbeen)\s$|(?:原来|之前|原先|本来|以前)(?:是|有|占)?\s?$"
 )
 # A figure as the subject of a clause that says where it comes from, or what is wrong with it.
@@ -148,13 +148,17 @@ def _said_anew(text: str, figure: Quantity, new: Quantity) -> list[tuple[int, in
 
 def _may_be(text: str, old: Quantity, new: Quantity) -> bool:
     """Whether a figure may stand in the place of another: of its kind, with no words that say what else it is."""
+    roles, (left, right) = _roles(text[slice(*_clause(text, old))]), _clause(text, new)
+    says_role = bool(_roles(text[new.end : right]) & roles)
     counts = counts_the_same(old, new) or (new.unit == "count" and old.spelled and not old.words[0].isdigit())
-    if {old.upper, new.upper} != {None} or new.number == old.number or not counts:
+    if {old.upper, new.upper} != {None} or new.number == old.number:
+        return False
+    if not (counts or (says_role and "count" in (old.unit, new.unit))):
         return False
     noun = _NOUN.match(text, old.end)
     is_same = noun is not None and text.startswith(noun.group(), new.end)
     is_bare = _BEHIND.match(text, new.end) is not None or is_same or bool(new.spelled)
-    return is_bare and _roles(text[_clause(text, new)[0] : new.start]) <= _roles(text[slice(*_clause(text, old))])
+    return (is_bare or says_role) and _roles(text[left : new.start]) <= roles
 
 
 def _roles(words: str) -> set[str | None]:
