@@ -46,7 +46,7 @@ def show_estimate(work: Work, asked: str = "") -> Outcome:
     """The estimate of the current plan; of a question, the parts that it names."""
     estimated, title = work.figures(), title_of(work.now.result)
     told = {"ttft_ms": estimated.latency.ttft_ms, "tpot_ms": estimated.latency.tpot_ms}
-    subjects = [subject for subject, words in _SUBJECTS.items() if words.search(asked)]
+    subjects: list[Subject] = [subject for subject, words in _SUBJECTS.items() if words.search(asked)]
     if subjects:
         text = render_part(estimated, subjects, title=title, width=work.width)
     else:
