@@ -40,7 +40,7 @@ COUNTED = _counted(rf"{NUMBER}|a\ssingle")
 COUNTED_OR_ONE = _counted(rf"{NUMBER}|another|an?(?:\ssingle)?")
 _GONE = (
     r"(?:drained|cordoned|evicted|decommissioned|retired|(?:shut|powered|switched|turned|taken)\s(?:down|off|out|offline)|pinned|bound|lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
-    r"given|sold|returned|moved|sent|handed|on\sloan|out\sof|down|broken|faulty|off\slimits|(?:(?:the|our|an?)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?))(?![a-z])"
+    r"given|sold|returned|moved|sent|handed|on\sloan|out\sof|down|broken|faulty|off\slimits|(?:(?:the|our|an?)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?))(?![a-z])(?!\s(?:back\s)?to\s(?:us|me|(?:an?|the|our)\s(?:\w+\s)?rack)(?![a-z]))"
 )
 # Behind "to" or "for": it is the planned model that gets it.
 NOT_FOR_US = (
@@ -52,7 +52,7 @@ _HANDS = (
     r"(?:(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ed|d|en|ing|ting)?|"
     r"gave|took|sent|s[eo]ld|sell)"
 )
-_ASIDE = r"(?:over|up|back|out|away|down|offline|off(?!\s(?:the\sshelf)))"
+_ASIDE = r"(?:over|up|back(?!\sfrom(?![a-z]))|out|away|down|offline|off(?!\s(?:the\sshelf)))"
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 ORDINAL = "|".join((*ORDINALS, "other"))
 # "two of the eight", "of which one": part of what was counted before.
@@ -77,7 +77,7 @@ OTHERS_TAKE = Gated(
     rf"{_OTHERS}\s(?:(?:always|permanently|already|still|currently|also|usually|now)\s)?(?:uses?|takes?|gets?|keeps?|occup(?:y|ies)|hogs?|eats?|holds?|has|have|claims?|borrows?|books?|(?:is|are|was|were|will\sbe)\s(?:given|promised|assigned|lent)|(?P<wish>needs?|wants?|requires?|asks?\sfor))\s"
     rf"(?P<n>{NUMBER})(?!\s(?:{NODE}|gpus?|cards?)\s(?:of\s(?:its|their|his|her)\sown|with|each|holding)(?![a-z]))\s(?:of\s(?:them|those|these|the|our)(?![a-z])|(?=(?:{NODE}|gpus?|cards?)(?![a-z])))(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node>{NODE})|gpus?|cards?)(?![a-z]))?|"
     rf"{_OTHERS}\s(?:sits?|lives?|runs?|squats?|stays?|camps?|is|are)\son\s(?P<s>{NUMBER})\sof\s(?:the|our|its|these|those|them)(?:\s?(?:\d{{1,3}}\s)?(?:(?P<node3>{NODE})|gpus?|cards?))?(?![a-z])|"
-    rf"(?:(?P<gone>(?:分|拿|划|调|借|要|拉|拨|抽|搬|撤|卖)[走出]了?|(?:退|还|卖|转|拨|借|交|让|送)(?:还|掉|给|出)?了)|[分拿划调借要拉拨抽])\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])(?(gone)|卡?给(?!大模型|推理|这个|我们|咱|你))|"
+    rf"(?:(?P<gone>(?:分|拿|划|调|借|要|拉|拨|抽|搬|撤|卖)[走出]了?|(?:退|还|卖|转|拨|借|交|让|送)(?:还|掉|给|出)?了)|[分拿划调借要拉拨抽])\s?(?P<t>{NUMBER})\s?(?P<unit3>[台张块])(?(gone)|卡?给(?![\ue000\s]*(?:\ue000|大模型|推理)|这个|我们|咱|你))|"
     rf"其中有?\s?(?P<r>{NUMBER})\s?(?P<unit2>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|用于|用来|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))|"
     rf"(?:现在|目前|已经?)?有?\s?(?P<k>{NUMBER})\s?(?P<unit>[台张块])(?:卡|机器|gpu)?\s?(?:[要得正]|一直|长期|正在)?在?(?:跑|做|给(?!大模型|这个|我们))(?![\ue000\s]*(?:\ue000|大模型|llm|推理|这个|我们))[^,;。\n]{{1,30}}[,;。]\s?"
     rf"(?=(?:剩|其余|余下|别的))",
