@@ -157,7 +157,7 @@ _EVERY_SO_OFTEN = Gated(
     r"(?<![a-z])(?:an?|one|another|the\snext)\s(?:new\s|single\s)?"
     rf"{_ASKED_ONE}s?\s(?:{_COMES}\s)?(?:on\saverage\s)?(?:about\s|roughly\s|some\s|~\s?)?(?:once\s)?(?:every|each|per)\s{_MOMENTS[1]}|"
     rf"(?<![a-z])(?:every|each)\s{_MOMENTS[2]},?\s(?:on\saverage,?\s)?(?:an?|one|another|the\snext|some(?:body|one)'s)\s(?:new\s)?{_ASKED_ONE}\s{_COMES}(?![a-z])|"
-    rf"(?<![a-z])(?:{_ASKED_ONE}s\s(?:{_COMES}|are)\s(?=[^,;.\n]{{1,24}}\sapart)|inter-?arrival\s(?:times?|gaps?|intervals?)?\s?(?:of|is|:|=)?\s?){_MOMENTS[3]}(?:\sapart)?|"
+    rf"(?<![a-z])(?<!\d\s)(?<!of\s)(?:{_ASKED_ONE}s\s(?:{_COMES}|are)\s(?=[^,;.\n]{{1,24}}\sapart)|inter-?arrival\s(?:times?|gaps?|intervals?)?\s?(?:of|is|:|=)?\s?){_MOMENTS[3]}(?:\sapart)?|"
     r"每(?:隔)?\s?(?P<n4>\d[\d.]{0,5})\s?(?P<unit4>毫秒|ms)(?:会?有?[来到进收]?(?:了|到|来)?)?\s?[一1]\s?[个次条]新?(?:请求|调用|提问|问题)"
 )
 # "高峰大概是均值的 3 倍", behind an amount of each day.

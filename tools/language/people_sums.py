@@ -37,7 +37,7 @@ _OF_PLACES = Gated(
 )
 _NC = r"(?<![\d.])(?:\d{1,6}(?![\d.%])|[一二两三四五六七八九十]{1,3})"
 _OF_PLACES_CHINESE = Gated(
-    rf"(?P<m>{_NC})\s?(?P<unit>[层栋间所家座个])(?P<what>[^\d,;。每个名位人]{{0,5}})[,;]?\s?(?:平均)?每[一]?(?P=unit)(?P<what2>[^\d,;。一二两三四五六七八九十]{{0,5}}?)(?:有|约|大约|大概)?\s?(?P<n>{_NC})\s?(?:多?[个名位]\s?)?(?P<who>人|用户|员工|医生|护士|学生|老师|客服|坐席|同事)"
+    rf"(?P<m>{_NC})\s?(?P<unit>[层栋间所家座个])(?!节点|副本|实例)(?P<what>[^\d,;。每个名位人]{{0,5}})[,;]?\s?(?:平均)?每[一]?(?P=unit)(?P<what2>[^\d,;。一二两三四五六七八九十]{{0,5}}?)(?:有|约|大约|大概)?\s?(?P<n>{_NC})\s?(?:多?[个名位]\s?)?(?P<who>人|用户|员工|医生|护士|学生|老师|客服|坐席|同事)"
 )
 _ALWAYS = (
     r"(?:always|constantly|permanently|continuously|at\s(?:all\stimes|any\s(?:given\s)?(?:time|moment)|every\smoment)|"
@@ -50,8 +50,8 @@ _AT_WORK = (
 )
 # "60 teams, a team runs two agents in parallel"; "25 radiologists, each always with one report in work".
 _OF_EACH = Gated(
-    rf"(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{3,16}}\s)?[a-z\-]{{2,16}}?)s(?![a-z])(?P<between>[^\n]{{0,80}}?)[,;.]\s?(?:and\s)?(?:(?:an?|each|every)\s(?:(?P=who)|(?:one\s)?of\s(?:them|these|which|whom))|each|every\sone|everyone|everybody)\s"
-    rf"(?P<first>{_ALWAYS}\s)?(?:runs?|has|have|having|keeps?|uses?|opens?|holds?|with)\s(?P<second>{_ALWAYS}\s)?(?:(?:about|some|around|exactly|just|only)\s)?(?P<m>{_M})\s(?P<thing>(?:[a-z\-]{{3,16}}\s){{0,2}}?[a-z\-]{{3,16}}?)(?P<at>(?:\s{_AT_WORK})*)(?=\s?(?:[,.;:)\n]|$|and(?![a-z])))"
+    rf"(?P<n>{_N})\s(?P<who>(?:[a-z\-]{{3,16}}\s)?(?!(?:request|call|prompt|message)s)[a-z\-]{{2,16}}?)s(?![a-z])(?P<between>[^\n]{{0,80}}?)[,;.]\s?(?:and\s)?(?:(?:an?|each|every)\s(?:(?P=who)|(?:one\s)?of\s(?:them|these|which|whom))|each|every\sone|everyone|everybody)\s"
+    rf"(?P<first>{_ALWAYS}\s)?(?:runs?|has|have|having|keeps?|uses?|opens?|holds?|with)\s(?P<second>{_ALWAYS}\s)?(?:(?:about|some|around|exactly|just|only)\s)?(?P<m>{_M})\s(?P<thing>(?:[a-z\-]{{3,16}}\s){{0,2}}?{_NO_PEOPLE}[a-z\-]{{3,16}}?)(?P<at>(?:\s{_AT_WORK})*)(?=\s?(?:[,.;:)\n]|$|and(?![a-z])))"
 )
 _OF_EACH_CHINESE = Gated(
     rf"(?P<n>{_NC})\s?[个名位](?P<who>[^\d,;。]{{1,6}})[,;]\s?(?:平均)?每[人位个名][^\d,;。一两]{{0,6}}?(?P<at>始终|一直|总是|随时|同时|任何时候)都?(?:会?有|保持|在?跑)\s?(?P<m>{_NC})\s?[个份条路篇]"
@@ -59,7 +59,7 @@ _OF_EACH_CHINESE = Gated(
 _ORDINALS = {"second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "twentieth": 20}
 _DOES = r"(?=\s(?:is|are|has|have|waits?|runs?|gets?|will)(?![a-z]))"
 _EVERY = Gated(
-    rf"(?<![a-z])every\s(?P<ordinal>{'|'.join(_ORDINALS)})(?:\s(?:one|of\sthem|user|person|session|chat|conversation|player|student|employee))?{_DOES}|"
+    rf"(?<![a-z])every\s(?!second{_DOES})(?P<ordinal>{'|'.join(_ORDINALS)})(?:\s(?:one|of\sthem|user|person|session|chat|conversation|player|student|employee))?{_DOES}|"
     rf"每\s?(?P<whole>{_NC})\s?个?(?:[^\d,;。]{{0,4}}?)(?:里|中|当中)?(?:就|只|大约|约)?有\s?(?P<part>{_NC})\s?[个人](?:人)?(?=[^,;。\d]{{0,4}}(?:在|等|跑|问|用))"
 )
 # "1% 的人同时有一个请求在处理": the one request is that of each.
@@ -90,7 +90,8 @@ def _in_all_places_in_chinese(match: re.Match[str]) -> str | None:
 def _at_work_in_all(match: re.Match[str]) -> str | None:
     if not (match["first"] or match["second"] or match["at"]):
         return None
-    things = f"{_value(match['n']) * _value(match['m']):.12g} {match['thing']}"
+    ending = "s" if _value(match["m"]) == 1 else ""
+    things = f"{_value(match['n']) * _value(match['m']):.12g} {match['thing']}{ending}"
     return f"{things} at once{match['between']}"
 
 
