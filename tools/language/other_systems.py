@@ -12,7 +12,10 @@ from collections.abc import Iterator
 from ..catalog import hardware, model_mentions
 from .claims import Claims
 from .gated import Gated
+from .limit_lexicon import ROLE as LATENCY
+from .load_lexicon import ROLE as LOAD
 from .page import Page
+from .reserved_lexicon import BUSY, DOWN
 
 _SYSTEM = (
     r"(?:mysql|postgres\w{0,5}|redis|kafka|elastic\w{0,8}|mongo\w{0,4}|clickhouse|(?:vector\s)?(?:database|db)|data\s?(?:lake|warehouse)|"
@@ -53,6 +56,7 @@ _PUT_OUT = Gated(
     r"(?P<left>(?:please\s)?leave\s(?:it|that|this|them|those)\s(?:out|aside)|not\s(?:your|our|my)\s(?:problem|concern|business|job|topic))|"
     rf"[这那]?都?不(?:在|属于|算)(?:本次|这次|此次)?的?(?:规划|评估|需求)?的?(?:范围)?(?:之?内)?)(?=\s?(?:[.,;!)\n。]|$))"
 )
+_PAUSE = re.compile(r"[,:]\s")
 _IN_BRACKETS = re.compile(r"\([^()\n]*\)")
 _ELSEWHERE = Gated(
     r"\d|(?<![a-z])(?:another|other|separate|own|different|elsewhere)(?![a-z])|另[一外有]|别的|其[他它]|单独"
@@ -64,14 +68,15 @@ _ANOTHERS = (
 )
 _RUN_BY_OTHERS = Gated(
     r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:(?:the|our|an?|their)\s)?"
+    r"(?!(?:traffic|loads?|requests?|users?|inference|serving|prefill|decode|capacity|demand|each|every)(?![\w\-]))"
     r"(?!(?:[\w\-/]+\s){0,4}(?:it|this|that|they|those|these|both|all|some|half|none|rest|others?|last|first|two|three|four|we|i|one|of|model|llm|(?:gpu|card|node|server|machine|host|box|cluster|rack)(?:e?s)?)(?![\w\-])(?!\smodel))"
     r"(?:[a-z][\w\-/]*\s){0,4}[a-z][\w\-/]*(?:\s?\([^()\n]{1,80}\))?\s(?:(?:itself|already|also)\s)?"
     r"(?:(?:runs?|lives?|sits?|(?:is|are)\s(?:being\s)?(?:run|sized|planned|handled|hosted|served|operated|owned|managed))\s"
     rf"(?:elsewhere|separately|on\s(?:its|their)\sown\s(?:cluster|hardware|gpus|cards|nodes|machines)|by\s{_ANOTHERS})|"
     r"ha(?:s|ve)\s(?:its|their)\sown\s(?:cluster|hardware|gpus|cards|nodes|machines|servers)|(?:is|are)(?:n't|\snot)\spart\sof\s(?:this|it|the\splan)|"
-    rf"(?:is|are)\s{_ANOTHERS}'s|belongs?\sto\s{_ANOTHERS}(?<=team|roup|ment|ject))(?![a-z])(?:[^.;!?\n。]|\.(?=\S)){{0,200}}|"
+    rf"(?:is|are)\s{_ANOTHERS}'s|belongs?\sto\s{_ANOTHERS}(?<=team|roup|ment|ject))(?![a-z])(?P<more>(?:[^.;!?\n。]|\.(?=\S)){{0,200}})|"
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?!本|我们|[^,;。\n]{0,12}(?:台|张|机器|节点|卡))[^,;。\n()\d]{2,16}(?:\([^()\n]{1,60}\))?"
-    r"(?:由(?:别的|其[他它]|另一?个?|隔壁|[^,;。\n()]{1,6}?)(?:团队|组|部门)(?:负责|规划|管|提供|运营|维护)|(?:跑|部署|放|运行)?在(?:别处|别的|另外的?|其[他它])(?:机器|集群|环境|地方)?(?:上|里)?)[^,;。\n]{0,60}|"
+    r"(?:由(?:别的|其[他它]|另一?个?|隔壁|[^,;。\n()]{1,6}?)(?:团队|组|部门)(?:负责|规划|管|提供|运营|维护)|(?:跑|部署|放|运行)?在(?:别处|别的|另外的?|其[他它])(?:机器|集群|环境|地方)?(?:上|里)?)(?:\([^()\n]{1,60}\)|[^,;。:()\n\d]){0,60}|"
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?[^,;。\n]{2,40}?[跟和与](?:这个|这次|本次|此次|我们|本)(?:项目|规划|需求|方案)?(?:无关|没有?关系)"
 )
 # Of our hardware taken or kept for others, or sent to the planned model.
@@ -86,8 +91,8 @@ _COUNTED = Gated(
 
 def set_aside_others(page: Page, claims: Claims) -> None:
     """Take sentences about other systems off the page, but for models and cards that are named nowhere else."""
-    said = (*page.search(_OTHERS), *page.search(_RUN_BY_OTHERS))
-    spans = [match.span() for match in said if not _OF_OURS.search(match.group())]
+    said = [match for match in (*page.search(_OTHERS), *page.search(_RUN_BY_OTHERS)) if not _OF_OURS.search(match[0])]
+    spans = [(match.start(), _end(page.text, match)) for match in said]
     for start, stop in (*spans, *_put_out(page)):
         words = page.original[start:stop].strip()
         if not any(map(str.isalnum, words)):
@@ -103,13 +108,27 @@ def set_aside_others(page: Page, claims: Claims) -> None:
             claims.reading(f"{words[:300]!r} is said of another system, and was set aside")
 
 
+def _end(text: str, match: re.Match[str]) -> int:
+    """Where words about another system end: before a limit, and before a load where there is no other than that."""
+    more = match.groupdict().get("more") or ""
+    cut = _PAUSE.search(more)
+    begin = match.end() - len(more)
+    elsewhere = f"{text[: match.start()]} {text[match.end() :]}"
+    is_ours = LATENCY.search(more) or (_states_load(more) and not _states_load(elsewhere))
+    return begin + cut.start() if cut and is_ours else match.end()
+
+
+def _states_load(text: str) -> bool:
+    return any(match.lastgroup in ("concurrency", "rate") for match in LOAD.finditer(text))
+
+
 def _put_out(page: Page) -> Iterator[tuple[int, int]]:
     """What the words behind it put out of scope: a sentence, or its last clause where the rest may be the plan's."""
     for match in _PUT_OUT.finditer(page.original):  # the marks of a list, which are taken, end a sentence too
         start, said = match.start(), match["said"]
         if match["gap"].strip() == "," and any((*model_mentions.mentions(said), *hardware.mentions(said))):
             start += _IN_BRACKETS.sub(lambda bracket: "_" * len(bracket.group()), said).rfind(",") + 1
-        if match["left"] and _OF_OURS.search(said):
+        if match["left"] and (_OF_OURS.search(said) or DOWN.search(said) or BUSY.search(said)):
             continue
         if _ELSEWHERE.search(page.original, start, match.start("gap")):
             yield start, match.end()
