@@ -136,8 +136,10 @@ _NOT_READY = Gated(
     # it was tried and did not do: "fp8 failed the accuracy gate"
     r"(?:\s(?:weights?|kv|cache|version|checkpoint|build)){0,2}\s(?:(?:also|clearly|just|it|has|have)\s){0,2}"
     r"(?:fail(?:s|ed)|br(?:oke|eaks)|degrad(?:es|ed)|hurts?|ruin(?:s|ed)|los(?:t|es)|drop(?:s|ped)|costs?(?=\s[^.;\n]{0,20}(?:accuracy|quality|points?))|"
-    r"(?:did|does|was|is|were|could|would)(?:n't|\snot)\s(?:pass|meet|hold|reach|clear|survive|(?:good|accurate|precise|stable|acceptable)(?:\senough)?|work))(?![a-z])|"
-    r"\s?的?(?:精度|效果|质量|准确率)?(?:不达标|不够|掉点|掉得|太差|[没未](?:能?通?过|达标)|下降|有?损失)"
+    r"(?:did|does|was|is|were|could|would)(?:n't|\snot)\s(?:pass|meet|hold|reach|clear|survive|(?:good|accurate|precise|stable|acceptable)(?:\senough)?|work))(?![a-z])"
+    # what it costs is borne, or is no accuracy: "FP8 costs little accuracy", "FP8 drops the memory"
+    r"(?![^.;\n]{0,40}(?<![a-z])(?:little|less\sthan|nothing|nobody|no(?:ne)?|barely|hardly|negligible|only|acceptabl[ey]|tolerabl[ey]|fine|ok(?:ay)?|costs?|bill|memory|latency|ttft|tpot)(?![a-z]))|"
+    r"\s?的?(?:精度|效果|质量|准确率)?(?:不达标|不够|掉点|掉得|太差|[没未](?:能?通?过|达标)|下降|有?损失)(?![^。;\n]{0,8}(?:接受|很小|不大|不多|极小|轻微|忽略|有限|不明显))"
 )
 _ONCE = Gated(
     r"(?:(?<![a-z])(?:last\stime|earlier\s(?:trial|pilot|attempt|test)s?|in\sthe\spilot|back\sthen)(?![a-z])|上[次回]|之前试)[^,.;。()\n]{0,16}$"
