@@ -30,17 +30,21 @@ class Gated:
         self._known: tuple[tuple[str, ...], re.Pattern[str]] = (("",), _NOTHING)
         self._seen_words: frozenset[str] = frozenset()
         self._looks = 0
+        self._last = ("", _NOTHING)  # each of the many figures of a long text asks for its pattern
 
     def within(self, text: str) -> re.Pattern[str]:
         """A compiled pattern that matches in this text, and in parts of it, as the whole one does."""
         if self._whole is not None:
             return self._whole
+        last, pattern = self._last
+        if text is last:
+            return pattern
         seen = folded(text)
-        missed, known = self._known
-        for word in missed:
-            if word in seen:
-                return self._looked(seen, missed)
-        return known
+        missed, pattern = self._known
+        if any(word in seen for word in missed):
+            pattern = self._looked(seen, missed)
+        self._last = text, pattern
+        return pattern
 
     def search(self, text: str, start: int = 0, end: int = sys.maxsize) -> re.Match[str] | None:
         """Like `re.Pattern.search`."""
