@@ -52,6 +52,7 @@ _MARKS = dict.fromkeys(("input", "output", "tokens_of", "context"), (lex.PEAK, l
     "concurrency": (lex.PEAK,),
     "rate": (lex.PEAK, lex.USUAL, lex.WHEN),
 }
+_LONGEST_GAP = 320  # characters between a figure and another of the same quantity
 _NEAR = 2.0  # a smaller gap between two words of one meaning: they speak of the same figure
 _LEAST_TOKENS_OF_PHASE = 128
 _LEAST_TOKENS_OF_PROMPT = 8
@@ -309,6 +310,8 @@ def _continued(page: Page, statements: Sequence[Statement], quantity: Quantity) 
     if last.role in lex.LENGTHS and _POINT.fullmatch(page.original, last.quantity.end, quantity.start):
         return [further]
     gap = page.text[end : quantity.start]
+    if len(gap) > _LONGEST_GAP:
+        return []
     light = lex.OF_TIME.sub(" ", gap) if last.role in LOADS else gap
     if lex.ROLE.search(gap) or gap_cost(lex.OF_SPREAD.sub(" ", light)) >= FAR:
         return []

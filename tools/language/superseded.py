@@ -30,6 +30,10 @@ _DEAD = Gated(
 _SAME = Gated(
     r"(?<![a-z])(?:same|unchanged|(?:stays?|remains?|keep|kept|leave)(?=\s(?:as|the\ssame|like|what|where)|\s?[,.;\n]|$)|as\s(?:before|above|then|in|(?:it|they)\s(?:was|were))|like\s(?:before|then|above)|no\schange|except|apart\sfrom|still\s(?:holds?|appl(?:y|ies)|stands?))(?![a-z])|除了|不变|照旧|沿用|同[上原]|一样|维持|保持"
 )
+# "users will not double", "if the users double", "twice the answer quality".
+_UNSAID = Gated(
+    r"(?<![a-z])(?:not|never|no|if|unless|whether|may|might|could|would|quality|accuracy)(?![a-z])|n't(?![a-z])|不|没|如果|若|可能|质量|精度"
+)
 _THING = Gated(
     r"(?<![a-z])(?:(?P<model>model)|(?P<hardware>hardware|gpus?|cards?|nodes?|machines?|box(?:es)?)|(?P<engine>engine)|(?P<weights>precision|weights|quanti[sz]ation)|(?P<strategy>layout|strategy|parallelism)|(?P<objective>objective|goal|priority)|(?P<limits>limits?|slos?|slas?|targets?))(?![a-z])|"
     r"(?P<model2>模型)|(?P<hardware2>硬件|机器|显?卡)|(?P<engine2>引擎)|(?P<weights2>精度|权重|量化)|(?P<strategy2>切分|并行|策略)|(?P<objective2>目标)|(?P<limits2>指标|限制|时延要求)"
@@ -65,6 +69,8 @@ def still_holding(before: Said, newer: str) -> tuple[Said, str]:
         change = FACTOR.search(clause)
         figures = any(map(str.isdigit, clause[: change.start()] + clause[change.end() :] if change else clause))
         if not names or figures:
+            continue
+        if change is not None and _UNSAID.search(clause):
             continue
         if change is not None and len(names) == 1 and names[0] in _MULTIPLIED:
             value = fields[names[0]] * factor(change)
