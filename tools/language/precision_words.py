@@ -249,6 +249,8 @@ class _Reader:
                     self._claims.leave_unread(
                         f"'Q4' in {words!r} may be a quarter or a format; write int4 for the latter"
                     )
+                else:
+                    self._claims.reading(f"'Q4' in {words!r} is read as a quarter of the year")
                 page.take(*match.span())
                 continue
             denied = self._is_denied(match)
