@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import islice
 from typing import TypeAlias
 
 from ..catalog import hardware, model_mentions
@@ -23,6 +24,8 @@ _CLAUSE_END = Gated(r"[,;:()!?。，；：（）！？\n]|\.(?=\s|$)|\s[-–—]
 _SENTENCE_END = re.compile(r"[;!?。]|\.(?=\s|$)")
 _MOST_SENTENCES = 2
 _LONGEST = 160  # characters of a clause on either side of a figure
+# Nobody takes back more figures in one text, nor any of those that were said so many figures before.
+_MOST_CHANGES, _MOST_RIVALS = 16, 6
 _THE = r"(?:(?:the|that|those|these|my|our|about|那|这|原来的?|之前的?)个?\s?)*"
 # Before a figure that was said before, in its clause: it is taken back.
 _TAKES_BACK = Gated(
@@ -60,7 +63,7 @@ _ONE = ("one", "a", "an", "一")
 def with_later_figures_in_place(text: str) -> tuple[str, list[str]]:
     """A normalised text with each figure that is taken back replaced by the one that holds, and notes."""
     notes: list[str] = []
-    for _ in find_quantities(text):
+    for _ in range(_MOST_CHANGES):
         change = next(_changes(text), None)
         if change is None:
             break
@@ -90,13 +93,13 @@ def _changes(text: str) -> Iterator[_Change]:
         olds: list[Quantity] = []
         if _is_taken_back(text, figure):
             olds = [old for old in figures[:place] if old.number == figure.number and old.end <= left]
-            olds = [old for old in olds if figure.unit in ("count", old.unit)]
+            olds = [old for old in olds if figure.unit in ("count", old.unit)][-_MOST_RIVALS:]
             gone = left, right
         elif cue is not None and (_roles(text[left : cue.start()]) or not _BEHIND.match(text, figure.end)):
             olds, gone = [figure], cue.span()
         else:
             continue
-        for new in _holding(text, figures, figure, is_first=figure in olds):
+        for new in islice(_holding(text, figures, figure, is_first=figure in olds), _MOST_RIVALS):
             meant = [old for old in olds if _may_be(text, old, new)]
             if len(meant) == 1:
                 yield meant[0], new, [gone, *_said_anew(text, figure, new)]
@@ -127,13 +130,17 @@ def _holding(text: str, figures: list[Quantity], figure: Quantity, *, is_first: 
     begin, end = text.rfind("\n", 0, figure.start) + 1, (text.find("\n", figure.end) + 1 or len(text) + 1) - 1
     for new in (new for new in figures if figure.end <= new.start < end):
         apart = text[figure.end : new.start]
+        if len(_SENTENCE_END.findall(apart)) >= _MOST_SENTENCES:
+            break
         # Behind "5,400 was all regions, we get a third of it" stands no other figure for it.
-        is_part = any(share.unit == "share" != new.unit for share in find_quantities(apart))
-        if len(_SENTENCE_END.findall(apart)) < _MOST_SENTENCES and not is_part and (not is_first or _NOW.search(apart)):
+        between_both = (other for other in figures if figure.end <= other.start < new.start)
+        is_part = any(other.unit == "share" != new.unit for other in between_both)
+        if not is_part and (not is_first or _NOW.search(apart)):
             yield new
     for new in reversed([new for new in figures if begin <= new.start and new.end <= figure.start and not is_first]):
-        is_named = new.spelled or _roles(text[_clause(text, new)[0] : new.start])
-        if is_named and not _SENTENCE_END.search(text, new.end, figure.start):
+        if _SENTENCE_END.search(text, new.end, figure.start):
+            break
+        if new.spelled or _roles(text[_clause(text, new)[0] : new.start]):
             yield new
 
 
