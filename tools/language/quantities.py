@@ -30,7 +30,9 @@ _SUFFIX = (
     r"\s?(?:hundred|thousand|million|billion|trillion)\b)"
 )
 # "提单人" names a form, and no single person.
-_CHINESE = r"(?!单一|(?<=[提订下工账表清名菜保制定审派接])单)(?<!单)[零〇一二两三四五六七八九十百千万亿双单]{1,18}"
+_CHINESE = (
+    r"(?!单一|(?<=[运货面提订下工账表清名菜保制定审派接])单)(?<!单)[零〇一二两三四五六七八九十百千万亿双单]{1,18}"
+)
 # "六十四", "十六", "十二万"; no such figures: "十分", "千万", "万一", "十一" (a holiday), "十二月".
 _CHINESE_FIGURE = re.compile(
     r"[一二两三四五六七八九][十百千万]|十[二三四五六七八九](?!月|点|日|号)|十[一二三四五六七八九]?[万千亿]"

@@ -29,6 +29,9 @@ _PEOPLE = Gated(
     r"(?<![a-z])(?:people|persons?|users?|employees|staff|members|agents|students)(?![a-z])|人|用户|员工|坐席|学生|同学"
 )
 _EACH = Gated(r"(?<![a-z])(?:each|everyone|everybody|apiece|per\s(?:person|user|head))(?![a-z])|每个?人|每[名位]|人均")
+# Of people, behind their number.
+_AT_ONCE = Gated(r"(?<![a-z])(?:at\s(?:once|the\ssame\stime|any\s)|simultan|concurren)|同时|并发")
+_BEHIND_PEOPLE = 40  # characters
 _LEAST_OF_BATCH = 1_000_000  # tokens
 _LONGEST_BATCH = 31 * 24.0  # hours
 _LEAST_WORK = 100  # "nine letters between 9 and 10 am" are no batch
@@ -159,8 +162,11 @@ def read_batches(page: Page, claims: Claims) -> None:
 
 
 def _ask_each(page: Page, amount: Quantity) -> bool:
-    """Whether an amount counts people, of each of whom the text says what they ask."""
-    return _PEOPLE.search(amount.words) is not None and _EACH.search(page.text, amount.end) is not None
+    """Whether an amount counts people, of whom the text says what each asks or how many are served at once."""
+    if _PEOPLE.search(amount.words) is None:
+        return False
+    clauses = page.text[amount.end : amount.end + _BEHIND_PEOPLE]
+    return _EACH.search(page.text, amount.end) is not None or _AT_ONCE.search(clauses) is not None
 
 
 def read_rates(page: Page, claims: Claims) -> list[Statement]:

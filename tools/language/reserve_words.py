@@ -34,7 +34,7 @@ _RESERVE = Gated(
     rf"(?<![a-z])n\s?\+\s?(?P<plus>[1-9])(?![\d.])|(?<![a-z])n\s?-\s?(?P<minus>[1-9])(?=\s(?:must|has|have|should|needs?|still|can|replicas)(?![a-z]))|"
     rf"(?<![a-z]){_OUTLIVE}\s(?:the\s)?(?:{_LOSE}\s|losing\s){_ONES.format('of')}(?![a-z])|"
     rf"(?<![a-z])(?:if|when(?:ever)?|even\sif|should|whichever|once|while|with)\s{_ONES.format('named')}\s{_FAILS}(?![a-z])|"
-    rf"(?<![a-z])(?:of\swhich\s)?{_ONES.format('may')}\s(?:may|can|could|might|is\sallowed\sto|must\sbe\sable\sto)\s(?:{_FAILS}|die)(?![a-z])|"
+    rf"(?<![a-z])(?:of\swhich\s)?{_ONES.format('may')}\s(?:may|can|could|might|(?:is|must\sbe|has\sto\sbe)\sallowed\sto|must\sbe\sable\sto)\s(?:{_FAILS}|die)(?![a-z])|"
     rf"(?<![a-z])(?:lose|losing|loses)\s{_ONES.format('lost')}(?![a-z])|"
     rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby)\sreplicas|{_OUTLIVE}\s{_COPY}\s(?:failures?|loss(?:es)?)|(?:容忍|允许)的?(?:故障|损失|失效)的?(?:副本|实例)个?数?量?)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
     rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"
