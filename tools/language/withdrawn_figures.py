@@ -164,6 +164,10 @@ def _may_be(text: str, old: Quantity, new: Quantity) -> bool:
         return False
     noun = _NOUN.match(text, old.end)
     is_same = noun is not None and text.startswith(noun.group(), new.end)
+    # "I asked two friends. … 2k/300": nothing says that both count the same.
+    is_apart = _SENTENCE_END.search(text, min(old.end, new.end), max(old.start, new.start)) is not None
+    if is_apart and not (roles or is_same or old.spelled or new.spelled):
+        return False
     is_bare = _BEHIND.match(text, new.end) is not None or is_same or bool(new.spelled)
     return (is_bare or says_role) and _roles(text[left : new.start]) <= roles
 
