@@ -46,7 +46,7 @@ def render_estimate(estimate: PerformanceEstimate, *, title: str, width: int, bo
     """The whole report of `estimate FILE`; `title` says of what."""
     time, *others = estimate_sections(estimate, width)
     sections = [
-        section("", *trace_lines(estimate.trace), title, *unheld_lines(estimate), *range_lines(estimate.ranges)),
+        _head(estimate, title),
         time,
         load_section(estimate),
         explanation_section(estimate),
@@ -64,10 +64,14 @@ def render_part(estimate: PerformanceEstimate, subjects: Collection[Subject], *,
         "memory": lambda: (memory_section(estimate, width),),
         "throughput": lambda: (throughput_section(estimate),),
     }
-    ranges = () if set(subjects) == {"memory"} else range_lines(estimate.ranges)
-    head = section("", *trace_lines(estimate.trace), title, *unheld_lines(estimate), *ranges)
     asked = [part for subject, sections in parts.items() if subject in subjects for part in sections()]
-    return render([head, *asked], width=width)
+    return render([_head(estimate, title, with_ranges=set(subjects) != {"memory"}), *asked], width=width)
+
+
+def _head(estimate: PerformanceEstimate, title: str, *, with_ranges: bool = True) -> Section:
+    """Of what the report is, and how to read its ranges where it has some."""
+    ranges = range_lines(estimate.ranges) if with_ranges else ()
+    return section("", *trace_lines(estimate.trace), title, *unheld_lines(estimate), *ranges)
 
 
 def estimate_sections(estimate: PerformanceEstimate, width: int, *, is_whole: bool = True) -> list[Section]:

@@ -86,8 +86,6 @@ _NOT_APART = Gated(
     r"(?:.* )?(?:p\d\d\d?|mean|avg|average|median|max(?:imum)?|min(?:imum)?|typical|usual)|平均|中位数?|"
     r"最[大小])"
 )
-
-
 _AT_PEAK = Gated(r"(?:(?:at )?(?:the )?(?:peak|busiest)|busy hour|高峰|峰值)")
 
 

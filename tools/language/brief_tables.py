@@ -172,7 +172,7 @@ def _busiest(words: Sequence[str], body: Sequence[tuple[int, Sequence[str]]]) ->
 
 
 def _valid_revision(words: Sequence[str], body: Sequence[tuple[int, Sequence[str]]]) -> int | None:
-    """The line of the row that holds, of a table of a table of revisions: "2 (valid)", or the last; else `None`."""
+    """The line of the row that holds, of a table of revisions: "2 (valid)", or the last; else `None`."""
     if len(body) < 2 or len(words) < 3 or not _REVISION_HEADER.fullmatch(words[0]):
         return None
     return min(reversed(body), key=lambda row: rank_of(row[1][0]))[0]

@@ -130,7 +130,7 @@ def read_batches(page: Page, claims: Claims) -> None:
         noun = page.original[amount.start : amount.end + _NOUN]
         is_output = amount.unit == "tokens" and amount.value >= _LEAST_OF_BATCH and _OUTPUT.search(noun)
         is_work = (counts_work(page, amount) and amount.value >= _LEAST_WORK) or (
-            amount.unit == "requests" and amount.value >= MOST_AT_ONCE and not _ask_each(page, amount)
+            amount.unit == "requests" and amount.value >= MOST_AT_ONCE and not _are_counted_otherwise(page, amount)
         )
         if amount.upper is not None or not (is_output or is_work):
             continue
@@ -161,7 +161,7 @@ def read_batches(page: Page, claims: Claims) -> None:
         return
 
 
-def _ask_each(page: Page, amount: Quantity) -> bool:
+def _are_counted_otherwise(page: Page, amount: Quantity) -> bool:
     """Whether an amount counts people, of whom the text says what each asks or how many are served at once."""
     if _PEOPLE.search(amount.words) is None:
         return False
