@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .agent.evaluation.solver import Solver
     from .agent.explain import Explanation, explain
     from .agent.fix_api import autofix
-    from .agent.import_api import Imported, import_plan
+    from .agent.importing.api import Imported, import_plan
     from .agent.loop.agent_options import AgentOptions
     from .agent.loop.budget import Limits, Prices
     from .agent.mix import MixAnswer, plan_mix
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from .agent.model.messages import Message, ModelRequest, Reply, ToolCall, ToolSpec, Usage
     from .agent.pipeline import plan
     from .agent.results import PlanReport, PlanResult
+    from .agent.runs.spent import Spent
     from .agent.search_api import search
     from .agent.search_results import RankedCandidate, SearchAnswer
-    from .agent.spent import Spent
-    from .agent.stated_arguments import Arguments
+    from .agent.stated.arguments import Arguments
     from .tools.autofix.result import AppliedFix, FixResult
     from .tools.calibration.custom import CustomCalibration
     from .tools.comparison.result import Comparison
@@ -128,7 +128,7 @@ _HOMES = {
     "Agent": ".agent.agent",
     "AgentOptions": ".agent.loop.agent_options",
     "AppliedFix": ".tools.autofix.result",
-    "Arguments": ".agent.stated_arguments",
+    "Arguments": ".agent.stated.arguments",
     "Case": ".agent.evaluation.case",
     "CaseResult": ".agent.evaluation.results",
     "Chat": ".agent.chat.chat",
@@ -143,7 +143,7 @@ _HOMES = {
     "Export": ".tools.export.result",
     "FixResult": ".tools.autofix.result",
     "HardwareBlock": ".tools.plan.document",
-    "Imported": ".agent.import_api",
+    "Imported": ".agent.importing.api",
     "InputError": ".tools.errors",
     "Limits": ".agent.loop.budget",
     "Message": ".agent.model.messages",
@@ -164,7 +164,7 @@ _HOMES = {
     "ServingBlock": ".tools.plan.document",
     "ShardwrightError": ".tools.errors",
     "Solver": ".agent.evaluation.solver",
-    "Spent": ".agent.spent",
+    "Spent": ".agent.runs.spent",
     "ToolCall": ".agent.model.messages",
     "ToolSpec": ".agent.model.messages",
     "Trace": ".tools.traffic.trace",
@@ -182,7 +182,7 @@ _HOMES = {
     "evaluate": ".agent.evaluation.evaluate",
     "explain": ".agent.explain",
     "export": ".tools.export.export",
-    "import_plan": ".agent.import_api",
+    "import_plan": ".agent.importing.api",
     "plan": ".agent.pipeline",
     "plan_mix": ".agent.mix",
     "read_trace": ".tools.traffic.trace",

@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from ..tools.errors import InputError
 from ..tools.input.arguments import checks_arguments
-from .awaited import awaited
 from .loop.agent_options import AgentOptions
 from .loop.planner import ModelPlanner
 from .model.client import ModelClient, checked_client
 from .results import PlanResult
-from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
-from .stated_request import stated_intent
-from .time_limit import within
+from .runs.awaited import awaited
+from .runs.time_limit import within
+from .stated.arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
+from .stated.request import stated_intent
 
 if TYPE_CHECKING:
     from openai import OpenAI

@@ -25,13 +25,13 @@ from ..tools.input.files import shown_path
 from ..tools.language.said import Said
 from ..tools.plan.document import Plan
 from ..tools.plan.reader import is_json_text, read_document, read_file
-from .import_api import LOAD_FIELDS, Imported, imported
+from .importing.api import LOAD_FIELDS, Imported, imported
 from .intent.complete import complete
 from .pipeline import plan_intent
-from .plan_of_words import experts_left_open, plan_of_words
-from .stated_arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
-from .stated_load import HARDWARE_FIELDS, OF_LOAD, on_hardware, under_load
-from .words_or_file import is_words
+from .planning.plan_of_words import experts_left_open, plan_of_words
+from .stated.arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
+from .stated.load import HARDWARE_FIELDS, OF_LOAD, on_hardware, under_load
+from .stated.words_or_file import is_words
 
 # Assumptions that are shown elsewhere: relaxations have a row of their own, the load a line.
 _TOLD_ELSEWHERE = ("relaxations", *LOAD_FIELDS)

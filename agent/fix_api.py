@@ -21,9 +21,9 @@ from ..tools.plan.reader import collector_paused
 from ..tools.plan.view import as_int, as_mapping, as_str
 from .intent.complete import complete
 from .intent.intent import HardwareChoice
-from .search_request import hardware_block
-from .time_limit import TIME_LIMIT_S, within
-from .words_or_file import is_words
+from .runs.time_limit import TIME_LIMIT_S, within
+from .stated.search_request import hardware_block
+from .stated.words_or_file import is_words
 
 # What a request and a document may state differently: the field of `Said`, the document's block and field, and the
 # words for it.

@@ -19,7 +19,7 @@ from ..tools.errors import InputError
 from ..tools.frozen import Frozen, Sparse
 from ..tools.input.arguments import checks_arguments
 from ..tools.input.files import read_bounded, utf8_text
-from ..tools.language.brief_parse import parse_json, parse_yaml
+from ..tools.language.briefs.parse import parse_json, parse_yaml
 from ..tools.language.file_counts import WrittenTokens
 from ..tools.plan.builder import build_plan
 from ..tools.plan.document import LatencyLimit, Plan, PrecisionBlock, WorkloadBlock
@@ -28,11 +28,11 @@ from ..tools.plan.lengths import MOST_PAIRS, RequestLengths
 from ..tools.search.mix import MixCandidate, MixResult, Part, search_mix
 from ..tools.validate import validate
 from .intent.intent import Assumption, Intent
-from .keeping import pinned
-from .search_request import architecture_of, build_request, hardware_block, search_request, with_concurrency
-from .stated_arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
-from .stated_request import stated_intent
-from .time_limit import TIME_LIMIT_S, within
+from .planning.keeping import pinned
+from .runs.time_limit import TIME_LIMIT_S, within
+from .stated.arguments import Arguments, HardwareArgument, ModelArgument, checked, said_of_arguments
+from .stated.request import stated_intent
+from .stated.search_request import architecture_of, build_request, hardware_block, search_request, with_concurrency
 
 MAX_FILE_BYTES = 256 << 10
 MAX_KINDS = 64

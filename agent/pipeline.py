@@ -20,31 +20,25 @@ from ..tools.plan.describe import describe, in_format
 from ..tools.search.over_day import AtPeak
 from ..tools.search.sensitivity import LoadRoom, load_room
 from .citations import citations, rule_citations
-from .compared import compare_stated
 from .intent.intent import Assumption, Intent
 from .judgement import judged
-from .keeping import asked_about
 from .limit_words import limits_in_words, room_in_words
-from .near_full import near_full
-from .over_day import as_good_at_peak, of_day, with_day
-from .proposer import propose
-from .reasons import Proposal, batch_chosen, considered, figures, formats_chosen, on_more
-from .rejected import MAX_ALTERNATIVES, alternatives, on_other_phases
-from .reserve import with_reserve
+from .planning.compared import compare_stated
+from .planning.keeping import asked_about
+from .planning.near_full import near_full
+from .planning.over_day import as_good_at_peak, of_day, with_day
+from .planning.proposer import propose
+from .planning.reasons import Proposal, batch_chosen, considered, figures, formats_chosen, on_more
+from .planning.rejected import MAX_ALTERNATIVES, alternatives, on_other_phases
+from .planning.reserve import with_reserve
+from .planning.too_wide import too_wide
 from .results import Infeasible, PlanReport, PlanResult, StatedStrategyVerdict
-from .search_request import architecture_of, build_request, hardware_block, search_request, with_concurrency
-from .stated_arguments import (
-    Arguments,
-    HardwareArgument,
-    ModelArgument,
-    WorkloadArgument,
-    said_of_arguments,
-)
-from .stated_request import stated_intent
-from .stated_strategy import judge
-from .time_limit import TIME_LIMIT_S, within
-from .too_wide import too_wide
-from .waiting import waits_in_words
+from .runs.time_limit import TIME_LIMIT_S, within
+from .runs.waiting import waits_in_words
+from .stated.arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
+from .stated.request import stated_intent
+from .stated.search_request import architecture_of, build_request, hardware_block, search_request, with_concurrency
+from .stated.strategy import judge
 
 
 @checks_arguments

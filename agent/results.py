@@ -14,7 +14,7 @@ from ..tools.rules.base import Violation
 from ..tools.search.candidate import Candidate
 from ..tools.search.day import OverDay
 from .intent.intent import Assumption, Intent
-from .spent import Spent
+from .runs.spent import Spent
 
 
 class Alternative(Sparse):

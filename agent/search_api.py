@@ -19,24 +19,18 @@ from ..tools.plan.document import HardwareBlock
 from ..tools.search.candidate import SearchRequest, SearchResult
 from ..tools.search.ranges import with_ranges
 from ..tools.search.sensitivity import sensitivity as find_flips
-from .examined import Examined, Refused
-from .families import excluded, families_lost
 from .intent.formats import formats_on
 from .intent.intent import Assumption, Intent
-from .keeping import keeps
-from .proposer import examine
-from .reach import ranked, within_reach
-from .reasons import batch_chosen, formats_chosen, named
+from .planning.examined import Examined, Refused
+from .planning.families import excluded, families_lost
+from .planning.keeping import keeps
+from .planning.proposer import examine
+from .planning.reach import ranked, within_reach
+from .planning.reasons import batch_chosen, formats_chosen, named
+from .runs.time_limit import TIME_LIMIT_S, within
 from .search_results import AskedFor, SearchAnswer, StatedRank
-from .stated_arguments import (
-    Arguments,
-    HardwareArgument,
-    ModelArgument,
-    WorkloadArgument,
-    said_of_arguments,
-)
-from .stated_request import stated_intent
-from .time_limit import TIME_LIMIT_S, within
+from .stated.arguments import Arguments, HardwareArgument, ModelArgument, WorkloadArgument, said_of_arguments
+from .stated.request import stated_intent
 
 
 @checks_arguments

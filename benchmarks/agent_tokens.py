@@ -20,7 +20,7 @@ from shardwright.agent.loop.passages import passages_for
 from shardwright.agent.loop.question import Question, ask
 from shardwright.agent.loop.transcript import Recorder, Setup
 from shardwright.agent.model.scripted import ScriptedModel, calls
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.knowledge.tokens import estimate_tokens
 from shardwright.prompts.render import render

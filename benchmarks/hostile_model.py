@@ -23,7 +23,7 @@ from itertools import islice
 from pathlib import Path
 
 from shardwright.agent.loop.question import Question, ask
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.tests.agent.loop.hostile_runs import HostileRun, hostile_run, refused_afresh
 from shardwright.tools.errors import InputError
 

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import shardwright
-from shardwright.agent.import_api import Imported
+from shardwright.agent.importing.api import Imported
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.describe import describe
 

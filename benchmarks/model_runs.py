@@ -21,7 +21,7 @@ from shardwright.agent.loop.agent_options import AgentOptions
 from shardwright.agent.loop.planner import Finished, ModelPlanner
 from shardwright.agent.loop.question import Question, ask
 from shardwright.agent.model.client import ModelClient
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 
 REQUESTS = {
     "dense": "Serve Llama-3.1-70B on 8 H100, 2k in / 256 out, lowest latency",

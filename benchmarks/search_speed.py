@@ -43,8 +43,8 @@ QUESTIONS = {
 
 def asked(words: str) -> SearchRequest:
     """The search that a request in words asks for."""
-    from shardwright.agent.search_request import hardware_block, search_request
-    from shardwright.agent.stated_request import intent_of
+    from shardwright.agent.stated.request import intent_of
+    from shardwright.agent.stated.search_request import hardware_block, search_request
     from shardwright.tools.catalog.config import read_architecture
 
     intent = intent_of(words)

@@ -18,15 +18,15 @@ from ...tools.errors import InputError, ShardwrightError
 from ...tools.language.request import MAX_REQUEST_CHARACTERS
 from ...tools.language.said import Said
 from ...tools.plan.document import Plan
-from ..awaited import awaited
 from ..intent.intent import Intent
 from ..languages.of_text import language_of
 from ..languages.say import say, speaking
 from ..pipeline import plan_intent
 from ..report.safe import harmless, one_line
 from ..results import PlanResult
-from ..spent import Spent
-from ..time_limit import TIME_LIMIT_S, within
+from ..runs.awaited import awaited
+from ..runs.spent import Spent
+from ..runs.time_limit import TIME_LIMIT_S, within
 from .commands import ALIASES, Call, run_command
 from .grounding import asked_in
 from .known_secrets import Keeper

@@ -14,7 +14,7 @@ from ...tools.errors import InputError
 from ...tools.export.result import TargetName
 from ...tools.input.files import check_open, file_place, write_file
 from ..languages.say import say
-from ..spent import Spent
+from ..runs.spent import Spent
 from .outcome import Outcome
 from .reading import answer
 from .turns import show

@@ -11,9 +11,9 @@ from typing import Any
 from ...tools.errors import InputError
 from ...tools.language.errors import RequestError
 from ...tools.language.merge import merge_said
-from ...tools.language.normal_form import normalise
 from ...tools.language.request import read_words
 from ...tools.language.said import Said
+from ...tools.language.writing.normal_form import normalise
 from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ..languages.say import say
 from . import edit_words as words

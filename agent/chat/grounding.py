@@ -17,10 +17,10 @@ from msgspec import Struct
 from ...tools.catalog import hardware, model_mentions
 from ...tools.engines.names import known_engine
 from ...tools.errors import InputError
-from ...tools.language.normal_form import normalise
-from ...tools.language.quantities import Quantity, find_quantities
+from ...tools.language.patterns.quantities import Quantity, find_quantities
 from ...tools.language.request import read_words
 from ...tools.language.said import Said
+from ...tools.language.writing.normal_form import normalise
 from ..reading.derived import derived, has_number
 from ..reading.spelled import is_spelled, names_parallel
 from ..reading.trusted import Trusted

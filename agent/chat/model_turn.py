@@ -16,8 +16,8 @@ from ..loop.fence import random_fence
 from ..loop.progress import MOST_SAME_CALLS, Progress
 from ..model.client import EndpointError
 from ..model.messages import Message, ModelRequest, Reply
-from ..spent import Spent
-from ..time_limit import within
+from ..runs.spent import Spent
+from ..runs.time_limit import within
 from .grounding import Heard, statements
 from .memory import MEMORY_TOKENS, messages_for
 from .model_tools import chat_toolset

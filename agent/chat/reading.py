@@ -12,8 +12,8 @@ import re
 from msgspec.structs import replace
 
 from ...tools.errors import InputError
-from ...tools.language.normal_form import normalise
-from ...tools.language.whole_strategy import weighs_strategies
+from ...tools.language.layouts.whole_strategy import weighs_strategies
+from ...tools.language.writing.normal_form import normalise
 from ...tools.rules.registry import FAMILIES
 from ..languages.say import say
 from .edit_reader import read_edit

@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct, field
 
 from ...tools.language.said import Said
-from ..spent import Spent, spent_together
+from ..runs.spent import Spent, spent_together
 from .grounding import asked_in
 from .outcome import Speaker
 from .session import Event, Session

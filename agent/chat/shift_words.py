@@ -11,8 +11,8 @@ from functools import cache
 
 from msgspec import Struct
 
-from ...tools.language.number_words import ENGLISH_NUMBER
-from ...tools.language.quantities import read_number
+from ...tools.language.patterns.number_words import ENGLISH_NUMBER
+from ...tools.language.patterns.quantities import read_number
 from ...tools.plan.latency_limits import LATENCY_FIELDS
 from .edit_words import figure_fields
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from ...tools.language.normal_form import normalise
+from ...tools.language.writing.normal_form import normalise
 from .turns.earlier import BACK_BY_ONE, BACK_TO_FIRST
 
 _SHOW = r"(?:show|print)(?:\sme)?\s(?:(?:the|my)\s)?(?:(?:current|whole)\s)?"

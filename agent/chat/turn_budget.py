@@ -19,7 +19,7 @@ from ..model.deadline import Deadline
 from ..model.messages import ModelRequest, Reply
 from ..pipeline import plan_intent
 from ..results import PlanResult
-from ..spent import Spent, spent_together
+from ..runs.spent import Spent, spent_together
 from .transcript import without_fence
 
 if TYPE_CHECKING:

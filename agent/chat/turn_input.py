@@ -10,7 +10,7 @@ from ...tools.frozen import Frozen
 from ...tools.language.said import Said, StatedDegrees, StatedStrategy
 from ...tools.plan.document import TWO_BATCH, Plan, Strategy
 from ...tools.plan.latency_limits import LATENCY_LIMITS
-from ..stated_arguments import Arguments, said_of_arguments
+from ..stated.arguments import Arguments, said_of_arguments
 
 # One field of a form sets several fields of a request, and replaces what was stated of them.
 _COUNTS = ("nodes", "gpus_per_node", "gpus", "gpus_of_kinds", "gpus_open")

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..model.redaction import RedactedStream
 from ..report.safe import harmless
-from ..spent import Spent, spent_together
+from ..runs.spent import Spent, spent_together
 from .outcome import Outcome, Planned, Speaker
 from .record import Record, Turn
 from .session import Document, EventKind

@@ -186,7 +186,7 @@ def asked(
     said = said_of_options(options)
     if words is None and not brief and said.model is None and said.model_config_object is None:
         raise click.UsageError(f"say what to {verb}: a REQUEST in words, --brief FILE or --model NAME")
-    from ..stated_request import intent_of
+    from ..stated.request import intent_of
 
     return intent_of(words, brief=brief, flags=said, calibration=calibration, reader=reader)
 
@@ -238,7 +238,7 @@ def _stated_setting(options: dict[str, Any]) -> Iterator[Stated]:
         yield said_weights(precision), f"--precision {precision}"
     engine: str | None = options.get("engine")
     if engine is not None:
-        from ..stated_arguments import said_engine
+        from ..stated.arguments import said_engine
 
         yield said_engine(engine), f"--engine {engine}"
     hardware: tuple[str, dict[str, Any]] | None = options.get("hardware")
@@ -267,12 +267,12 @@ def _stated_load(options: dict[str, Any]) -> Iterator[Stated]:
     trace: Path | None = options.get("trace")
     read = None if trace is None else trace_of(trace, options)
     if read is not None:
-        from ..stated_arguments import said_trace
+        from ..stated.arguments import said_trace
 
         yield said_trace(read), "--trace"
     curve: str | None = options.get("rate_curve")
     if curve is not None:
-        from ..stated_curve import stated_curve
+        from ..stated.curve import stated_curve
 
         yield {"rate_curve": stated_curve(curve, read)}, f"--rate-curve {curve[:60]}"
 
@@ -283,7 +283,7 @@ def _stated_choices(options: dict[str, Any]) -> Iterator[Stated]:
         names = tuple(dict.fromkeys(options["relax"]))
         yield {"relaxations": names}, " ".join(f"--relax {name}" for name in names)
     if options.get("constraint"):
-        from ..stated_constraints import stated_constraints
+        from ..stated.constraints import stated_constraints
 
         lines: tuple[str, ...] = options["constraint"]
         yield {"constraints": stated_constraints(lines)}, " ".join(f"--constraint '{line}'" for line in lines)

@@ -168,7 +168,7 @@ def estimate_command(
     """
     refuse_beside_trace(options)
     read = read_plan(document)
-    from ..stated_load import under_load
+    from ..stated.load import under_load
 
     plan = under_load(typed(read, document), said_of_options({**options, "trace": None}))
     from ...tools.performance.estimate import estimate

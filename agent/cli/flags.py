@@ -18,7 +18,7 @@ from ...tools.input.bounds import DEGREE, INDEX, LATENCY_MS, REQUESTS, TOKENS, U
 from ...tools.input.strict_values import check_text
 from ..intent.cluster import Cluster, read_cluster, said_hardware
 from ..model.deadline import MAX_SECONDS
-from ..time_limit import TIME_LIMIT_S
+from ..runs.time_limit import TIME_LIMIT_S
 from .streams import check_stdin, is_standard, named_path
 
 if TYPE_CHECKING:
@@ -170,8 +170,8 @@ class CountType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """`value` as an integer within the bounds."""
-        from ...tools.language.normal_form import normalise
-        from ...tools.language.quantities import read_number
+        from ...tools.language.patterns.quantities import read_number
+        from ...tools.language.writing.normal_form import normalise
 
         number = read_number(normalise(str(value).strip()[:64]))
         if number is None or number != number // 1:

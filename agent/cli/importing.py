@@ -47,7 +47,7 @@ def import_command(
     check_places({"-o": output}, files)
     text, texts = _texts(source)
     from ...tools.importing.launch import read_launch
-    from ..import_api import imported
+    from ..importing.api import imported
     from ..report.importing import render_import
 
     result = imported(read_launch(text, texts), said_of_options(options), calibration)

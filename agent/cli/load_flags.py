@@ -26,10 +26,10 @@ class PercentilesType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Percentiles:
         """`value` as the plan format has it."""
-        from ...tools.language.normal_form import normalise
-        from ...tools.language.quantities import read_number
+        from ...tools.language.patterns.quantities import read_number
+        from ...tools.language.writing.normal_form import normalise
         from ...tools.plan.lengths import Percentiles
-        from ..stated_arguments import checked
+        from ..stated.arguments import checked
 
         points: list[tuple[float, int]] = []
         for part in str(value)[:2000].split(","):
@@ -51,8 +51,8 @@ class TokensType(click.ParamType):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
         """`value` as a whole number of tokens."""
-        from ...tools.language.normal_form import normalise
-        from ...tools.language.quantities import read_whole
+        from ...tools.language.patterns.quantities import read_whole
+        from ...tools.language.writing.normal_form import normalise
 
         tokens = read_whole(normalise(str(value)[:40]))
         if tokens is None or not TOKENS.hold(tokens):
@@ -68,7 +68,7 @@ class OffloadType(click.ParamType):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> KVOffload:
         """`value` as the plan format has it."""
         from ...tools.plan.kv_offload import KVOffload
-        from ..stated_arguments import checked
+        from ..stated.arguments import checked
 
         size, mark, speed = str(value)[:40].partition("@")
         try:

@@ -9,7 +9,7 @@ import click
 
 from ...tools.errors import InputError, ServiceError
 from ..report.safe import one_line
-from ..time_limit import within
+from ..runs.time_limit import within
 from .asking import asked, asks, request_text
 from .day_flags import asks_of_day
 from .flags import FILE, output_format, strict_option, time_limit_option

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ..time_limit import within
+from ..runs.time_limit import within
 from .asking import asked, asks
 from .endpoint_flags import endpoint_options
 from .flags import COUNT, FILE, output_format, strict_option, time_limit_option

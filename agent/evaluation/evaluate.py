@@ -12,7 +12,7 @@ from pydantic import model_serializer
 from ...tools.errors import InputError
 from ...tools.frozen import Frozen
 from ...tools.input.arguments import checks_arguments
-from ..awaited import awaited
+from ..runs.awaited import awaited
 from .baseline import Baseline, read_baseline
 from .comparison import Comparison, compare_runs, same_cases
 from .coverage import coverage_of

@@ -15,7 +15,7 @@ from ...tools.language.said import StatedDegrees
 from ...tools.plan.describe import read_shorthand
 from ...tools.plan.document import PhaseStrategy, Strategy
 from ..loop.question import Question
-from ..stated_strategy import MAX_STATED_GPUS, read_block, read_strategy
+from ..stated.strategy import MAX_STATED_GPUS, read_block, read_strategy
 
 _PHASES = ("prefill", "decode")
 # Fields of a phase beside the degrees that engines have.

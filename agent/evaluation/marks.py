@@ -13,7 +13,7 @@ from ...tools.language.said import Said
 from ...tools.plan.document import Strategy
 from ..loop.judge import Judgement
 from ..results import PlanResult
-from ..spent import Spent
+from ..runs.spent import Spent
 
 Kind = Literal["plan", "infeasible", "refused", "reading", "failed"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from ...tools.errors import InputError
 from ...tools.frozen import Frozen
 from ...tools.plan.canonical import content_hash
-from ..workers import Task, local_cores, on_local_cores
+from ..runs.workers import Task, local_cores, on_local_cores
 from .case import Case
 from .judged import as_written
 from .mutants import MUTATORS, Mutator

@@ -29,7 +29,7 @@ from ...tools.rules.examples import base_plan, edited
 from ..intent.intent import HardwareChoice, Intent, ModelChoice
 from ..loop.question import Question, ask
 from ..results import PlanResult
-from ..stated_request import intent_of
+from ..stated.request import intent_of
 from .case import Case, Golden
 from .golden import golden_strategy
 from .judged import CacheKey, errors_of

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from ...tools.frozen import Frozen
-from ..spent import Spent
+from ..runs.spent import Spent
 from .case import Case
 from .marks import Mark
 

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from ..journal import Form, Journal
-from ..workers import DIED, Finished, Task, in_this_process, local_cores, on_local_cores
+from ..runs.journal import Form, Journal
+from ..runs.workers import DIED, Finished, Task, in_this_process, local_cores, on_local_cores
 from .case import Case
 from .dataset import Dataset
 from .keys import key_of, solver_digest

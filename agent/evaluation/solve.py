@@ -29,7 +29,7 @@ from ..model.scripted import calls
 from ..reading.reader import ModelReader
 from ..reading.source import Source
 from ..results import PlanResult
-from ..spent import Spent
+from ..runs.spent import Spent
 from .judged import as_written
 from .marks import Attempt, Solution, Subject
 from .posed import PosedCase, with_calibration

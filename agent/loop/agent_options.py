@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from msgspec import Struct, field
 
 from ...tools.errors import InputError
-from ..time_limit import TIME_LIMIT_S
+from ..runs.time_limit import TIME_LIMIT_S
 from .budget import Limits, Prices
 from .feedback import Level
 

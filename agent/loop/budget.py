@@ -18,7 +18,7 @@ from ...tools.frozen import Frozen
 from ..model.client import EndpointError, ModelClient, OnText, asked
 from ..model.deadline import MAX_SECONDS, Deadline
 from ..model.messages import ModelRequest, Reply, Usage
-from ..spent import Spent
+from ..runs.spent import Spent
 from .outcome import Status
 from .request_tokens import request_tokens
 

@@ -25,8 +25,8 @@ from ...tools.plan.reader import ReadDocument, read_document
 from ...tools.plan.view import as_mapping
 from ...tools.rules.base import Violation
 from ...tools.validate import validate
-from ..keeping import keeps
-from ..stated_strategy import read_block
+from ..planning.keeping import keeps
+from ..stated.strategy import read_block
 from .declared import as_stated, unassumed
 from .desk import Desk, Maker, Standing
 from .places import parents_first, right_already

@@ -20,8 +20,8 @@ from ...tools.checkpoint import doing
 from ..model.client import EndpointError, ModelClient
 from ..model.deadline import Deadline
 from ..model.messages import AnswerSchema, Message, ModelRequest, Reply
-from ..spent import Spent
-from ..time_limit import within
+from ..runs.spent import Spent
+from ..runs.time_limit import within
 from ..toolset.tool import Bench, Tool
 from ..toolset.toolset import Toolset
 from .agent_options import AgentOptions

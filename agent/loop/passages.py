@@ -5,8 +5,8 @@ from __future__ import annotations
 from ...knowledge.search import search_index
 from ...knowledge.selection import rendered, select
 from ..intent.intent import Intent
-from ..situation import situation_of
 from .context import Passages
+from .situation import situation_of
 
 # Most sections on broken rules in one correction.
 _MOST_TAUGHT = 2

@@ -12,11 +12,11 @@ from ...tools.plan.canonical import content_hash
 from ..intent.intent import Intent
 from ..model.client import ModelClient
 from ..model.deadline import Deadline
-from ..over_day import with_day
-from ..reserve import with_reserve_told
+from ..planning.over_day import with_day
+from ..planning.reserve import with_reserve_told
 from ..results import ModelUse, PlanReport, PlanResult
-from ..spent import Spent
-from ..time_limit import within
+from ..runs.spent import Spent
+from ..runs.time_limit import within
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
 from .agent_options import MODES, AgentOptions

@@ -31,9 +31,9 @@ from ..intent.intent import Intent
 from ..model.redaction import words_of
 from ..pipeline import plan_intent
 from ..results import PlanReport, PlanResult
-from ..search_request import architecture_of, build_request, search_request, with_concurrency
-from ..stated_arguments import checked
-from ..stated_strategy import build_stated
+from ..stated.arguments import checked
+from ..stated.search_request import architecture_of, build_request, search_request, with_concurrency
+from ..stated.strategy import build_stated
 from .against import Against, against, against_candidate
 from .shorten import short_text, short_value
 

@@ -22,7 +22,7 @@ from ..model.client import EndpointError, FaultKind, OnText
 from ..model.deadline import MAX_SECONDS, Deadline
 from ..model.messages import ModelRequest, Reply, Usage
 from ..results import PlanResult
-from ..spent import Spent
+from ..runs.spent import Spent
 from ..toolset.all_tools import ALL_TOOLS
 from ..toolset.strategy_answer import STRATEGY_ANSWER
 from .budget import Budget

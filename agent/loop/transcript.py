@@ -23,7 +23,7 @@ from ...tools.language.said import Said
 from ..intent.intent import Intent
 from ..reading.source import Source
 from ..results import PlanResult
-from ..spent import Spent
+from ..runs.spent import Spent
 from .budget import Limits, Prices
 from .feedback import Level
 from .outcome import Status

@@ -29,7 +29,7 @@ from ... import __version__
 from ...prompts.render import render
 from ...tools.errors import ShardwrightError
 from ..report.safe import short_line
-from ..watching import told_now_and_then
+from ..runs.watching import told_now_and_then
 from .prompts import INSTRUCTIONS, prompt, prompt_list
 from .resources import Resources, templates
 from .tools import TOOLS, Bench, refused

@@ -12,8 +12,8 @@ from ...tools.plan.document import Objective, Relaxation, Statistic
 from ...tools.plan.rate_curve_text import MAX_CHARACTERS
 from ...tools.traffic.trace import MOST_TEXT_CHARACTERS, Trace, TraceWindow, sampling, trace_of_text
 from ..intent.intent import Intent
-from ..stated_arguments import Arguments, said_of_arguments
-from ..stated_request import stated_intent
+from ..stated.arguments import Arguments, said_of_arguments
+from ..stated.request import stated_intent
 from .operation import Question
 
 # Letters of a name or a line, and of all texts of one brief.

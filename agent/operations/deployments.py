@@ -12,16 +12,16 @@ from ...tools.errors import InputError
 from ...tools.plan.reader import MAX_DOCUMENT_BYTES, is_json_text
 from ..agent import Agent
 from ..compare import Words, compare
-from ..import_api import Imported, import_plan
+from ..importing.api import Imported, import_plan
 from ..pipeline import plan_intent
 from ..report.compare import render_comparison
 from ..report.importing import render_import
 from ..report.plan import render_plan
 from ..report.search import render_search
 from ..results import PlanResult
+from ..runs.time_limit import within
 from ..search_api import search_intent
 from ..search_results import SearchAnswer
-from ..time_limit import within
 from .asking import Name, Request, Setting
 from .operation import WIDTH, Operation, TakesPlan
 

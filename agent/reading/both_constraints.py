@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ...tools.language.constraint_words import merged_constraints
+from ...tools.language.constraints.words import merged_constraints
 from ...tools.plan.constraints import Constraint, chosen_kinds
 from .agreement import same_constraint
 from .found import Verified

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from ...tools.language.claims import Claims
-from ...tools.language.compared_words import strategy_of
+from ...tools.language.conflicts.claims import Claims
+from ...tools.language.layouts.compared import strategy_of
 from ...tools.language.said import Said, StatedDegrees, StatedStrategy
 from ...tools.plan.constraints import Constraint
-from ..stated_constraints import stated_constraints
+from ..stated.constraints import stated_constraints
 from .answer import DEGREES, StatedFact
 from .derived import has_number, is_counted
 from .figures import figure_of, is_worked

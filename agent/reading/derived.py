@@ -14,10 +14,10 @@ from functools import lru_cache
 from itertools import combinations
 
 from ...tools.catalog import hardware
-from ...tools.language.normal_form import normalise
-from ...tools.language.number_words import ENGLISH_NUMBER, NUMBER_WORDS, chinese_value, english_value
-from ...tools.language.quantities import find_quantities
-from ...tools.language.written_lengths import in_tokens
+from ...tools.language.patterns.number_words import ENGLISH_NUMBER, NUMBER_WORDS, chinese_value, english_value
+from ...tools.language.patterns.quantities import find_quantities
+from ...tools.language.writing.normal_form import normalise
+from ...tools.language.writing.written_lengths import in_tokens
 from ...tools.plan.latency_limits import LATENCY_FIELDS
 
 TOKEN_FIELDS = ("input_tokens", "output_tokens", "shared_prompt_tokens", "prefill_chunk_tokens")

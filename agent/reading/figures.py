@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ...tools.language.claims import Claims
-from ...tools.language.normal_form import normalise
-from ...tools.language.quantities import find_quantities
+from ...tools.language.conflicts.claims import Claims
+from ...tools.language.patterns.quantities import find_quantities
+from ...tools.language.writing.normal_form import normalise
 from .answer import StatedFact
 from .derived import TOKEN_FIELDS, derived
 from .found import UnverifiedError

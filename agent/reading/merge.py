@@ -7,8 +7,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from ...tools.language.conflicts.evidence import Grade, grade
 from ...tools.language.errors import RequestError
-from ...tools.language.evidence import Grade, grade
 from ...tools.language.said import Said
 from .found import Found
 from .wording import APART, shown, spaced, stands_in, worded

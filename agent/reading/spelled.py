@@ -8,7 +8,7 @@ from ...tools.catalog import hardware, model_mentions
 from ...tools.catalog.names import parse_name
 from ...tools.engines.names import ENGINES
 from ...tools.language.said import Said
-from ...tools.language.spelling import simplified
+from ...tools.language.writing.spelling import simplified
 from ...tools.plan.latency_limits import STATISTIC_FIELDS
 from .derived import numbers_of
 

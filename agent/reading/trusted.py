@@ -11,11 +11,11 @@ from difflib import SequenceMatcher
 
 from msgspec import Struct
 
-from ...tools.language.claims import Claims
-from ...tools.language.markup import without_markup
-from ...tools.language.normal_form import normalise
-from ...tools.language.page import TAKEN, Page
+from ...tools.language.conflicts.claims import Claims
+from ...tools.language.patterns.page import TAKEN, Page
 from ...tools.language.refusals import set_aside_instructions, set_aside_orders
+from ...tools.language.writing.markup import without_markup
+from ...tools.language.writing.normal_form import normalise
 from .wording import APART, spaced
 
 MOST_QUOTED = 600

@@ -21,7 +21,7 @@ from ...tools.language.said import Said, StatedStrategy
 from ...tools.plan.document import Objective, Statistic
 from ...tools.plan.latency_limits import LATENCY_FIELDS, STATISTIC_FIELDS
 from ...tools.plan.prefixes import SharedPrefixes
-from ..stated_arguments import said_engine
+from ..stated.arguments import said_engine
 from .answer import DEGREES, ReadingAnswer, StatedFact
 from .demands import constraints_of, degree_of, demanded, weighed
 from .derived import TOKEN_FIELDS

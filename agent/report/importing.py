@@ -16,7 +16,7 @@ from .text import Bullets, count_text, render, section
 from .validation import violation_blocks
 
 if TYPE_CHECKING:
-    from ..import_api import Imported
+    from ..importing.api import Imported
 
 
 def render_import(imported: Imported, *, width: int, bold: bool = False, saved_as: Path | None = None) -> str:

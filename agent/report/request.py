@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from ...tools.plan.latency_limits import LIMIT_FIELDS
 from ...tools.plan.load import arrival_words, burstiness_of, spread_of, think_seconds
 from ..languages.say import say
-from ..reasons import HOLDING, KEEPING_UP, KINDS_NAMED, LOOKED_AT, UNPRICED
+from ..planning.reasons import HOLDING, KEEPING_UP, KINDS_NAMED, LOOKED_AT, UNPRICED
 from ..results import AUTHORS
 from .text import NONE, Block, Bullets, Column, Section, Table, count_text, section, value_text
 

@@ -198,7 +198,7 @@ def _excluded_text(exclusion: Excluded) -> str:
 
 def _counts(answer: SearchAnswer) -> Section:
     also = "" if answer.feasible else ", the search for what would do among it"
-    from ..reasons import considered
+    from ..planning.reasons import considered
 
     lines = [
         considered(answer),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from ...tools.language.reserved_lexicon import SURVIVES
+from ...tools.language.lexicons.reserved import SURVIVES
 from ...tools.plan.constraints import ReservedConstraint
 from ...tools.plan.devices import parse_device
 from ...tools.plan.view import PlanView

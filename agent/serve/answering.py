@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ...tools.errors import ShardwrightError
-from ..watching import told_now_and_then
+from ..runs.watching import told_now_and_then
 from .jobs import Gate
 from .refusals import RefusalError, broken, refusal_of
 

@@ -6,7 +6,7 @@ import os
 
 from msgspec import Struct, field
 
-from ..time_limit import TIME_LIMIT_S
+from ..runs.time_limit import TIME_LIMIT_S
 
 MIB = 1 << 20
 

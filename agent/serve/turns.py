@@ -17,8 +17,8 @@ from ..intent.intent import HardwareChoice
 from ..operations.asking import Request
 from ..operations.operation import Document, Question, plan_text
 from ..results import PlanResult
-from ..stated_arguments import said_of_arguments
-from ..stated_request import statements_of
+from ..stated.arguments import said_of_arguments
+from ..stated.request import statements_of
 
 # Letters of a turn that are read at all; the chat says which are too many.
 _MOST_LETTERS = 1_000_000

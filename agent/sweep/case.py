@@ -22,9 +22,9 @@ from ...tools.plan.performance import CostUnit
 from ...tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ...tools.search.search import base_setting, search
 from ..intent.complete import complete
-from ..search_request import architecture_of, hardware_block, search_request
-from ..time_limit import TIME_LIMIT_S, within
-from ..workers import DIED
+from ..runs.time_limit import TIME_LIMIT_S, within
+from ..runs.workers import DIED
+from ..stated.search_request import architecture_of, hardware_block, search_request
 from .document import Case
 
 Figure = Annotated[float, Field(ge=0, allow_inf_nan=False)]

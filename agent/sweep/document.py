@@ -24,7 +24,7 @@ from ...tools.engines.names import KNOWN, known_engine
 from ...tools.errors import InputError
 from ...tools.frozen import Frozen
 from ...tools.input.files import read_bounded, shown_path, utf8_text
-from ...tools.language.brief_parse import parse_json, parse_yaml
+from ...tools.language.briefs.parse import parse_json, parse_yaml
 from ...tools.language.file_counts import WrittenTokens
 from ...tools.language.said import NO_ENGINE, OpenPrecisions, Said, StatedPrecision
 from ...tools.plan.document import HardwareBlock, Relaxation, WorkloadBlock

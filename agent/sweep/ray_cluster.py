@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...tools.errors import InputError, ServiceError
-from ..workers import Finished, Task
+from ..runs.workers import Finished, Task
 from .case import Outcome, died
 from .document import Case
 

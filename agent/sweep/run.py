@@ -11,9 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from ...tools.frozen import Frozen
-from ..journal import Form, Journal
-from ..time_limit import TIME_LIMIT_S
-from ..workers import Finished, Task, in_this_process, local_cores, on_local_cores
+from ..runs.journal import Form, Journal
+from ..runs.time_limit import TIME_LIMIT_S
+from ..runs.workers import Finished, Task, in_this_process, local_cores, on_local_cores
 from .case import Outcome, Row, died, evaluate_case
 from .document import Case, Sweep
 from .ray_cluster import Work, on_ray

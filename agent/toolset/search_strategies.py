@@ -18,7 +18,7 @@ from ...tools.search.search import search
 from ..loop.desk import Asked, Desk
 from ..loop.shorten import rounded
 from ..loop.would_need import allowed
-from ..stated_constraints import stated_constraints
+from ..stated.constraints import stated_constraints
 from .tool import Answer, Arguments, Bench, Tool
 
 _COLUMNS = (

@@ -7,10 +7,10 @@ from msgspec.structs import replace
 
 from shardwright.agent.cli.asking import said_of_options
 from shardwright.agent.pipeline import plan
-from shardwright.agent.proposer import examine
+from shardwright.agent.planning.proposer import examine
 from shardwright.agent.report.plan import render_plan
-from shardwright.agent.stated_arguments import said_of_arguments
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.arguments import said_of_arguments
+from shardwright.agent.stated.request import intent_of
 from shardwright.tools.engines.names import ENGINES, JUDGED, KNOWN, known_engine
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.builder import BuildRequest, build_plan

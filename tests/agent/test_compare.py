@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import shardwright
-from shardwright.agent.plan_of_words import plan_of_words, strategy_of_words
+from shardwright.agent.planning.plan_of_words import plan_of_words, strategy_of_words
 from shardwright.tools.errors import InputError
 from shardwright.tools.plan.constraints import ReplicasConstraint
 from shardwright.tools.plan.describe import describe

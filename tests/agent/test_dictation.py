@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardwright.tools.language.dictation import undictated
+from shardwright.tools.language.writing.dictation import undictated
 
 
 @pytest.mark.parametrize(

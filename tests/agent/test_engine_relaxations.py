@@ -10,7 +10,7 @@ import pytest
 from shardwright.agent.pipeline import plan
 from shardwright.agent.report.plan import render_plan
 from shardwright.agent.search_api import search
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.tools.autofix.autofix import autofix
 from shardwright.tools.engines.names import FRONT, JUDGED
 from shardwright.tools.language.errors import RequestError

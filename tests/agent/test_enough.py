@@ -8,10 +8,10 @@ import re
 import pytest
 
 import shardwright
-from shardwright.agent.examined import Examined
-from shardwright.agent.proposer import examine
+from shardwright.agent.planning.examined import Examined
+from shardwright.agent.planning.proposer import examine
 from shardwright.agent.report.plan import render_plan
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.tools.checkpoint import best_so_far
 
 pytestmark = pytest.mark.thorough

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import shardwright
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.tools.language.brief import read_brief
 from shardwright.tools.language.errors import RequestError
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 from re import _constants as op  # type: ignore[attr-defined]
 from re import _parser as parser  # type: ignore[attr-defined]
 from typing import Any
@@ -16,8 +16,8 @@ from typing import Any
 import pytest
 
 from shardwright.tools import language
-from shardwright.tools.language.gated import Gated
-from shardwright.tools.language.possible import Possible, folded
+from shardwright.tools.language.patterns.gated import Gated
+from shardwright.tools.language.patterns.possible import Possible, folded
 
 CASES = Path(__file__).parents[1] / "cases" / "kinds_of_requests.json"
 TEXTS = [str(row["text"]) for row in json.loads(CASES.read_text(encoding="utf-8"))][::16]
@@ -37,8 +37,8 @@ def patterns_in(value: Any) -> Iterator[Gated]:
 def gated_patterns() -> dict[str, list[Gated]]:
     """The gated patterns of the readers of words, by module."""
     patterns_by_module: dict[str, list[Gated]] = {}
-    for module in iter_modules(language.__path__):
-        values = vars(import_module(f"{language.__name__}.{module.name}")).values()
+    for module in walk_packages(language.__path__, f"{language.__name__}."):
+        values = vars(import_module(module.name)).values()
         patterns_by_module[module.name] = [pattern for value in values for pattern in patterns_in(value)]
     return {name: patterns for name, patterns in patterns_by_module.items() if patterns}
 

@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from shardwright.agent.journal import Form, Journal
+from shardwright.agent.runs.journal import Form, Journal
 from shardwright.tools.errors import InputError
 
 from ..examples import examples

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from shardwright import plan, search
-from shardwright.agent.placement import filled, placed
+from shardwright.agent.planning.placement import filled, placed
 from shardwright.agent.report.plan import render_plan
 from shardwright.agent.results import PlanResult
-from shardwright.agent.search_request import hardware_block, search_request
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
+from shardwright.agent.stated.search_request import hardware_block, search_request
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.plan.describe import SAY_APART
 from shardwright.tools.plan.document import PhaseStrategy, Strategy

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.tools.language.normal_form import normalise
-from shardwright.tools.language.quantities import find_quantities, read_number
+from shardwright.tools.language.patterns.quantities import find_quantities, read_number
+from shardwright.tools.language.writing.normal_form import normalise
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "quantities.json").read_text(encoding="utf-8"))
 

@@ -13,8 +13,8 @@ from shardwright.agent.intent.complete import complete
 from shardwright.agent.operations.deployments import PLAN
 from shardwright.agent.pipeline import plan
 from shardwright.agent.report.plan import render_plan
-from shardwright.agent.stated_arguments import said_of_arguments
-from shardwright.agent.stated_curve import stated_curve
+from shardwright.agent.stated.arguments import said_of_arguments
+from shardwright.agent.stated.curve import stated_curve
 from shardwright.tools.errors import InputError
 from shardwright.tools.language.request import read_words
 from shardwright.tools.plan.describe import describe

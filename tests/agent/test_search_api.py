@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import shardwright
-from shardwright.agent.reasons import considered
+from shardwright.agent.planning.reasons import considered
 from shardwright.agent.search_api import search
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.errors import InputError

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shardwright.tools.language.request import read_request
-from shardwright.tools.language.spelling import corrected, plain_figures, simplified
+from shardwright.tools.language.writing.spelling import corrected, plain_figures, simplified
 
 SLIPS = """
 throuhgput throughput, latancy latency, promt prompt, ouput output, concurency concurrency, conccurrent concurrent,

@@ -7,7 +7,7 @@ import re
 import pytest
 
 import shardwright
-from shardwright.agent.stated_constraints import stated_constraints
+from shardwright.agent.stated.constraints import stated_constraints
 from shardwright.tools.errors import InputError
 
 LINES = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from shardwright.agent.pipeline import plan
-from shardwright.agent.rejected import MAX_ALTERNATIVES
+from shardwright.agent.planning.rejected import MAX_ALTERNATIVES
 from shardwright.agent.results import Alternative, PlanReport
 
 pytestmark = pytest.mark.thorough

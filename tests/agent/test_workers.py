@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.agent.workers import Task, _Waiting, in_this_process, on_local_cores
+from shardwright.agent.runs.workers import Task, _Waiting, in_this_process, on_local_cores
 
 from ..examples import examples
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 import pytest
 
 import shardwright
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 
 from .certificates import certificate_case, check_certificate
 from .documents import check_document

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.tools.catalog.entry import ModelEntry
 from shardwright.tools.catalog.models import Variant, all_models, find_model
 from shardwright.tools.language.errors import RequestError

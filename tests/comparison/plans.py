@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import cache
 
-from shardwright.agent.plan_of_words import plan_of_words
+from shardwright.agent.planning.plan_of_words import plan_of_words
 from shardwright.tools.plan.document import Plan
 
 from ..plan.tiny import DENSE, MOE, PhaseStrategy, tiny_plan

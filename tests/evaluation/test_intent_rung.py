@@ -10,7 +10,7 @@ from shardwright.agent.evaluation.case import Case
 from shardwright.agent.evaluation.marks import Mark, Solution, Subject
 from shardwright.agent.evaluation.posed import PosedCase
 from shardwright.agent.evaluation.rungs.ladder import ANSWER_RUNGS
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 
 RUNG = next(rung for rung in ANSWER_RUNGS if rung.name == "intent")
 ASKED = "Serve DeepSeek-R1 on 8 H200 with {engine}, 1k in / 1k out, 64 users, best throughput{more}"

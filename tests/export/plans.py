@@ -10,10 +10,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from shardwright.agent.plan_of_words import plan_of_words
-from shardwright.agent.search_request import hardware_block, search_request
-from shardwright.agent.stated_arguments import said_of_arguments
-from shardwright.agent.stated_request import stated_intent
+from shardwright.agent.planning.plan_of_words import plan_of_words
+from shardwright.agent.stated.arguments import said_of_arguments
+from shardwright.agent.stated.request import stated_intent
+from shardwright.agent.stated.search_request import hardware_block, search_request
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import Export, Launch

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.import_api import import_plan
+from shardwright.agent.importing.api import import_plan
 from shardwright.agent.pipeline import plan
 from shardwright.tools.export.export import export
 from shardwright.tools.export.result import TargetName

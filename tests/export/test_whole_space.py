@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from msgspec.structs import replace
 
-from shardwright.agent.import_api import import_plan
+from shardwright.agent.importing.api import import_plan
 from shardwright.tools.catalog.models import find_model
 from shardwright.tools.engines.defaults import possible_relaxations
 from shardwright.tools.export import sglang, trtllm, vllm

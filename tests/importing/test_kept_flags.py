@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 import shardwright
-from shardwright.agent.import_api import Imported
+from shardwright.agent.importing.api import Imported
 from shardwright.agent.report.importing import render_import
 from shardwright.tools.plan.canonical import content_hash
 

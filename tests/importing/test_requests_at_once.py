@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.import_api import Imported, import_plan
+from shardwright.agent.importing.api import Imported, import_plan
 from shardwright.agent.report.importing import render_import
 
 VLLM = "vllm serve Qwen/Qwen3-8B -tp 2"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from shardwright.agent.situation import situation_of
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.loop.situation import situation_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.knowledge.situation import CONDITIONS, Situation
 
 from .situations import REQUESTS, situation

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from shardwright.agent.import_api import Imported
+from shardwright.agent.importing.api import Imported
 from shardwright.agent.results import PlanReport, PlanResult
 from shardwright.tools.autofix.result import FixResult
 from shardwright.tools.plan.performance import PerformanceEstimate

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shardwright.agent.stated_strategy import read_block
+from shardwright.agent.stated.strategy import read_block
 from shardwright.tests.search.questions import Question, drawn_questions
 from shardwright.tests.spaces import draw_strategy
 from shardwright.tools.catalog.models import find_model

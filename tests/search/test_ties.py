@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from shardwright.agent.rejected import why_lost
+from shardwright.agent.planning.rejected import why_lost
 from shardwright.tools.plan.document import PhaseStrategy, Strategy, WorkloadBlock
 from shardwright.tools.search.candidate import Candidate
 from shardwright.tools.search.ranking import complexity

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
+from shardwright.agent.runs.workers import Task
 from shardwright.agent.sweep.case import Outcome
 from shardwright.agent.sweep.ray_cluster import on_ray
-from shardwright.agent.workers import Task
 from shardwright.tools.errors import ServiceError
 
 from .samples import row

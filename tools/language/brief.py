@@ -21,32 +21,32 @@ from ..catalog.models import find_model
 from ..errors import InputError
 from ..input.files import read_bounded, shown_path, utf8_text
 from ..input.strict_values import HALF_A_CHARACTER, is_text, whole_characters
-from .alternatives import with_later_figures
-from .brief_card import Card, read_card
-from .brief_document import Document
-from .brief_facts import Fact
-from .brief_layout import plain_text
-from .brief_markdown import read_markdown
-from .brief_model import DESCRIBES, read_model
-from .brief_rows import read_rows
-from .brief_statements import Source, StatedObject, join_sources
-from .brief_structured import read_json, read_yaml
-from .card_names import read_accelerator
-from .claims import Claims
+from .briefs.card import Card, read_card
+from .briefs.document import Document
+from .briefs.facts import Fact
+from .briefs.layout import plain_text
+from .briefs.markdown import read_markdown
+from .briefs.model import DESCRIBES, read_model
+from .briefs.rows import read_rows
+from .briefs.statements import Source, StatedObject, join_sources
+from .briefs.structured import read_json, read_yaml
+from .conflicts.alternatives import with_later_figures
+from .conflicts.claims import Claims
+from .conflicts.taken_back import with_replies
+from .conflicts.turns import is_chat, without_stamps
+from .conflicts.withdrawn_figures import with_later_figures_in_place
+from .engine.launched import claim_started, leave_unplanned
 from .errors import BriefError, RequestError
-from .launched import claim_started, leave_unplanned
+from .hardware.card_names import read_accelerator
 from .merge import merge_said
-from .model_files import claim_model_file, take_model_file
-from .model_names import own_name
-from .model_names import read_model as read_model_name
-from .page import Page
+from .model.files import claim_model_file, take_model_file
+from .model.names import own_name
+from .model.names import read_model as read_model_name
+from .patterns.page import Page
 from .quoted import quoted_apart
 from .request import read_page
 from .said import Said
 from .superseded import still_holding
-from .taken_back import with_replies
-from .turns import is_chat, without_stamps
-from .withdrawn_figures import with_later_figures_in_place
 
 _Text = tuple[str, str]  # its name and its words
 MAX_FILES = 20

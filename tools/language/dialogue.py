@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 
-from .gated import Gated
-from .limit_lexicon import ROLE as LATENCY
-from .load_lexicon import LENGTHS
-from .load_lexicon import ROLE as LOAD
-from .taken_back import with_replies
-from .turns import WHO, is_chat, without_stamps
+from .conflicts.taken_back import with_replies
+from .conflicts.turns import WHO, is_chat, without_stamps
+from .lexicons.limits import ROLE as LATENCY
+from .lexicons.load import LENGTHS
+from .lexicons.load import ROLE as LOAD
+from .patterns.gated import Gated
 
 _CHOICE = Gated(
     rf"(?<![A-Za-z\d])(?P<a>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?\s?(?:or|还是)\s?(?:the\s|an?\s)?(?P<b>[A-Za-z\d][A-Za-z\d.\-]{{0,18}})的?(?P<mark>[\s?]{{0,3}})\n(?P<who>{WHO})(?P<answer>[^\n]+)",

@@ -15,8 +15,8 @@ from ..plan.document import Tokens
 def _counted(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    from .normal_form import normalise
-    from .quantities import read_number
+    from .patterns.quantities import read_number
+    from .writing.normal_form import normalise
 
     number = read_number(normalise(value.strip()[:64]))
     return int(number) if number is not None and number == number // 1 else value

@@ -8,8 +8,8 @@ from typing import Any
 from ..plan.constraints import Constraint
 from ..plan.lengths import RequestLengths, Side
 from ..plan.prefixes import SharedPrefixes
-from .claims import label
-from .constraint_words import merged_constraints
+from .conflicts.claims import label
+from .constraints.words import merged_constraints
 from .errors import RequestError
 from .said import Said, Understood
 

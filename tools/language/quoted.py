@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from .gated import Gated
+from .patterns.gated import Gated
 
 _QUOTED = re.compile(r"^\s{0,3}> ?(?![>=\s]*\d+\s*(?:tok|ms|s\b|%))")
 _SHORTEST_QUOTE = 30  # characters

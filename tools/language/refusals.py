@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from .claims import Claims
-from .gated import Gated
-from .page import MODEL, OTHER, Page
+from .conflicts.claims import Claims
+from .conflicts.statement_rank import STAYS
+from .patterns.gated import Gated
+from .patterns.page import MODEL, OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
-from .statement_rank import STAYS
 
 # Models that are not planned; words about them beside a model to serve may be about another system.
 _OTHER_KIND = "encoder-decoder models"

@@ -10,61 +10,62 @@ from __future__ import annotations
 from ..catalog.model_mentions import mentions
 from ..errors import expect
 from ..input.strict_values import HALF_A_CHARACTER, is_text
-from .alternatives import with_later_figures
-from .brief_rows import with_row_under_its_keys
-from .card_names import read_accelerator
-from .claims import Claims
-from .constraint_words import (
-    leave_primitives_unread,
-    read_constraints,
-    refuse_broken_bounds,
-    settle_constraints,
+from .briefs.rows import with_row_under_its_keys
+from .conflicts.alternatives import with_later_figures
+from .conflicts.claims import Claims
+from .conflicts.evidence import Grade, grade
+from .conflicts.other_systems import set_aside_others
+from .conflicts.past_words import note_past
+from .conflicts.set_aside import (
+    set_aside_denied,
+    set_aside_former,
+    set_aside_rejected,
+    set_aside_replaced,
+    set_aside_restored,
 )
-from .curve_words import read_rate_curve
+from .conflicts.statement_rank import tells_of_before
+from .constraints.kept_of_each_node import settle_kept_of_each
+from .constraints.spare_replicas import read_reserve
+from .constraints.words import leave_primitives_unread, read_constraints, refuse_broken_bounds, settle_constraints
 from .dialogue import with_answers
-from .dictation import undictated
+from .engine.launched import claim_started, leave_unplanned, with_commands_in_words
+from .engine.names import read_engine
+from .engine.settings import read_settings, settle_settings
 from .errors import RequestError
-from .evidence import Grade, grade
-from .gated import Gated
-from .hardware_words import FEWEST, UNLIMITED, read_hardware
-from .kept_of_each_node import settle_kept_of_each
-from .launched import claim_started, leave_unplanned, with_commands_in_words
-from .limit_words import read_limits, settle_speed
-from .link_words import read_links, settle_missing_nvlink
-from .load_changes import settle_growth
-from .load_words import read_load
-from .markup import without_markup
+from .goals.limits import read_limits, settle_speed
+from .goals.most_load import read_most_load, settle_most_load
+from .goals.objective import read_objective
+from .goals.wishes import note_conditions, set_aside_wishes
+from .hardware.card_names import read_accelerator
+from .hardware.links import read_links, settle_missing_nvlink
+from .hardware.offload import read_offload, settle_offload
+from .hardware.prices import read_price
+from .hardware.words import FEWEST, UNLIMITED, read_hardware
+from .layouts.permissions import allow_stated, read_disaggregation, read_relaxations
+from .layouts.strategy import read_strategy
+from .load.changes import settle_growth
+from .load.curve import read_rate_curve
+from .load.prefixes import read_prefixes, settle_repeated
+from .load.rates import leave_mixed_units, read_batches, settle_rates
+from .load.token_amounts import read_token_amounts
+from .load.words import read_load
 from .merge import merge_said, refusal, stated_fields
-from .model_files import claim_missing_file, claim_model_file, take_model_file
-from .model_names import read_model, refuse_unknown_model, with_size_said_before
-from .most_load_words import read_most_load, settle_most_load
-from .normal_form import normalise
-from .objective_words import read_objective
-from .offload_words import read_offload, settle_offload
-from .other_systems import set_aside_others
-from .page import Page
-from .past_words import note_past
-from .permission_words import allow_stated, read_disaggregation, read_relaxations
-from .precision_words import read_precision
-from .prefix_words import read_prefixes, settle_repeated
-from .prepared_text import mended
-from .price_words import read_price
+from .model.files import claim_missing_file, claim_model_file, take_model_file
+from .model.names import read_model, refuse_unknown_model, with_size_said_before
+from .model.precisions import read_precision
+from .model.unknown_names import refuse_unknown_card, why_no_model
+from .patterns.gated import Gated
+from .patterns.page import Page
 from .quoted import quoted_apart, without_reference
-from .rate_words import leave_mixed_units, read_batches, settle_rates
 from .refusals import refuse_non_goals, set_aside_instructions, set_aside_orders
-from .reserve_words import read_reserve
 from .said import Said
-from .serving_words import read_engine
-from .set_aside import set_aside_denied, set_aside_former, set_aside_rejected, set_aside_replaced, set_aside_restored
-from .setting_words import read_settings, settle_settings
-from .statement_rank import tells_of_before
-from .strategy_words import read_strategy
 from .superseded import still_holding
-from .token_amounts import read_token_amounts
-from .unknown_names import refuse_unknown_card, why_no_model
 from .unread_words import TICKET, list_unread
-from .wishes import note_conditions, set_aside_wishes
-from .written_lengths import assume_written
+from .writing.dictation import undictated
+from .writing.markup import without_markup
+from .writing.normal_form import normalise
+from .writing.prepared_text import mended
+from .writing.written_lengths import assume_written
 
 MAX_REQUEST_CHARACTERS = 20_000
 # People that exist, who need not all ask at once.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from .gated import Gated
+from .patterns.gated import Gated
 
 Span = tuple[int, int]
 _SPEAKER = r"(?:system|sys|assistant|developer|tool|function|admin(?:istrator)?)"

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from .claims import label
-from .gated import Gated
-from .limit_lexicon import ROLE as LATENCY
-from .load_changes import FACTOR, factor
-from .load_lexicon import ROLE as LOAD
+from .conflicts.claims import label
+from .lexicons.limits import ROLE as LATENCY
+from .lexicons.load import ROLE as LOAD
+from .load.changes import FACTOR, factor
 from .merge import stated_fields
-from .page import parts
+from .patterns.gated import Gated
+from .patterns.page import parts
 from .said import Said
 
 _GONE = (

@@ -7,15 +7,15 @@ from __future__ import annotations
 
 import re
 
-from .claims import Claims
-from .constraint_words import LEFT_TO_US
-from .gated import Gated
-from .model_names import leave_sizes_unread
-from .objective_words import wants
-from .page import MODEL, OTHER, TAKEN, Page
-from .quantities import find_quantities
-from .reserved_lexicon import HARDWARE
-from .statement_rank import STAYS
+from .conflicts.claims import Claims
+from .conflicts.statement_rank import STAYS
+from .constraints.words import LEFT_TO_US
+from .goals.objective import wants
+from .lexicons.reserved import HARDWARE
+from .model.names import leave_sizes_unread
+from .patterns.gated import Gated
+from .patterns.page import MODEL, OTHER, TAKEN, Page
+from .patterns.quantities import find_quantities
 
 _MOST_UNREAD = 50
 _SHORT = 10

@@ -10,7 +10,7 @@ from ....tools.language.said import Said
 from ...compare import Words, compared
 from ...languages.say import say
 from ...report.compare import render_comparison
-from ...words_or_file import is_words
+from ...stated.words_or_file import is_words
 from ..outcome import Outcome
 from .work import Work
 

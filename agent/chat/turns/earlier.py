@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 from ....tools.errors import InputError
 from ....tools.language.said import Said
-from ...keeping import keeps
 from ...languages.say import say
+from ...planning.keeping import keeps
 from ...report.text import render, section
 from ..edit_reader import read_edit
 from ..edits import Edit, apply_edit, stated_fields

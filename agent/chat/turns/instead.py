@@ -10,12 +10,12 @@ from ....tools.language.said import StatedStrategy
 from ....tools.plan.describe import describe
 from ....tools.plan.document import Plan
 from ....tools.plan.placement import gpu_count
-from ...keeping import BestWith
 from ...languages.say import say
-from ...reasons import figures, named
+from ...planning.keeping import BestWith
+from ...planning.reasons import figures, named
 from ...report.text import render, section
 from ...report.validation import violation_blocks
-from ...search_request import architecture_of
+from ...stated.search_request import architecture_of
 from ..outcome import Outcome
 from .compare import told_of as told_of_comparison
 

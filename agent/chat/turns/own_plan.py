@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from ....tools.language.gated import Gated
+from ....tools.language.patterns.gated import Gated
 from ....tools.performance.layout import facts_of, layout_from_view
 from ....tools.plan.devices import devices_text
 from ....tools.plan.elements import places_of

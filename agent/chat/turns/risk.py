@@ -13,7 +13,7 @@ from ....tools.plan.document import PHASES, Plan, Strategy
 from ....tools.plan.performance import PerformanceEstimate
 from ...languages.say import say
 from ...limit_words import sureness
-from ...plan_of_words import plan_of_words
+from ...planning.plan_of_words import plan_of_words
 from ...report.text import Bullets, render, section
 from ..outcome import Outcome
 from ..words import title_of

@@ -9,7 +9,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from ...loop.agent_options import AgentOptions
-from ...spent import Spent, spent_together
+from ...runs.spent import Spent, spent_together
 from ..keys import solver_digest
 from ..marks import Solution
 from ..posed import PosedCase

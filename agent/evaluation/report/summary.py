@@ -7,7 +7,7 @@ from statistics import fmean, median
 from typing import Any
 
 from ....tools.frozen import Frozen
-from ...spent import Spent, spent_together
+from ...runs.spent import Spent, spent_together
 from ..comparison import Comparison
 from ..coverage import Coverage
 from ..gain import GainScore, gain_scores

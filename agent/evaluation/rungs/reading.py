@@ -9,7 +9,7 @@ from ....tools.catalog.models import find_model
 from ....tools.errors import InputError
 from ....tools.language.said import Said
 from ...reading.agreement import same_constraint, total
-from ...stated_constraints import stated_constraints
+from ...stated.constraints import stated_constraints
 from ..marks import Mark
 
 # Prefixes of a wrong reading: it was asked about, the report names what was not acted on, or nothing tells.

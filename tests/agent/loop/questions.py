@@ -9,7 +9,7 @@ from typing import Any
 from shardwright.agent.loop.desk import Desk
 from shardwright.agent.loop.judge import Judgement, judge_document
 from shardwright.agent.loop.question import Question, ask
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.tools.language.said import StatedStrategy
 
 SMALL = "Serve Qwen3-8B on 2 RTX 4090, 1k in / 100 out, lowest latency, one request at a time"

@@ -23,7 +23,7 @@ from shardwright.agent.model.client import EndpointError
 from shardwright.agent.model.messages import ModelRequest, Reply, Usage
 from shardwright.agent.model.scripted import ScriptedModel, Step, calls, says
 from shardwright.agent.results import ModelUse, PlanResult
-from shardwright.agent.stated_request import intent_of
+from shardwright.agent.stated.request import intent_of
 from shardwright.tools.calibration.custom import CustomCalibration
 from shardwright.tools.calibration.profile_file import KernelEntry, ProfileFile
 from shardwright.tools.errors import InputError

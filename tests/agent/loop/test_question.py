@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from shardwright.agent.loop.question import PINNED, ask
 from shardwright.agent.results import PlanResult
-from shardwright.agent.stated_request import intent_of
-from shardwright.agent.stated_strategy import read_strategy
+from shardwright.agent.stated.request import intent_of
+from shardwright.agent.stated.strategy import read_strategy
 from shardwright.tools.language.said import StatedDegrees, StatedStrategy
 from shardwright.tools.validate import validate
 

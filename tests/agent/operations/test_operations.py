@@ -11,7 +11,7 @@ import pytest
 from shardwright.agent.operations.all_operations import OPERATIONS
 from shardwright.agent.operations.asking import Request
 from shardwright.agent.operations.operation import Operation
-from shardwright.agent.stated_arguments import Arguments
+from shardwright.agent.stated.arguments import Arguments
 from shardwright.tools.errors import InputError
 from shardwright.tools.input.files import without_files
 

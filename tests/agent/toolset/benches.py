@@ -9,7 +9,7 @@ from typing import Any
 from shardwright.agent.loop.feedback import Level
 from shardwright.agent.loop.question import Question
 from shardwright.agent.model.messages import ToolCall
-from shardwright.agent.stated_strategy import read_strategy
+from shardwright.agent.stated.strategy import read_strategy
 from shardwright.agent.toolset.all_tools import ALL_TOOLS
 from shardwright.agent.toolset.tool import Answer, Bench
 from shardwright.agent.toolset.toolset import Toolset

@@ -181,7 +181,7 @@ def _sentences(text: str) -> Iterator[str]:
 
 def _strategies(statements: list[Said], text: str) -> Iterator[Any]:
     """The strategies that are stated; if a text compares several, those of its single sentences."""
-    from ...language.whole_strategy import with_ruled_out
+    from ...language.layouts.whole_strategy import with_ruled_out
 
     for only in (statements, (said for said in map(said_in, _sentences(text)) if not isinstance(said, InputError))):
         stated = [with_ruled_out(said.strategy, said.constraints) for said in only]

@@ -85,7 +85,7 @@ def counts_in(said: Said) -> dict[str, int]:
 
 def degrees_of(text: str) -> Degrees | None:
     """The degrees that the whole of `text` states; `None` if it says anything else or contradicts itself."""
-    from ...language.whole_strategy import strategy_of_words
+    from ...language.layouts.whole_strategy import strategy_of_words
 
     try:
         return degrees_in(strategy_of_words(text))
@@ -95,7 +95,7 @@ def degrees_of(text: str) -> Degrees | None:
 
 def number_of(text: str) -> int | None:
     """The whole number that `text` spells out: "two", "四"; `None` if it says anything else."""
-    from ...language.quantities import read_whole
+    from ...language.patterns.quantities import read_whole
 
     return read_whole(text.strip()) if len(text) < 40 else None
 

@@ -110,7 +110,7 @@ def _texts(text: str, kind: Any) -> Iterator[Any]:
 def _spelled(word: str) -> Iterator[int]:
     """The whole number that a word spells out: "two"."""
     # Imported only for faulty values, since the reader of numbers takes long to load.
-    from ...language.quantities import read_whole
+    from ...language.patterns.quantities import read_whole
 
     number = read_whole(word.lower())
     if number is not None:
