@@ -22,7 +22,7 @@ from ..errors import InputError
 from ..input.files import read_bounded, shown_path, utf8_text
 from ..input.strict_values import HALF_A_CHARACTER, is_text, whole_characters
 from .briefs.card import Card, read_card
-from .briefs.document import Document
+from .briefs.document import Document, without_marks
 from .briefs.facts import Fact
 from .briefs.layout import plain_text
 from .briefs.markdown import read_markdown
@@ -205,7 +205,9 @@ def _read_joined(source: Source, folder: Path, prose: str) -> Said:
     card = _card(document, said, source.objects)
     of_card = [*document.cards, *(fact for fact in facts.items if fact.field.startswith("card."))]
     parts = "; ".join(dict.fromkeys(fact.words for fact in of_card))[:400]
+    shown = [bound.model_copy(update={"words": without_marks(bound.words)}) for bound in said.constraints]
     updates: dict[str, Any] = {
+        "constraints": tuple(shown),
         "model": model.name,
         "model_config_object": model.config,
         "accelerator": card.accelerator,

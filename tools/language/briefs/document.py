@@ -15,7 +15,7 @@ from ..conflicts.claims import Claims
 from ..model.precisions import FORMAT
 from ..model.unknown_names import counted_parts, own_cards
 from ..patterns.gated import Gated
-from ..patterns.page import BARRIER, CARD, MODEL, STATISTIC, Page
+from ..patterns.page import APART, BARRIER, CARD, MODEL, STATISTIC, Page
 from ..patterns.quantities import find_quantities
 from ..unread_words import list_unread
 from ..writing.prepared_text import mended
@@ -160,6 +160,7 @@ class Document(Struct, frozen=True):
 
     def placed(self, reason: str) -> str:
         """A reason of the reader, with the place of each quotation behind it."""
+        reason = without_marks(reason)
         quoted = list(_WORDS_OF_REASON.finditer(reason))
         places: list[str] = []
         for i, match in enumerate(quoted):
@@ -174,9 +175,15 @@ class Document(Struct, frozen=True):
 
     def words(self, words: str) -> str:
         """Words of a field as a person sees them in the report: the line that they stand in, and its place."""
+        words = without_marks(words)
         parts = [words] if self.page.original.find(words) >= 0 else re.split(r"[;,+] ", words)
         shown = [f"{part} ({where})" if (where := self.place(part)) else part for part in parts]
         return "; ".join(dict.fromkeys(shown))[:400]
+
+
+def without_marks(words: str) -> str:
+    """Words of a line, or a message that quotes them, as a person sees them."""
+    return words.replace(APART, "").replace(ascii(APART)[1:-1], "")
 
 
 def _with_names(page: Page) -> Page:

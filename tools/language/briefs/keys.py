@@ -20,6 +20,13 @@ ALL_CARDS = Gated(
     r"max(?:imum)? total|总卡数(?:上限)?|卡总数"
 )
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
+# Words in a row, or a value of an object, by which it counts for nothing.
+GONE = Gated(
+    r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
+    r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired|not\s(?:to\sbe\s|being\s)?(?:counted|planned|included|used)|cold\s(?:dr|stand-?by|spare))(?![a-z])"
+    r"|(?<![a-z])(?:out\sof\sservice|(?:do\snot|don't|must\snot|never)\s(?:use|touch|plan))(?![a-z])"
+    r"|退役|下线|淘汰|仅供参考|报废|停用|(?:不[可能要得]|勿)(?:占?用|动)|被?(?:借|占)走|不参与",
+)
 # {"gpu": "A100", "use": "no, reserved for CFD"}
 _USED = Gated(
     r"(?:use|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|used (?:for|by) (?:us|this)|"
@@ -231,8 +238,8 @@ def names_full_machine(value: object) -> bool:
 def says_unused(entries: Iterable[tuple[str, object]]) -> str | None:
     """What says of a row or an object with a card that it is not used: {"gpu": "A100", "use": "no, for CFD"}."""
     plain = [(key_words(key), "no" if value is False else str(value)) for key, value in entries]
-    says_no = next((f"{key}: {value}" for key, value in plain if _says_no(key, value)), None)
-    return says_no if any(card.accelerator for _, value in plain for card in mentions(value)) else None
+    says_no = next((f"{key}: {value}" for key, value in plain if GONE.search(value) or _says_no(key, value)), None)
+    return says_no if any(GPU_KEY.fullmatch(key) or mentions(value) for key, value in plain) else None
 
 
 def _says_no(key: str, value: str) -> bool:

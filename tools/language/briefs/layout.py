@@ -11,8 +11,9 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from ...catalog.model_mentions import mentions
+from ..conflicts.statement_rank import rank_of
 from ..patterns.gated import Gated
-from ..patterns.page import BARRIER
+from ..patterns.page import APART, BARRIER
 from ..patterns.quantities import find_quantities
 from ..writing.normal_form import normalise, with_keyed_amounts, with_paired_statistics
 from .boxes import NOT_TICKED
@@ -72,7 +73,9 @@ _UNIT_IN_KEY = Gated(
 _NUMBERED = r"(?:[\d.]{1,8}\s?|[一二三四五六七八九十]{1,3}\s?[、.,]\s?)?"
 _OUT_OF_SCOPE = Gated(
     rf"{FORMER}|{NOT_TICKED}|"
-    r"(?:previous|former|old|legacy|retired) (?:system|setup|deployment|service|stack|cluster|hardware)|"
+    r"(?:previous|former|old|legacy|retired|rejected|discarded|abandoned|superseded|cancell?ed|withdrawn|outdated)"
+    r"(?: [a-z]+){1,2}|"
+    r"predecessors?|attic|graveyard|change ?log|修订(?:记录|历史)|旧(?:系统|平台|方案|机器|集群).{0,4}|"
     rf"staging(?: (?:cluster|environment))?|sandbox|"
     r".{0,24}(?:for (?:information|context|reference)(?: only)?|only for (?:information|context|reference)|fyi)\W?|"
     rf"(?:附录?\W{{0,2}})?.{{0,8}}仅供(?:了解|参考).{{0,4}}|(?:附录?\W{{0,2}})?历史.{{0,14}}|"
@@ -84,7 +87,8 @@ _OUT_OF_SCOPE = Gated(
     r"(?:备选|其他|被否决的?)方案(?:.{0,4}(?:考虑|否决|放弃|未采用))?|不在.{0,6}|(?:本次)?不包[括含].{0,4}|范围之?外.{0,2})"
 )
 _BACKGROUND = Gated(
-    rf"{_NUMBERED}(?:(?:project |some )?background(?: \w+){{0,3}}|(?:\w+ )?history(?: \w+){{0,3}}"
+    rf"{_NUMBERED}(?:(?:known |past |recent |open )?(?:incidents?|outages?|issues)(?: log)?"
+    rf"|(?:project |some )?background(?: \w+){{0,3}}|(?:\w+ )?history(?: \w+){{0,3}}"
     rf"|appendi(?:x|ces)\W?(?: [\w:]+){{0,5}}"
     rf"|(?:monitoring|telemetry)(?: \w+){{0,4}}|(?:项目)?背景.{{0,4}}|历史.{{0,4}}|附录.{{0,6}}"
     rf"|(?:附录?\W?)?监控.{{0,10}})"
@@ -181,8 +185,15 @@ def _line(statement: Statement) -> Line:
     if (answer := _answered(prefix, body)) is not None:
         return Line(statement, answer, 0)
     body = _with_statistic(statement, prefix, body)
+    prefix = f"{APART * _stands_apart(statement)}{prefix}"
     text = _EACH_NODE.sub(r"\g<node>\g<n>卡", with_keyed_amounts(with_paired_statistics(prefix + body)))
     return Line(statement, text, min(len(prefix), len(text) - 1) if text == prefix + body else 0)
+
+
+def _stands_apart(statement: Statement) -> bool:
+    """Whether a heading or key above a statement says that it held once or holds for others."""
+    above = statement.path[:-1] if statement.keyed else statement.path
+    return any(rank_of(key_words(part)) == 2 for part in above)
 
 
 def _with_statistic(statement: Statement, prefix: str, body: str) -> str:

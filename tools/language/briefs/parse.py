@@ -124,11 +124,16 @@ class _YamlReader:
             return self._mapping(node, path)
         if node.id == "sequence":
             return [self._value(child, (*path, i)) for i, child in enumerate(node.value)]
+        if node.start_mark.line == node.end_mark.line:
+            self._comment(path, node)
+        return node.value if node.style else self._scalar(node.value, node.start_mark.line + 1)
+
+    def _comment(self, path: Path, node: Any) -> None:
+        """Keep the comment behind a node, on its last line, as that of `path`."""
         end: int = node.end_mark.line
         line = self._text_lines[end] if end < len(self._text_lines) else ""
-        if node.start_mark.line == end and (match := _COMMENT.match(line[node.end_mark.column :])):
+        if match := _COMMENT.match(line[node.end_mark.column :]):
             self._comments[path] = match[1].strip()
-        return node.value if node.style else self._scalar(node.value, node.start_mark.line + 1)
 
     def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -140,6 +145,8 @@ class _YamlReader:
             if key in result:
                 raise BriefError(f"{where}: the key {key[:60]!r} stands twice in one mapping; keep one of the two")
             result[key] = self._value(value_node, (*path, key))
+            if value_node.start_mark.line > key_node.end_mark.line:  # a block, with its comment behind the key
+                self._comment((*path, key), key_node)
         return result
 
     def _scalar(self, words: str, line: int) -> Any:

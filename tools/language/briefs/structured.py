@@ -15,6 +15,7 @@ from msgspec import Struct
 from ...catalog.config import TEXT_PARTS
 from ...catalog.hardware import mentions
 from ...input.shapes import is_list, is_object
+from ..conflicts.statement_rank import rank_of
 from ..patterns.gated import Gated
 from ..patterns.quantities import read_number
 from .key_words import key_words
@@ -198,6 +199,9 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
+        remark = self._parsed.comments.get(at, "")
+        if keys and rank_of(remark) == 2:
+            keys = (*keys[:-1], remark, keys[-1])
         if keys and (says_no := says_unused(value.items())) is not None:
             keys = (*keys, f"{OUT_OF_SCOPE}stands beside {says_no!r}")
         value = self._without_tables(keys, self._planned_of(keys, value, at), at)

@@ -12,16 +12,10 @@ from ...input.shapes import is_list, is_object
 from ..conflicts.statement_rank import rank_of
 from ..patterns.gated import Gated
 from .key_words import KEPT_BACK, key_words
-from .keys import says_unused, says_used
+from .keys import GONE, says_unused, says_used
 from .launch import tells_former
 from .statements import OUT_OF_SCOPE
 
-# Words in a table row by which it counts for nothing.
-_GONE = Gated(
-    r"(?<![a-z])(?:(?:(?:is|are|being|already|to\sbe|was|were)\s)+(?:decommissioned|retired|scrapped|sold|withdrawn|dropped|rejected|phased\sout)|"
-    r"(?:for|listed\sfor)\s(?:completeness|reference|information)(?:\sonly)?|not\s(?:available|ours|for\sus|in\sscope)|none(?=\s?(?:\(|$|until|till|before))|out\sof\sscope|obsolete|decommissioned|retired|not\s(?:to\sbe\s|being\s)?(?:counted|planned|included|used)|cold\s(?:dr|stand-?by|spare))(?![a-z])"
-    r"|退役|下线|淘汰|仅供参考|不可用|不参与",
-)
 # Column headers that name no quantity of their own: the row's label does.
 _GENERIC_HEADER = Gated(
     r"(?:the )?(?:values?|entry|entries|figures?|settings?|amounts?|choice|answer|content|details?|description"
@@ -151,7 +145,7 @@ def _why_aside(words: Sequence[str], cells: Sequence[str], *, is_busiest: bool) 
     """What says that a row does not count; what is kept back ("cold standby") does."""
     if not is_busiest:
         return "states less load than another row"
-    gone = next((match.group() for cell in cells[1:] if (match := _GONE.search(cell)) is not None), None)
+    gone = next((match.group() for cell in cells[1:] if (match := GONE.search(cell)) is not None), None)
     if gone is None or KEPT_BACK.search(key_words(cells[0])):
         gone = says_unused(zip(words, cells, strict=False))
     return None if gone is None else f"says {gone!r}"

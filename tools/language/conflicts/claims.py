@@ -284,6 +284,8 @@ class Claims(Notes):
         nodes, per_node, gpus = (self.values.get(name) for name in ("nodes", "gpus_per_node", "gpus"))
         if gpus is None or nodes is None:
             return
+        if gpus != nodes * (per_node or gpus // nodes) and self._are_of_others():
+            return
         if per_node is not None and nodes * per_node != gpus and self._is_no_size(nodes, per_node, gpus):
             self.drop("gpus_per_node")
             per_node = None
@@ -294,6 +296,15 @@ class Claims(Notes):
                 f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly "
                 f"over {nodes} nodes ({self.words['nodes']!r})"
             )
+
+    def _are_of_others(self) -> bool:
+        """Drop nodes that are said of something else than the GPUs; whether they are."""
+        of_nodes = self.words["nodes"]
+        if standing_of(self.text, of_nodes) <= standing_of(self.text, self.words["gpus"]):
+            return False
+        self.reading(f"{of_nodes!r} is said of something else, and was not read as what there is")
+        self.drop("nodes")
+        return True
 
     def _is_no_size(self, nodes: int, per_node: int, gpus: int) -> bool:
         """Whether the GPUs of each node say less plainly what there is than the total beside them, which is noted."""

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from ..lexicons.reserved import NOT_FOR_US
 from ..patterns.gated import Gated
-from ..patterns.page import between, breaks_of, parts
+from ..patterns.page import APART, between, breaks_of, parts
 
 # Words by which a clause holds, whatever was said elsewhere.
 _HOLDS = Gated(
@@ -70,8 +70,10 @@ _ASIDE = Gated(
     r"(?:none|nothing|not\sone)\sof\s(?:it|that|this|them|those|these|which)\s(?:is|are)\s(?:ours|for\sus|mine)|"
     r"(?:everyone|everybody|people|they|vendors?|some(?:one|body))(?:\s(?!and|but)\w+){0,3}\ssays?|(?:was|were)\stold|(?:'ve|have)\s(?:also\s)?(?:read|heard)|rumou?rs?|"
     r"burn(?:ed|t|s)?|(?:pre|post)?-?train(?:ing|ed|er|ers)|fine[\s\-]?tun(?:ing|ed)|died|misunderstanding|mix[\s\-]?up|mistaken(?:ly)?|"
+    r"out\sof\s(?:service|order|use)|(?:broken|defective|dead)\s(?:psu|fan|board|card|node)s?|road\s?map|(?:a\s|an\sentirely\s)?different\s(?:budget|machine|team|project|cluster|box|system|site)s?|"
+    r"(?:is|are)(?:n't|\snot)\s(?:affected|touched|concerned|involved|impacted)|"
     r"elsewhere|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
-    r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|(?<!this\s)(?<!for\sthe\s)(?<!for\sour\s)(?<!the\scurrent\s)pilot|"
+    r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|(?<!this\s)(?<!for\sthe\s)(?<!for\sour\s)(?<!the\scurrent\s)(?:pilot|trial\srun)|(?:is|are|was)\sover(?=\s?[,.;:)\n]|\ssince)|has\sended|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
     r"by\s(?:the\s)?end\sof|year[\s\-]end|would|could|might|maybe|perhaps|hypothetical(?:ly)?|if)(?![a-z])|"
     r"(?<!我)(?:给|归|是|还)了?(?!我|咱|本)[^,;。\n]{1,8}(?:组|团队|部门|同事|室|院)(?:了|的|用)?|不归我们|不是我们|没到货?|别人|撤[回销]|[别不]管|不参与|原[来先定计有值]|之前|以前|先前|早先|当时|一开始|最初|起初|上[次周月]|上一?期|上个月|去年|旧|第一版|初版|曾经?|过去|作废|废弃|不用了|"
@@ -111,6 +113,10 @@ _OTHER_THING = Gated(
 _REFERRING = 120  # characters behind a name
 _BEHIND = 40  # characters behind a name that speak of it
 _BEHIND_NAME = Gated(r"s?(?:\s[a-z]{2,12})?\s?\((?P<said>[^()\n]{2,60})\)")
+_BEHIND_FIGURE = Gated(r"[^\d()\n]{0,20}\((?P<said>[^()\d\n]{2,60})\)")
+_MOST_IN_BRACKET = 80
+_IN_BRACKET = re.compile(r"[(\[][^()\[\]\n]*$")
+_REST_OF_BRACKET = re.compile(r"[^()\[\]\n]{0,80}(?=[)\]])")
 _BEHIND_BRACKET = re.compile(r"[)\]][^.;!?()\[\]\n。]{0,80}")
 # Behind a question: the answer is no.
 _DENIED = Gated(
@@ -124,17 +130,22 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     -1 where their clause says that it holds, 0 where nothing is said, 1 where their sentence speaks of something else
     or is a question that is denied, 2 where their own clause does.
     """
+    if text.startswith(APART, text.rfind("\n", 0, start) + 1):
+        return 2
     words = "_" if is_name else text[start:end]
     if is_name and (bracket := _BEHIND_NAME.match(text, end)) is not None:
         if _ASIDE.search(bracket["said"]):  # "8 A100 (training, untouchable)"
             return 2
         end = bracket.end()  # "Qwen3-4B (moderation) already runs"
+    elif not is_name and (bracket := _BEHIND_FIGURE.match(text, end)) is not None and _ASIDE.search(bracket["said"]):
+        return 2  # "95 requests per minute (ignore)"
     left, right = between(breaks_of(text, _CLAUSE_END), start, end, len(text))
     if rank := rank_of(f"{text[left:start]}{words}{text[end:right]}"):
         return rank
-    if text[left - 1 : left] in ("(", "["):  # "the old setup (2x A100)"
-        before, _ = between(breaks_of(text, _CLAUSE_END, 0, left - 1), left - 1, left - 1, left - 1)
-        if (rank := rank_of(text[before : left - 1])) > 0:
+    if (bracket := _bracket_around(text, left, right)) is not None:  # "the old setup (2x A100, Llama 2)"
+        left, right = bracket
+        before, _ = between(breaks_of(text, _CLAUSE_END, 0, left), left, left, left)
+        if (rank := rank_of(text[before:left])) > 0:
             return rank
         behind = _BEHIND_BRACKET.match(text, right)  # "Type D (8x B200), mentioned in an earlier mail, is withdrawn"
         if behind is not None and _ASIDE.search(behind.group()):
@@ -145,6 +156,13 @@ def standing(text: str, start: int, end: int, *, is_name: bool = False) -> int:
     if _DENIED.match(text, right) is not None:
         return 2
     return int(_is_aside(f"{text[left:start]}{words}{text[end:right]}"))
+
+
+def _bracket_around(text: str, start: int, end: int) -> tuple[int, int] | None:
+    """The place of the bracket that opens before `start` and of the one that closes behind `end`; else `None`."""
+    inside = _IN_BRACKET.search(text, max(0, start - _MOST_IN_BRACKET), start)
+    rest = _REST_OF_BRACKET.match(text, end)
+    return None if inside is None or rest is None else (inside.start(), rest.end())
 
 
 def about(text: str, start: int, end: int) -> tuple[int, int]:

@@ -22,6 +22,8 @@ OTHER = "\ue006"  # a model that runs beside the planned one
 BOX = "\ue004"  # an accelerator named by its whole node ("DGX H100")
 # Between the lines of a document: words of a line say nothing of another.
 BARRIER = "\n\n\n"
+# Begins a line that stands under words by which it held once or holds for others.
+APART = "\ue010"
 _MARKS = re.compile("[\ue000-\ue00f]")
 SENTENCE_END = re.compile(r"[;!?\n。]|\.(?=\s|$)")
 CLAUSE_END = Gated(r"[,;.!?。!?\n()]|\s(?:and|but|then|so|while)\s|而|但")
