@@ -300,7 +300,7 @@ class Claims(Notes):
     def _are_of_others(self) -> bool:
         """Drop nodes that are said of something else than the GPUs; whether they are."""
         of_nodes = self.words["nodes"]
-        if standing_of(self.text, of_nodes) <= standing_of(self.text, self.words["gpus"]):
+        if standing_of(self.text, of_nodes) <= max(0, standing_of(self.text, self.words["gpus"])):
             return False
         self.reading(f"{of_nodes!r} is said of something else, and was not read as what there is")
         self.drop("nodes")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from ..lexicons.reserved import NOT_FOR_US
 from ..patterns.gated import Gated
@@ -110,6 +111,7 @@ _REFERS_TO_SEVERAL = Gated(r"(?<![a-z])(?:they|them|those|these|both)(?![a-z])|h
 _OTHER_THING = Gated(
     r"(?<![a-z])(?:[a-z]{1,3}\d{1,4}|(?<!those\s)(?<!these\s)(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z]))"
 )
+_MOST_PLACES = 16
 _REFERRING = 120  # characters behind a name
 _BEHIND = 40  # characters behind a name that speak of it
 _BEHIND_NAME = Gated(r"s?(?:\s[a-z]{2,12})?\s?\((?P<said>[^()\n]{2,60})\)")
@@ -202,8 +204,9 @@ def is_given_up(text: str, end: int) -> bool:
 
 
 def standing_of(text: str, words: str) -> int:
-    """The lowest (best) rank of `words` in the text; 0 where they are not in it as written."""
-    ranks = [standing(text, *match.span()) for match in re.finditer(re.escape(words), text)] if words else []
+    """The lowest (best) rank of `words` at their first places in the text; 0 where they are not in it as written."""
+    places = islice(re.finditer(re.escape(words), text), _MOST_PLACES) if words else ()
+    ranks = [standing(text, *match.span()) for match in places]
     return min(ranks, default=0)
 
 
