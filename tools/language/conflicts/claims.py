@@ -102,10 +102,11 @@ class Claims(Notes):
         if name.partition(".")[0] in _OF_NOW and self.is_past(words):
             self.reading(f"{words!r} tells what held once, and was not read as the {label(name.partition('.')[0])}")
             return
-        if (reason := self._impossible(name, value, words)) is not None:
-            if grade(name, value, words) is Grade.THIN or _is_of_all_work(name, value, words):
-                self.leave_unread(f"{words!r} is no {label(name)}, and was not understood")
-                return
+        reason = self._impossible(name, value, words)
+        if grade(name, value, words) is Grade.THIN or (reason is not None and _is_of_all_work(name, value, words)):
+            self.leave_unread(f"{words!r} is hardly the {label(name)}, and was not understood")
+            return
+        if reason is not None:
             raise self.refusal(reason, name.partition(".")[0])
         value = _typed(name, value)
         if name in self.values and name in _ROUNDED and abs(self.values[name] - value) <= _ROUNDING * value:

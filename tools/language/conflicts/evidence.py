@@ -29,13 +29,13 @@ _NUMBER = Gated(r"\d[\d,]*(?:\.\d+)?\s?(?:k(?![a-z]))?")
 _UNIT = Gated(r"\d\s?k(?![a-z])|tok|词元|字|words?|(?<![a-z])(?:in|out|(?:in|out)puts?|[io]sl)(?![a-z])|输[入出]")
 # "20 answers" counts answers; "answers of 20 tokens" says how long they are.
 _COUNTS_TEXTS = Gated(
-    r"\s?\d[\d,]*\s(?:labels|tags|returns|answers|replies|responses|prompts|summaries|drafts|translations|headlines|captions|documents|articles|questions|verdicts|explanations|completions)\s?|"
-    r"\s?\d[\d,]*\s?[页份篇封条]\s?(?:文档|文章|报告|材料|邮件|合同|回复|回答|问题|论文)\s?"
+    r"\s?\d+(?:,\d{3})*\s(?:labels|tags|returns|answers|replies|responses|prompts|summaries|drafts|translations|headlines|captions|documents|articles|questions|verdicts|explanations|completions)\s?|"
+    r"\s?\d+(?:,\d{3})*\s?[页份篇封条]\s?(?:文档|文章|报告|材料|邮件|合同|回复|回答|问题|论文)\s?"
 )
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
 _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # Words of GPUs per node: words without these, or without a node, count something else ("one every other week").
-_GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x")
+_GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<!\d)[2-5]0[5-9]0(?!\d)|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x")
 # Words of a total of GPUs: without a figure or name (`_COUNTED`), or with these, it may be a part of them.
 _PART = Gated(
     r"(?<![a-z])of\s(?:the|our|these|those|them|my|its)(?![a-z])|(?<![a-z])(?:single|one|other)(?![a-z])|[单一]\s?[张块]?卡"
@@ -55,7 +55,7 @@ _AT_ONCE = Gated(
 # A rate by the second or minute; an amount of a day is spread over it, and says less of the load at any time.
 _BY_SECOND = Gated(r"(?:/|per|a|each|every|每)\s?(?:s(?:ec(?:ond)?)?|m(?:in(?:ute)?)?|秒钟?|分钟?)(?![a-z])|[qr]ps")
 _PLAINLY = {**dict.fromkeys(LATENCY_FIELDS, _BOUND), "request_rate": _BY_SECOND}
-_NODE = Gated(r"node|server|machine|box|host|[台机]")
+_NODE = Gated(r"node|server|machine|box|host|station|rig|chassis|blade|tray|tower|desktop|[台机]")
 
 
 def grade(name: str, value: Any, words: str) -> Grade:
