@@ -32,6 +32,7 @@ from .briefs.statements import Source, StatedObject, join_sources
 from .briefs.structured import read_json, read_yaml
 from .conflicts.alternatives import with_later_figures
 from .conflicts.claims import Claims
+from .conflicts.counts import check_counts
 from .conflicts.taken_back import with_replies
 from .conflicts.turns import is_chat, without_stamps
 from .conflicts.withdrawn_figures import with_later_figures_in_place
@@ -197,6 +198,7 @@ def _read_joined(source: Source, folder: Path, prose: str) -> Said:
         claim_model_file(claims, file)
         claim_started(prose, document.page, claims)
         document.list_unread(claims)
+        check_counts(claims)
         said = claims.said()
     except RequestError as error:
         raise BriefError(document.placed(error.reason), error.understood, error.field) from error

@@ -8,7 +8,7 @@ from typing import Any
 from ..plan.constraints import Constraint
 from ..plan.lengths import RequestLengths, Side
 from ..plan.prefixes import SharedPrefixes
-from .conflicts.claims import label
+from .conflicts.figures import label
 from .constraints.words import merged_constraints
 from .errors import RequestError
 from .said import Said, Understood

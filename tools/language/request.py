@@ -13,6 +13,7 @@ from ..input.strict_values import HALF_A_CHARACTER, is_text
 from .briefs.rows import with_row_under_its_keys
 from .conflicts.alternatives import with_later_figures
 from .conflicts.claims import Claims
+from .conflicts.counts import check_counts
 from .conflicts.evidence import Grade, grade
 from .conflicts.other_systems import set_aside_others
 from .conflicts.past_words import note_past
@@ -149,6 +150,7 @@ def _read_words(text: str, *, is_quoted: bool) -> Said:
     assume_written(claims, settled.lengths)
     claim_started(written, page, claims)
     list_unread(page, claims)
+    check_counts(claims)
     return claims.said()
 
 

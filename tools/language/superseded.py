@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .conflicts.claims import label
+from .conflicts.figures import label
 from .lexicons.limits import ROLE as LATENCY
 from .lexicons.load import ROLE as LOAD
 from .load.changes import FACTOR, factor

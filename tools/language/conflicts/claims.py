@@ -10,52 +10,21 @@ from msgspec import Struct, field
 from pydantic import BaseModel
 
 from ...input import bounds
-from ...input.bounds import Bounds
 from ...plan.latency_limits import LATENCY_FIELDS
 from ..errors import RequestError
 from ..said import Said, Understood
 from .alternatives import CORRECTED
-from .evidence import Grade, grade, holds
+from .evidence import Grade, grade
+from .figures import RANGES, impossible, label, plain, typed
 from .statement_rank import standing, standing_of
 from .turns import latest
 
-
-class _Figure(Struct, frozen=True):
-    label: str
-    bounds: Bounds
-    whole: bool = False
-
-
-# The widest figures that the plan document can hold; what lies outside is impossible, not unlikely.
-_FIGURES: dict[str, _Figure] = {
-    "nodes": _Figure("number of nodes", bounds.DEGREE, whole=True),
-    "gpus_per_node": _Figure("GPUs per node", bounds.DEGREE, whole=True),
-    "gpus": _Figure("number of GPUs", bounds.DEGREE, whole=True),
-    "input_tokens": _Figure("input length in tokens", bounds.TOKENS, whole=True),
-    "output_tokens": _Figure("output length in tokens", bounds.TOKENS, whole=True),
-    "max_batch": _Figure("most requests of a step", bounds.REQUESTS, whole=True),
-    "prefill_chunk_tokens": _Figure("most tokens of a step", bounds.TOKENS, whole=True),
-    "concurrency": _Figure("concurrency", bounds.REQUESTS, whole=True),
-    "request_rate": _Figure("request rate", bounds.REQUESTS_PER_S),
-    "min_tokens_per_second": _Figure("throughput in tokens/s", bounds.TOKENS_PER_S),
-    "prefix_cache_hit_rate": _Figure("prefix cache hit rate as a share", bounds.SHARE),
-    "expert_imbalance": _Figure("load of the busiest experts over the mean", bounds.IMBALANCE),
-    "ttft_ms_max": _Figure("TTFT in ms", bounds.LATENCY_MS),
-    "tpot_ms_max": _Figure("TPOT in ms", bounds.LATENCY_MS),
-    "end_to_end_ms_max": _Figure("end-to-end time in ms", bounds.LATENCY_MS),
-    "memory_utilization": _Figure("share of memory to use", bounds.USABLE_SHARE),
-    "usd_per_gpu_hour": _Figure("price per GPU hour", bounds.USD),
-    "intra_node_bw_gb_s": _Figure("intra-node bandwidth in GB/s", bounds.BANDWIDTH_GB_S),
-    "inter_node_bw_gb_s": _Figure("inter-node bandwidth in GB/s", bounds.BANDWIDTH_GB_S),
-    "degree": _Figure("parallel degree", bounds.DEGREE, whole=True),
-}
 # Figures that people say twice, rounded ("33 ms per token, so 30 tokens/s"; "4k (4000)").
 _ROUNDED = frozenset({*LATENCY_FIELDS, "input_tokens", "output_tokens", "min_tokens_per_second"})
 _ROUNDING = 0.05
 _MANY = re.compile(r"million|billion|trillion|[万亿]", re.IGNORECASE)
 # The largest gap between a statement and its correction, in characters.
 _MOST_BETWEEN = 60
-_RANGES = {"input_tokens_range": "input_tokens", "output_tokens_range": "output_tokens"}
 # Fields in which words about the past demand nothing.
 _OF_NOW = frozenset((
     "strategy", "compared", "engine", "engine_version", "weights", "kv_cache", "activations", "disaggregated",
@@ -102,13 +71,13 @@ class Claims(Notes):
         if name.partition(".")[0] in _OF_NOW and self.is_past(words):
             self.reading(f"{words!r} tells what held once, and was not read as the {label(name.partition('.')[0])}")
             return
-        reason = self._impossible(name, value, words)
+        reason = impossible(name, value, words)
         if grade(name, value, words) is Grade.THIN or (reason is not None and _is_of_all_work(name, value, words)):
             self.leave_unread(f"{words!r} is hardly the {label(name)}, and was not understood")
             return
         if reason is not None:
             raise self.refusal(reason, name.partition(".")[0])
-        value = _typed(name, value)
+        value = typed(name, value)
         if name in self.values and name in _ROUNDED and abs(self.values[name] - value) <= _ROUNDING * value:
             if self.values[name] != value:
                 self.reading(f"{words!r} read as {self.words[name]!r} said again, rounded")
@@ -118,8 +87,8 @@ class Claims(Notes):
             if any(settled(name, value, words) for settled in settles):
                 return
             raise self.refusal(
-                f"{label(name)} is stated twice: {_plain(self.values[name])} in {self.words[name]!r} "
-                f"and {_plain(value)} in {words!r}; keep one",
+                f"{label(name)} is stated twice: {plain(self.values[name])} in {self.words[name]!r} "
+                f"and {plain(value)} in {words!r}; keep one",
                 name.partition(".")[0],
             )
         if name not in self.values:
@@ -168,7 +137,8 @@ class Claims(Notes):
             self.values[name], self.words[name] = value, words
         return (words, earlier) if is_later else (earlier, words)
 
-    def _is_plain(self, name: str) -> bool:
+    def is_plain(self, name: str) -> bool:
+        """Whether what was claimed for a field was said plainly."""
         return grade(name, self.values[name], self.words[name]) is Grade.PLAIN
 
     def _gives_way(self, name: str, value: Any, words: str) -> bool:
@@ -238,36 +208,20 @@ class Claims(Notes):
 
     def checked_degree(self, value: float, words: str) -> int:
         """A parallel degree, checked like any other figure."""
-        if (reason := self._impossible("degree", value, words)) is not None:
+        if (reason := impossible("degree", value, words)) is not None:
             raise self.refusal(reason)
         return int(value)
 
     def said(self) -> Said:
         """All claims as one frozen value, after the checks that need more than one field."""
-        for ranged, single in _RANGES.items():
+        for ranged, single in RANGES.items():
             self._check_range(ranged, single)
-        self._check_counts()
         return Said(
             **self.values,
             words=self.words,
             assumed={name: note for name, note in self.assumed.items() if name in self.values},
             unread=tuple(self.unread),
             readings=tuple(self.readings),
-        )
-
-    def _impossible(self, name: str, value: Any, words: str) -> str | None:
-        """Why a field cannot have the value; `None` where it can."""
-        if name in _RANGES:
-            ends = (self._impossible(_RANGES[name], end, words) for end in value)
-            return next((reason for reason in ends if reason is not None), None)
-        figure = _FIGURES.get(name)
-        if figure is None or (figure.bounds.hold(value) and not (figure.whole and value != int(value))):
-            return None
-        least, most = figure.bounds
-        kind = "a whole number" if figure.whole else "a number"
-        return (
-            f"impossible {figure.label}: {words!r} says {_plain(value)}; "
-            f"it must be {kind} from {_plain(least)} to {_plain(most)}"
         )
 
     def _check_range(self, ranged: str, single: str) -> None:
@@ -280,69 +234,6 @@ class Claims(Notes):
                 f"{low} to {high} ({self.words[ranged]!r})"
             )
 
-    def _check_counts(self) -> None:
-        """Where nodes, GPUs of each and all GPUs do not fit, drop what says it least plainly, or refuse them."""
-        nodes, per_node, gpus = (self.values.get(name) for name in ("nodes", "gpus_per_node", "gpus"))
-        if gpus is None or nodes is None:
-            return
-        if gpus != nodes * (per_node or gpus // nodes) and self._are_of_others():
-            return
-        if per_node is not None and nodes * per_node != gpus and self._is_no_size(nodes, per_node, gpus):
-            self.drop("gpus_per_node")
-            per_node = None
-        if per_node is not None and nodes * per_node != gpus:
-            self._settle_total(nodes, per_node, gpus)
-        elif gpus % nodes:
-            raise self.refusal(
-                f"{gpus} GPUs ({self.words['gpus']!r}) do not divide evenly "
-                f"over {nodes} nodes ({self.words['nodes']!r})"
-            )
-
-    def _are_of_others(self) -> bool:
-        """Drop nodes that are said of something else than the GPUs; whether they are."""
-        of_nodes = self.words["nodes"]
-        if standing_of(self.text, of_nodes) <= max(0, standing_of(self.text, self.words["gpus"])):
-            return False
-        self.reading(f"{of_nodes!r} is said of something else, and was not read as what there is")
-        self.drop("nodes")
-        return True
-
-    def _is_no_size(self, nodes: int, per_node: int, gpus: int) -> bool:
-        """Whether the GPUs of each node say less plainly what there is than the total beside them, which is noted."""
-        words = self.words["gpus_per_node"]
-        is_part = nodes == 1 and gpus < per_node and not holds(words, per_node)
-        is_other = not is_part and gpus % nodes == 0 and not self._is_plain("gpus_per_node")
-        if is_part:
-            self.reading(f"{words!r} has {per_node} GPUs, of which {gpus} are planned for")
-        elif is_other:
-            self.leave_unread(f"{words!r} was not read as the GPUs per node")
-        return is_part or is_other
-
-    def _settle_total(self, nodes: int, per_node: int, gpus: int) -> None:
-        """Drop a total that is said of more, of a part or of something else than the counted nodes; else refuse it."""
-        words, of_nodes, parts = self.words["gpus"], self.words["nodes"], self._parts_of(nodes, per_node)
-        if nodes * per_node < gpus and not holds(words, gpus):
-            self.reading(f"{words!r} is what {of_nodes!r} are a part of")
-        elif gpus in parts:
-            self.reading(f"{words!r} is what {parts[gpus]}")
-        elif not self._is_plain("gpus"):
-            counted = f"{of_nodes!r} with {self.words['gpus_per_node']!r}"
-            self.leave_unread(f"{words!r} was not read as the number of GPUs, which {counted} say")
-        elif standing_of(self.text, of_nodes) < standing_of(self.text, words):
-            self.reading(f"{words!r} is said of something else, and was not read as what there is")
-        else:
-            raise self.refusal(
-                f"the GPU counts contradict each other: {words!r} says {gpus}, "
-                f"but {nodes} x {per_node} = {nodes * per_node} ({of_nodes!r})"
-            )
-        self.drop("gpus")
-
-    def _parts_of(self, nodes: int, per_node: int) -> dict[int, str]:
-        """GPU counts that state a part of all GPUs, with that part in words: a node's, or those not reserved."""
-        reserved = [c for c in self.values.get("constraints", ()) if c.kind in ("reserved_gpus", "reserved_nodes")]
-        reserved_gpus = sum(c.value * (per_node if c.kind == "reserved_nodes" else 1) for c in reserved)
-        return {nodes * per_node - reserved_gpus: "is left of them", per_node: "each node has"}
-
 
 def _is_of_all_work(name: str, value: Any, words: str) -> bool:
     """Whether a length is beyond all lengths: tokens of a whole run ("864 million tokens in 48 hours")."""
@@ -350,28 +241,6 @@ def _is_of_all_work(name: str, value: Any, words: str) -> bool:
     return name in ("input_tokens", "output_tokens") and is_beyond and _MANY.search(words) is not None
 
 
-def _typed(name: str, value: Any) -> Any:
-    """The value of a field as the type that the field has."""
-    if name in _RANGES:
-        return tuple(_typed(_RANGES[name], end) for end in value)
-    figure = _FIGURES.get(name)
-    return value if figure is None else int(value) if figure.whole else float(value)
-
-
 def _bare(value: Any) -> Any:
     """A value without the fields that nobody stated."""
     return value.model_dump(exclude_none=True, exclude_defaults=True) if isinstance(value, BaseModel) else value
-
-
-def label(name: str) -> str:
-    """A field of `Said` in words."""
-    if name.startswith("strategy."):
-        _, phase, degree = name.split(".")
-        return f"{degree} of {'prefill and decode' if phase == 'both' else phase}"
-    return _FIGURES[name].label if name in _FIGURES else name.replace("_", " ")
-
-
-def _plain(value: Any) -> str:
-    if isinstance(value, float):
-        return f"{value:.12g}"
-    return str(value)

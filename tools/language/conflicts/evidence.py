@@ -35,7 +35,9 @@ _COUNTS_TEXTS = Gated(
 _LENGTHS = ("input_tokens", "output_tokens", "input_tokens_range", "output_tokens_range")
 _SENTENCE_BREAK = re.compile(r"[.!?;。]\s|。")
 # Words of GPUs per node: words without these, or without a node, count something else ("one every other week").
-_GPU = Gated(r"gpu|card|accelerator|chip|[张块颗卡]|(?<!\d)[2-5]0[5-9]0(?!\d)|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x")
+_GPU = Gated(
+    r"gpu|card|accelerator|chip|[张块颗卡]|(?<!\d)[2-5]0[5-9]0(?!\d)|(?<![a-z])[a-z]{1,3}\d{1,4}|[hd]gx|x\s?\d|\d\s?x"
+)
 # Words of a total of GPUs: without a figure or name (`_COUNTED`), or with these, it may be a part of them.
 _PART = Gated(
     r"(?<![a-z])of\s(?:the|our|these|those|them|my|its)(?![a-z])|(?<![a-z])(?:single|one|other)(?![a-z])|[单一]\s?[张块]?卡"

@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 
 from msgspec.structs import replace
 
-from ..conflicts.claims import Claims, label
+from ..conflicts.claims import Claims
 from ..conflicts.evidence import Grade, grade
+from ..conflicts.figures import label
 from ..conflicts.statement_rank import standing
 from ..conflicts.turns import latest
 from ..lexicons import load as lex
