@@ -19,7 +19,8 @@ from ...tools.search.batch import searched, sized_with_batch
 from ...tools.search.candidate import Candidate, SearchRequest
 from ...tools.search.kinds import Kind
 from ...tools.search.ranking import worth
-from ...tools.search.sizing import Sized, fewest_gpus
+from ...tools.search.reach import Sized
+from ...tools.search.sizing import fewest_gpus
 from .reasons import figures, named
 
 # What attention DP would gain is mentioned from this gain on.

@@ -16,9 +16,10 @@ from ...tools.search.batch import searched, sized_with_batch, under_load
 from ...tools.search.candidate import Candidate, SearchRequest, SearchResult
 from ...tools.search.floors import tokens_that_come
 from ...tools.search.ranges import with_ranges
+from ...tools.search.reach import Sized
 from ...tools.search.search import base_setting, search
 from ...tools.search.simulated import layout_at
-from ...tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, fewest_on_known_links, least_weights_bytes
+from ...tools.search.sizing import MAX_GPUS, fewest_gpus, fewest_on_known_links, least_weights_bytes
 from ..results import Infeasible, Needs
 from .engine_ways import with_engine
 from .other_ways import OtherFormats, other_cards, other_formats

@@ -12,8 +12,9 @@ from ...tools.plan.describe import precision_name
 from ...tools.plan.document import HardwareBlock
 from ...tools.search.candidate import SearchRequest
 from ...tools.search.kinds import Kind, cheapest, least_memory
+from ...tools.search.reach import Sized, resized
 from ...tools.search.search import search
-from ...tools.search.sizing import Sized, least_weights_bytes, resized
+from ...tools.search.sizing import least_weights_bytes
 from ..intent.intent import Assumption, Intent
 from ..results import Infeasible, Needs
 from ..stated.search_request import search_request

@@ -17,8 +17,9 @@ from ...tools.plan.placement import is_disaggregated
 from ...tools.search.batch import searched, sized_with_batch
 from ...tools.search.candidate import SearchRequest
 from ...tools.search.ranking import merit
+from ...tools.search.reach import Sized, resized
 from ...tools.search.search import search
-from ...tools.search.sizing import MAX_GPUS, Sized, fewest_gpus, fewest_on_known_links, resized, with_fewer
+from ...tools.search.sizing import MAX_GPUS, fewest_gpus, fewest_on_known_links, with_fewer
 from ..intent.hardware import inside_nodes
 from ..intent.intent import Assumption, Intent
 from ..results import Infeasible

@@ -16,7 +16,7 @@ from ...tools.performance.layout import facts_of
 from ...tools.plan.builder import BuildRequest
 from ...tools.plan.document import HardwareBlock, ModelBlock, Strategy
 from ...tools.search.candidate import SearchRequest
-from ...tools.search.sizing import resized
+from ...tools.search.reach import resized
 from ..intent.formats import formats_on
 from ..intent.intent import HardwareChoice, Intent, ModelChoice
 

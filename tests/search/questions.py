@@ -12,6 +12,7 @@ from shardwright.tools.catalog.entry import ModelEntry
 from shardwright.tools.catalog.hardware import all_accelerators, find_accelerator
 from shardwright.tools.catalog.models import all_models, find_model
 from shardwright.tools.engines.names import JUDGED
+from shardwright.tools.performance.layout import facts_of
 from shardwright.tools.plan.builder import BuildRequest
 from shardwright.tools.plan.document import (
     HardwareBlock,
@@ -25,7 +26,6 @@ from shardwright.tools.plan.document import (
     WorkloadBlock,
 )
 from shardwright.tools.search.candidate import SearchRequest
-from shardwright.tools.search.sizing import facts_of
 
 OBJECTIVES: tuple[Objective, ...] = ("latency", "throughput", "cost")
 RELAXATIONS: tuple[Relaxation, ...] = ("tp_in_expert", "attention_dp", "kv_sequence_decode", "vocab_parallel")

@@ -12,6 +12,7 @@ import pytest
 from shardwright.tools.catalog.config import read_architecture
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.engines.names import EngineName as Engine
+from shardwright.tools.performance.layout import facts_of
 from shardwright.tools.plan.builder import BuildRequest
 from shardwright.tools.plan.document import (
     HardwareBlock,
@@ -24,7 +25,6 @@ from shardwright.tools.plan.document import (
 )
 from shardwright.tools.search.candidate import SearchRequest, SearchResult
 from shardwright.tools.search.search import search
-from shardwright.tools.search.sizing import facts_of
 
 from .enumeration import Enumeration, Point, best_of, front_of
 

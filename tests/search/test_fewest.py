@@ -11,7 +11,8 @@ from shardwright.tools.plan.constraints import BudgetConstraint
 from shardwright.tools.plan.document import PolicyBlock, PrecisionBlock, ServingBlock
 from shardwright.tools.search.batch import searched
 from shardwright.tools.search.candidate import Candidate, SearchRequest
-from shardwright.tools.search.sizing import fewest_gpus, resized
+from shardwright.tools.search.reach import resized
+from shardwright.tools.search.sizing import fewest_gpus
 
 from .requests import search_request
 

@@ -7,11 +7,11 @@ from msgspec.structs import replace
 
 from shardwright.tools.catalog.hardware import find_accelerator
 from shardwright.tools.catalog.models import find_model
+from shardwright.tools.performance.layout import facts_of
 from shardwright.tools.plan.document import HardwareBlock, PrecisionBlock, WorkloadBlock
 from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.search.search import search
 from shardwright.tools.search.sensitivity import changes, sensitivity
-from shardwright.tools.search.sizing import facts_of
 
 
 def request(workload: WorkloadBlock, *, gpus: int = 2, concurrency_open: bool = False) -> SearchRequest:

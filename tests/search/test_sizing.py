@@ -8,12 +8,14 @@ import pytest
 from msgspec.structs import replace
 
 from shardwright.tools.catalog.hardware import find_accelerator
+from shardwright.tools.performance.layout import facts_of
 from shardwright.tools.plan.document import HardwareBlock
 from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.search.kinds import Kind, cheapest, least_memory
+from shardwright.tools.search.reach import resized
 from shardwright.tools.search.screen import Screen, fits_somehow
 from shardwright.tools.search.search import base_setting, search
-from shardwright.tools.search.sizing import facts_of, fewest_gpus, resized, with_fewer
+from shardwright.tools.search.sizing import fewest_gpus, with_fewer
 
 from .requests import search_request
 

@@ -22,9 +22,9 @@ from ..plan.describe import describe, number
 from ..plan.document import Strategy, WorkloadBlock
 from ..plan.latency_limits import LIMIT_FIELDS
 from ..search.candidate import SearchRequest
+from ..search.reach import Sized, resized
 from ..search.screen import Screen, fits_somehow
 from ..search.search import base_setting, holds_limits
-from ..search.sizing import Sized, resized
 from ..search.space import colocated_kinds
 from .intent import PlanIntent
 

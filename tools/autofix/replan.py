@@ -19,8 +19,9 @@ from ..plan.load import beyond_positions
 from ..plan.placement import StageDegrees
 from ..plan.view import PlanView
 from ..search.candidate import SearchRequest
+from ..search.reach import Sized
 from ..search.search import base_setting, search
-from ..search.sizing import MAX_GPUS, Sized, fewest_gpus
+from ..search.sizing import MAX_GPUS, fewest_gpus
 from .intent import PlanIntent
 from .nearest import Nearest
 from .nearest_plan import Attempt, Missed, Replanned, Work, search_request

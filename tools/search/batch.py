@@ -15,9 +15,9 @@ from ..performance.setting import Setting
 from ..plan.document import ServingBlock, WorkloadBlock
 from .candidate import Candidate, SearchRequest, SearchResult
 from .ranking import merit
+from .reach import Sized
 from .search import base_setting, search
 from .simulated import layout_at
-from .sizing import Sized
 
 # Below this many requests a smaller batch frees nothing that counts.
 _FEWEST = 8

@@ -18,8 +18,9 @@ from ..plan.placement import gpu_count, is_disaggregated
 from ..plan.rate_curve import DayAsked, Span
 from .candidate import Candidate, SearchRequest
 from .day import DayCost, DayStep
+from .reach import resized
 from .simulated import candidate_at, run_at
-from .sizing import fewest_gpus, resized
+from .sizing import fewest_gpus
 
 # Replicas that serve both phases, or those of prefill and those of decode.
 Counts = tuple[int, ...]

@@ -13,7 +13,8 @@ from functools import cached_property
 from msgspec import Struct
 
 from .candidate import Candidate, SearchRequest
-from .sizing import Sized, fewest_gpus, is_enough, least_weights_bytes
+from .reach import Sized
+from .sizing import fewest_gpus, is_enough, least_weights_bytes
 
 
 class Kind(Struct, frozen=True, dict=True):
