@@ -29,8 +29,8 @@ from ..search.ranking import limits_missed
 from ..search.search import search
 from ..validate import ValidationReport, validate
 from .author_devices import gathered
-from .differences import kept_blocks
 from .distance import moves, preference
+from .header_differences import kept_blocks
 from .intent import PlanIntent
 from .nearest import Nearest
 from .offers import searchable

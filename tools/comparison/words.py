@@ -11,18 +11,14 @@ from collections.abc import Iterator
 from ..engines.names import ENGINES, engine_name
 from ..performance.planned_run import RATE_RESERVE
 from ..plan.describe import billed_text, number
+from .better import better_of, is_fit, one_is_priced, serve_other_requests
 from .changes import ENGINE_DEFAULTS, OF_ENGINES
-from .lead import deciding, lead_of
-from .result import ComparedFigure, Comparison, Lead, LimitCheck, Side, Winner
+from .result import ComparedFigure, Comparison, Lead, LimitCheck, Side
 
 # From this ratio on a difference is given as a multiple, below it in percent.
 _MULTIPLE = 1.1
 # Questions in which a difference makes the figures those of two deployments; the number of GPUs is part of the answer.
 _ASKED = ("model", "accelerator", "workload", "precision")
-# The requests differ: what is quicker under one load need not be under the other. Their number may be decided.
-_OTHER_REQUESTS = frozenset(
-    f"workload {name}" for name in ("input_tokens", "output_tokens", "lengths", "prefixes", "arrivals")
-)
 
 
 def concluded(comparison: Comparison) -> Comparison:
@@ -30,44 +26,6 @@ def concluded(comparison: Comparison) -> Comparison:
     better, lead = better_of(comparison)
     comparison = comparison.model_copy(update={"better": better, "lead": lead})
     return comparison.model_copy(update={"verdict": tuple(verdict_of(comparison))})
-
-
-def better_of(comparison: Comparison) -> tuple[Winner | None, Lead | None]:
-    """Which of the two is better for what both were made for, with its lead where a figure decides that.
-
-    One that is not valid or misses a limit never is.
-    """
-    if comparison.objective is None or _serve_other_requests(comparison):
-        return None, None
-    fit_a, fit_b = _is_fit(comparison.a), _is_fit(comparison.b)
-    if fit_a != fit_b:
-        return "a" if fit_a else "b", None
-    if not fit_a:
-        return None, None
-    if comparison.a.keeps_reserve != comparison.b.keeps_reserve:
-        return "a" if comparison.a.keeps_reserve else "b", None
-    figure = None if comparison.objective == "cost" and _one_is_priced(comparison) else deciding(comparison)
-    if figure is None:
-        return None, None
-    lead = lead_of(comparison, figure)
-    if lead is None:
-        return figure.better, None
-    return lead.ahead if lead.is_told else "undecided", lead
-
-
-def _serve_other_requests(comparison: Comparison) -> bool:
-    """Whether the two serve requests of other lengths, shared prefixes or arrivals."""
-    return any(change.what in _OTHER_REQUESTS for change in comparison.question)
-
-
-def _one_is_priced(comparison: Comparison) -> bool:
-    """Whether one cost is in money and the other in GPU-seconds, which cannot be compared."""
-    return {comparison.a.cost_unit, comparison.b.cost_unit} == {"usd", "gpu_seconds"}
-
-
-def _is_fit(side: Side) -> bool:
-    """Whether a plan is valid, is not refused, has figures, and holds every limit that was stated."""
-    return side.valid and not side.refused and side.not_estimated is None and all(limit.holds for limit in side.limits)
 
 
 def verdict_of(comparison: Comparison) -> Iterator[str]:
@@ -220,7 +178,7 @@ def _winner(comparison: Comparison) -> str:
     why = ""
     if other.valid and other.refused:
         why = ": of the two it alone is not refused by its engine"
-    elif not _is_fit(other):
+    elif not is_fit(other):
         conditions = "is valid and holds its limits"
         why = f": of the two it alone {conditions}" if other.limits else ": of the two it alone is valid"
     return f"{better} is better{why}"
@@ -279,14 +237,14 @@ def _cautions(comparison: Comparison) -> Iterator[str]:
     yield from _billed(comparison)
     if comparison.changes or comparison.question or comparison.a.price_source != comparison.b.price_source:
         yield from _prices(comparison)
-    if _one_is_priced(comparison):
+    if one_is_priced(comparison):
         priced = "A" if comparison.a.cost_unit == "usd" else "B"
         yield f"Only {priced} has a known price: which of the two costs less is not known."
     asked = [name for name in _ASKED if any(change.what.split(" ")[0] == name for change in comparison.question)]
     if asked:
         differ = f"{' and '.join(asked)} {'is' if len(asked) == 1 else 'are'}"
         yield f"The {differ} not the same: figures compare deployments, not layouts."
-    if _serve_other_requests(comparison):
+    if serve_other_requests(comparison):
         yield "Each serves requests of its own: state one load, or a trace, for both to see which is better."
     busy = [name for name, side in _sides(comparison) if side.saturated]
     if busy:

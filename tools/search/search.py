@@ -27,7 +27,8 @@ from .known import KnownAnswers
 from .loads import STEP_SHARE
 from .ranking import worth
 from .screen import LISTED, Screen
-from .simulated import Screened, Simulator, refined, too_large
+from .simulated import refined, too_large
+from .simulator import Screened, Simulator
 from .strategy_rows import front, order, reordered, rows_of
 
 # Leading candidates that are refined between two steps of the ladder of requests.
