@@ -13,7 +13,7 @@ from ...tools.plan.describe import describe, family, number
 from ...tools.rules.registry import all_rules
 from ...tools.rules.sequence_parallel.short_context import LONG_PROMPT_TOKENS
 from ...tools.rules.tensor_parallel.uneven_split import divides
-from ...tools.search.candidate import Candidate, SearchRequest, SearchResult
+from ...tools.search.candidate import MOST_APART, Candidate, SearchRequest, SearchResult
 from ...tools.search.sizing import least_weights_bytes
 from ...tools.search.space import Replica, SpaceRequest, colocated_replicas, stage_widths
 from ..search_results import Excluded, FamilyLost
@@ -80,7 +80,7 @@ def excluded(request: SearchRequest) -> Iterator[Excluded]:
     if request.disaggregated:
         yield Excluded(family="replicas that serve both phases", reason="separate prefill and decode was asked for")
     elif not request.looks_apart:
-        few = f"it was not asked for, and is searched unasked on 2 to {request.most_apart} GPUs only"
+        few = f"it was not asked for, and is searched unasked on 2 to {MOST_APART} GPUs only"
         if not request.can_hand_over:
             few = "the stated release of the engine has no option by which servers hand caches over"
         why = "it was ruled out" if request.disaggregated is False else few

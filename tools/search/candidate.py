@@ -18,9 +18,8 @@ from ..plan.document import TWO_BATCH, HardwareBlock, PolicyBlock, PrecisionBloc
 from ..plan.performance import Ranges
 from .space import SpaceRequest
 
-# Devices up to which an open placement is searched with phases apart: with a load that is stated, and with an open one,
-# which asks for each of some 80 numbers of requests.
-MOST_APART, MOST_APART_OF_OPEN_LOAD = 128, 32
+# Devices up to which an open placement is searched with phases apart as well: some twenty seconds of work.
+MOST_APART = 128
 
 
 class SearchRequest(Struct, frozen=True):
@@ -86,16 +85,11 @@ class SearchRequest(Struct, frozen=True):
         return is_stated and bool(stated_limits(load))
 
     @property
-    def most_apart(self) -> int:
-        """Devices up to which strategies with phases apart are searched where the placement was left open."""
-        return MOST_APART_OF_OPEN_LOAD if self.finds_requests else MOST_APART
-
-    @property
     def looks_apart(self) -> bool:
         """Whether strategies with phases apart are searched; they take two devices at least."""
         if self.disaggregated is not None:
             return self.disaggregated
-        return 2 <= self.facts.gpus <= self.most_apart and not self.stays_in_nodes and self.can_hand_over
+        return 2 <= self.facts.gpus <= MOST_APART and not self.stays_in_nodes and self.can_hand_over
 
     @property
     def can_hand_over(self) -> bool:

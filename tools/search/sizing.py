@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from ..performance.weights import model_bytes
 from ..plan.constraints import affordable_gpus
-from .candidate import Candidate, SearchRequest, SearchResult
+from .candidate import MOST_APART, Candidate, SearchRequest, SearchResult
 from .ranking import merit
 from .reach import Reach, Sized, resized
 from .search import base_setting
@@ -35,7 +35,7 @@ def fewest_gpus(
     for, a reserve that nobody asked for is not.
 
     Where the placement of phases was left open, both are searched on the cluster; smaller ones with phases apart are
-    tried up to `most_apart`.
+    tried up to `MOST_APART`.
 
     Where the cheapest token is wanted and one node is enough, it is the cheapest part of that node (with replicas that
     serve both phases, where that was left open). A replica does the same on any number of nodes, so that one search of
@@ -91,7 +91,7 @@ def _of_both_kinds(reach: Reach) -> Sized | None:
     together = replace(reach, request=replace(request, disaggregated=False)).smallest()
     if together is not None and (together.result is None or request.is_paid_by_token):
         return together
-    fewer = min(request.most_apart, at_most if together is None else together.request.facts.gpus - 1)
+    fewer = min(MOST_APART, at_most if together is None else together.request.facts.gpus - 1)
     if fewer <= reach.more_than or not resized(request, 1, fewer).looks_apart:
         return together
     return replace(reach, request=replace(request, disaggregated=True), at_most=fewer).smallest() or together
