@@ -20,6 +20,17 @@ _OF_EACH_NODE = Gated(
 _TAKEN_OF_EACH = Gated(
     r"每台(?:机器|服务器|节点)?上?(?:各?有|的|里|都有)?\s?(?P<n>\d|[一二两三四五六])\s?[张块个]\s?(?:卡|gpu)?\s?(?:已经?|都)?(?:给了?|被|留给|归|用来|用于|在?跑|拿去)[^,;。\n]{0,16}"
 )
+# "on each server we may only use 6", "每台只能用6张": what is left of each, and a clause behind it on the others.
+_LEFT_OF_EACH = Gated(
+    rf"(?<![a-z])(?:on|in|of|from)\s(?:each|every)(?:\s(?:one|{lex.NODE}|of\s(?:them|these|those)))?,?\s(?:we|i)\s(?:may|can|could|are\sallowed\sto)\s(?:only\s|just\s)?(?:use|have|take|touch)\s(?:only\s|just\s|up\sto\s|at\smost\s)?(?P<n>{NUMBER})(?!\w|\.\d)(?:\s(?:gpus?|cards?))?|"
+    rf"(?<![a-z])(?:we|i)\s(?:may|can|could|are\sallowed\sto)\s(?:only\s|just\s)?(?:use|have|take|touch)\s(?:only\s|just\s|up\sto\s|at\smost\s)?(?P<m>{NUMBER})\s(?:(?:gpus?|cards?)\s)?(?:(?:on|in|of|from)\s(?:each|every)|per)(?:\s(?:one|{lex.NODE}))?(?![a-z])|"
+    rf"(?<![\w.])(?P<k>{NUMBER})\s(?:(?:gpus?|cards?)\s)?(?:on|in|of|per)\s(?:each\s|every\s)?(?:{lex.NODE})\s(?:are|is)\s(?:ours|free|available|usable|for\sus)(?![a-z])|"
+    r"每[台个](?:机器|服务器|节点)?上?(?:我们)?(?:[只仅就]能用|[只仅]可?用|可用(?:的)?(?:只有|是)?)\s?(?P<cn>\d{1,2}|[一二两三四五六七八])\s?[张块]卡?"
+)
+_OTHERS_OF_EACH = Gated(
+    r"[,;]\s?(?:另外?|其余|剩下?|余下)的?\s?(?:\d{1,2}|[一二两三四五六])?\s?[张块][^,;。\n]{0,16}|"
+    r"[,;]\s(?:and\s)?the\s(?:other|remaining)\s(?:ones?|two|four|\d{1,2})(?:\s(?:gpus?|cards?))?\s[^,;.\n\d]{2,40}"
+)
 # "half of the second one belongs to GIS", "第二台的一半给了训练组": a share of one node.
 _SHARE = r"(?P<{}>half|a\sthird|a\squarter|three\squarters|two\sthirds|一半|一?半|四分之一|四分之三|三分之[一二])"
 _ONE_NODE = (
@@ -45,6 +56,8 @@ _IN_ALL = Gated(
 _KEPT_OF_EACH = "kept_of_each_node"
 # The same of a share of one node.
 _SHARE_OF_ONE = "share_kept_of_one_node"
+# The same of GPUs that each node leaves.
+_LEFT = "left_of_each_node"
 
 
 def is_of_each_node(sentence: str, counted: re.Match[str]) -> bool:
@@ -61,6 +74,11 @@ def read_taken_of_each(page: Page, claims: Claims) -> None:
     """Note what others have taken of each machine ("每台已经给了别人2张卡"), or of one ("half of the second one")."""
     for match in page.search(_TAKEN_OF_EACH):
         keep_of_each(claims, read_whole(match["n"]) or 0, _taken_with_stress(page, *match.span()))
+    for match in page.search(_LEFT_OF_EACH):
+        count = read_whole(next(filter(None, match.groups())).lower())
+        others = _OTHERS_OF_EACH.match(page.text, match.end())
+        if count and not claims.has(_LEFT):
+            claims.claim(_LEFT, count, page.take(match.start(), (others or match).end()))
     for match in page.search(_PART_OF_NODE):
         _note_share(page, claims, match)
 
@@ -103,10 +121,16 @@ def keep_of_each(claims: Claims, count: int, words: str) -> None:
 def settle_kept_of_each(claims: Claims) -> None:
     """Plan on nodes that have as many GPUs less as each of them keeps back, where their size is known."""
     count, words = claims.drop(_KEPT_OF_EACH)
-    if count is None:
-        return
+    left, of_left = claims.drop(_LEFT)
     per_node, nodes, gpus = claims.gpus_of_node, claims.values.get("nodes"), claims.values.get("gpus")
-    if per_node is None or count >= per_node:
+    if left is not None and per_node is None:
+        claims.claim("gpus_per_node", left, of_left)
+        return
+    if left is not None and per_node is not None:
+        count, words = per_node - left, of_left
+    if not count:
+        return
+    if per_node is None or not 0 < count < per_node:
         claims.leave_unread(f"{words!r} of each node: how many GPUs a node has is not said; say how many are left")
         return
     if nodes is not None and gpus == nodes * per_node:

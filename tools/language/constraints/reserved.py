@@ -106,6 +106,8 @@ def _reserved(page: Page, claims: Claims) -> Iterator[Constraint]:
             continue
         first = _kept_away(page, claims, start, sentence)
         if first is not None:
+            for said in lex.NOT_OURS.finditer(page.text, start, start + len(sentence)):
+                page.take(*said.span())
             yield first
             yield from _kept_beside(page, claims, start, first)
             continue
@@ -234,6 +236,7 @@ def _part_kept_away(page: Page, claims: Claims, start: int, sentence: str) -> Co
         or part["l"]
         or part["p"]
         or lex.AWAY.search(sentence)
+        or lex.NOT_OURS.search(sentence, part.start())
         or _is_beside(sentence)
         or (lex.FREE.search(sentence) and lex.DEMAND.search(sentence))
     ):
@@ -260,13 +263,20 @@ def _counted_or_one(sentence: str) -> Iterator[re.Match[str]]:
     return (hit for hit in lex.COUNTED_OR_ONE.finditer(sentence) if not _NAMED.search(hit.group()))
 
 
+_OF = Gated(r"\sof\s")
+_OUT_OF = Gated(r"\s(?:out\sof|from)\s")
+
+
 def _is_given_up(hit: re.Match[str]) -> bool:
     """Whether the words around hardware say that it goes to others or out of use: "drain one node"."""
     sentence, start, end = hit.string, *hit.span()
     return (
         lex.GIVES_UP.search(sentence, 0, start) is not None
         or lex.GIVEN_UP.match(sentence, end) is not None
-        or (lex.GIVES.search(sentence, 0, start) is not None and lex.DIRECTION.match(sentence, end) is not None)
+        or (
+            lex.GIVES.search(sentence, 0, start) is not None
+            and (lex.DIRECTION.match(sentence, end) is not None or _OUT_OF.search(hit.group()) is not None)
+        )
     )
 
 
@@ -281,6 +291,10 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
         near = _around(clause, inside[-1], start) if inside else ""
         if lex.BUSY.search(near) or (lex.FREE.search(near) and lex.DEMAND.search(clause)):
             return inside[-1]
+    not_ours = lex.NOT_OURS.search(sentence)
+    of_ours = [hit for hit in counted if not_ours and hit.start() <= not_ours.start() and _OF.search(hit.group())]
+    if of_ours:
+        return of_ours[-1]
     away = lex.AWAY.search(sentence)
     # The hardware as a whole is named with its card.
     counted = [hit for hit in counted if not _NAMED.search(sentence, hit.start(), hit.end() + 2)]

@@ -42,6 +42,11 @@ _GONE = (
     r"(?:drained|cordoned|evicted|decommissioned|retired|(?:shut|powered|switched|turned|taken)\s(?:down|off|out|offline)|pinned|bound|lent|loaned|promised|reserved|taken|used|busy|needed|occupied|dedicated|allocated|assigned|blocked|booked|earmarked|"
     r"given|sold|returned|moved|sent|handed|on\sloan|out\sof|down|broken|faulty|off\slimits|(?:(?:the|our|an?)\s)?(?:(?:hot|cold|warm)[\s\-])?(?:spares?|stand-?bys?))(?![a-z])(?!\s(?:back\s)?to\s(?:us|me|(?:an?|the|our)\s(?:\w+\s)?rack)(?![a-z]))"
 )
+# What else runs on GPUs, and who else has some.
+_OTHER_WORK = (
+    r"(?:jupyter\w*|notebooks?|embed\w*|re-?rank\w*|(?:re-?|pre-?)?train\w*|fine-?tun\w*|research\w*|experiment\w*|test(?:s|ing)?|staging|dev(?:elopment)?|"
+    r"ci|etl|batch|ocr|asr|tts|speech|whisper|vision|cfd|simulation\w*|render\w*|graphics|backups?|(?:[a-z\-]{2,16}\s){0,2}(?:team|group|department|lab|project|people|guys|colleagues|students))"
+)
 # Behind "to" or "for": it is the planned model that gets it.
 NOT_FOR_US = (
     r"(?!(?:us|me|it|this|that|these|those|(?:the|our|a)\s(?:model|llm|new|plan|service|chatbot)|serv\w{1,3}|inference|prefill\w{0,3}|decod\w{1,3}|use|"
@@ -52,15 +57,18 @@ _HANDS = (
     r"(?:(?:hand|giv|tak|send|pull|return|releas|remov|power|shut|turn|switch)(?:e|es|s|ed|d|en|ing|ting)?|"
     r"gave|took|sent|s[eo]ld|sell)"
 )
-_ASIDE = r"(?:over|up|back(?!\sfrom(?![a-z]))|out|away|down|offline|off(?!\s(?:the\sshelf)))"
+_ASIDE = (
+    r"(?:over|up|back(?!\sfrom(?![a-z]))|out(?!\sof\s(?:the|our|an?|their)\s(?:old|other|former|previous|retired|test|dev)(?![a-z]))|"
+    r"away|down|offline|off(?!\s(?:the\sshelf)))"
+)
 ORDINALS = ("first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth", "ninth", "tenth")
 ORDINAL = "|".join((*ORDINALS, "other"))
 # "two of the eight", "of which one": part of what was counted before.
 PART_OF_IT = Gated(
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?:(?P<n>{NUMBER})\sof\s(?:them|those|these|which|(?:the|our|those|these)\s(?:{NUMBER}))|"
-    rf"of\s(?:which|these|those|them),?\s(?P<m>{NUMBER}))(?![A-Za-z\-]|\s?(?:{NODE}|{_GPU}))|其中\s?(?P<k>{NUMBER})\s?[台张块]|"
+    rf"of\s(?:which|these|those|them),?\s(?P<m>{NUMBER}))(?![A-Za-z\-]|\s?(?:{NODE}|{_GPU}))|(?:其中有?|有(?=\s?{NUMBER}\s?[台张块]卡?(?:已经?|正)?(?:在跑|在用|被占)))\s?(?P<k>{NUMBER})\s?[台张块]|"
     rf"(?<![A-Za-z0-9.])(?<!every\s)(?<!each\s)(?<!any\s)(?P<i>{NUMBER})\s(?:(?:must|should|shall|have\sto|has\sto|needs?\sto)\s(?:stay|remain|sit|be\s(?:kept|left))|(?:stay|remain)s?)(?![a-z])|"
-    rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were|gets?|(?:will|must|shall|(?:has|have|needs?|is|are)\sto)\sbe|ha(?:s|ve)\s(?:(?:since|already|meanwhile|just|now)\s)?(?:been|gone))\s{_GONE}|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
+    rf"(?<![A-Za-z0-9.=:])(?<!every\s)(?<!each\s)(?<!in\s)(?<!out\sof\s)(?P<l>{NUMBER})\s(?:(?:are|is|were|gets?|(?:will|must|shall|(?:has|have|needs?|is|are)\sto)\sbe|ha(?:s|ve)\s(?:(?:since|already|meanwhile|just|now)\s)?(?:been|gone))\s{_GONE}|(?:are|is)\s(?:only\s|meant\s)?for\s(?:the\s|our\s|an?\s)?{_OTHER_WORK}(?![a-z])|belongs?\sto(?!\s(?:us|me)(?![a-z])))|"
     rf"(?<![A-Za-z0-9.])(?P<p>{NUMBER})\s(?:kept|held|set|left|put)\s(?:back|aside|free|alone|in\sreserve)(?![a-z])|"
     rf"(?<![a-z])(?:(?:hold|keep|set|put|leave)(?:ing)?|(?:we|i|they)\s(?:(?:have|had|already|since|just)\s){{0,2}}{_HANDS}(?=\s[^,;.]{{1,40}}\s(?:{_ASIDE}|to)(?![a-z])))\s(?:those\s|these\s|the\s)?(?P<j>{NUMBER})(?:\sof\s(?:the|our|these|those)(?:\s{NUMBER})?\s(?:{_GPU}))?\s(?:{_ASIDE}|aside|free|alone|in\sreserve|to\s{NOT_FOR_US}[a-z]+)(?![a-z])|"
     rf"(?<![a-z])the\s(?:first|last|other|remaining|upper|lower)\s(?P<q>{NUMBER})(?:\s(?:{NODE}|{_GPU}|ones))?\s(?=(?:are|belong|stay|remain|must|have|go|will)(?![a-z]))|"
@@ -70,7 +78,7 @@ PART_OF_IT = Gated(
 # The planner and the planned model are nobody else.
 _OTHERS = (
     r"(?<![a-z])(?!(?:we|i|you|us|it|they|that|this|which|who|what|each|every|one|to|can|may|must|should|will|would|could|please|let|model|llm|"
-    r"engine|replicas?|instances?|services?|deployments?|plan|copy|copies|stages?|groups?|prefill|decode|tp|pp|dp|ep|and|or|then|only|just)(?![a-z]))"
+    r"engine|replicas?|instances?|services?|deployments?|plan|copy|copies|stages?|groups?|nodes?|machines?|box(?:es)?|hosts?|chassis|trays?|racks?|sockets?|domains?|switch(?:es)?|prefill|decode|tp|pp|dp|ep|and|or|then|only|just)(?![a-z]))"
     r"[a-z][a-z'\-]{1,20}"
 )
 OTHERS_TAKE = Gated(
@@ -92,20 +100,20 @@ GIVES_UP = Gated(
     r"(?<![a-z])(?:(?:drain|cordon|evict|decommission|lend|loan|surrender|rma|unplug)(?:s|ing|ed)?|(?:retir|vacat|los|sacrific|ced)(?:e|es|ed|ing)|lost|lent|part(?:ing)?\swith|"
     rf"{_HANDS}\s{_ASIDE}|sold|(?:giv|hand|lend|loan|promis|ow)(?:e|es|s|ing)?\s{NOT_FOR_US}[a-z][a-z\s\-]{{1,24}})\s(?:(?:at\sleast|the|our)\s)?$",
 )
+# "One of the cards … that one isn't ours", "gone for us", "那张不归我": a part of what there is, whoever has it.
+NOT_OURS = Gated(
+    rf"(?<![a-z])(?:it|that|this|those|these|they|which|ones?|{NODE}|gpus?|cards?)(?:(?:'s|'re|\s(?:is|are))\snot|\s(?:is|are)n't)\s(?:ours|mine|(?:for|available\sto)\s(?:us|me))(?![a-z])|"
+    r"(?<![a-z])(?:gone|lost)\s(?:for|to)\s(?:us|me)(?![a-z])|不归我们?|不是(?:给)?我们?的|我们?(?:用不了|不能用|动不[得了])"
+)
 GIVES = Gated(rf"(?<![a-z]){_HANDS}\s$")
 DIRECTION = Gated(rf"\s(?:{_ASIDE}|(?:to|for)\s{NOT_FOR_US}[a-z]+(?!\suse(?![a-z])))(?![a-z])")
-# What else runs on GPUs, and who else has some.
-_OTHER_WORK = (
-    r"(?:jupyter\w*|notebooks?|embed\w*|re-?rank\w*|(?:re-?|pre-?)?train\w*|fine-?tun\w*|research\w*|experiment\w*|test(?:s|ing)?|staging|dev(?:elopment)?|"
-    r"ci|etl|batch|ocr|asr|tts|speech|whisper|vision|cfd|simulation\w*|render\w*|graphics|backups?|(?:[a-z\-]{2,16}\s){0,2}(?:team|group|department|lab|project|people|guys|colleagues|students))"
-)
 # "one node has to be drained", "two GPUs go to research", "one server in repair": what behind a count gives it up.
 GIVEN_UP = Gated(
     rf"\s(?:is|are)\s(?:(?:still|already|just|currently)\s)?(?:there\s|meant\s|busy\s|taken\s)?for\s(?:the\s|our\s|an?\s)?{_OTHER_WORK}|"
     rf"\s(?:is|are)\s(?:only|exclusively)\s(?:used\s)?for\s(?:the\s|our\s|an?\s)?{NOT_FOR_US}[a-z]{{3,}}|"
     r",?\s(?:(?:that|which|of\s(?:them|ours))\s)?(?:(?:is|are|was|were|will|be|being|been|gets?|got|has|have|had|to|must|needs?|shall|going|currently|still|now|already|soon|also|due|scheduled|just)\s){0,5}"
     r"(?:drained|cordoned|evicted|decommissioned|retired|vacated|lost|(?:lent|loaned)(?!\s(?:to\s)?(?:us|me)(?![a-z]))|surrendered|dismantled|unplugged|rma'?e?d|missing|gone|dead|down|broken|defective|faulty|"
-    rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{NOT_FOR_US}[a-z]+|"
+    rf"(?:handed|given|taken|sent|pulled|powered|shut|turned|switched|moved|returned)\s{_ASIDE}|(?:goes|go|going|went|handed|given|moved?|moves|returned|released|sent|back|promised|owed)\sto\s{NOT_FOR_US}[a-z]+|"
     r"(?:in|under|out\sfor|away\sfor|off\sfor|for|into|due\sfor)\s(?:the\s|a\s)?(?:repairs?|maintenance|rma|(?:firmware|bios|driver|kernel)\s[a-z]+|service(?=\s?(?:[,.;)\n]|$)))|(?:goes|go|going)\s(?:down|away|back|offline|dark)|died|broke(?:\sdown)?|failed|leaves?|left\sus)(?![a-z])",
 )
 # Beside it, it may not come to pass: no figure to plan with.
