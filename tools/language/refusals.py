@@ -6,6 +6,7 @@ import re
 
 from .conflicts.claims import Claims
 from .conflicts.statement_rank import STAYS
+from .lexicons.reserved import NOT_OURS
 from .patterns.gated import Gated
 from .patterns.page import MODEL, OTHER, Page
 from .roles import PERSON_SPEAKS, foreign_spans, speaks_of_machines
@@ -43,7 +44,7 @@ _NON_GOAL = Gated(
 
 # "four are reserved for training": about other hardware, and no wish to train.
 _BUSY = Gated(
-    r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|blocked|set\saside|kept|dedicated|assigned|"
+    r"(?:reserved|used|busy|occupied|needed|earmarked|allocated|taken|booked|free|idle|empty|unused|untouched|aside|back|pinned|promised|lent|given|gone|went|lost|moved|blocked|set\saside|kept|dedicated|assigned|"
     r"(?<=\d\s)(?:is|are|goes|go)|(?<=(?:one|two)\s)(?:is|are|goes|go)|预留|保留|留|占用|已|被)(?:\s(?:up|only|exclusively|already))?(?:\s(?:to|for|by)(?:\s(?:the|our|an?|some|future))?)?\s?(?:给|着)?$",
 )
 # "Leave 10 GB a GPU untouched, the LoRA cache lives there": about something that shares the memory.
@@ -147,7 +148,7 @@ def refuse_non_goals(page: Page, claims: Claims) -> None:
         is_used = busy is not None and name != "training" and busy.group().lower().startswith(("use", "need", "dedic"))
         is_kept = _KEPT_FREE.search(sentence) and not _SERVED.search(before[-24:])
         of_others = name == "training" and _SERVING.search(page.original) and not _WISHED.search(match.group())
-        runs_beside = STAYS.search(sentence) and _ON_SOME.search(sentence)
+        runs_beside = (STAYS.search(sentence) or NOT_OURS.search(sentence)) and _ON_SOME.search(sentence)
         runs_beside = runs_beside or (name != "training" and _IS_ON_IT.match(page.text, match.end()))
         said_of_others = is_kept or of_others or (busy and not is_used) or runs_beside
         if _is_left_out(page, *match.span()) or _SWITCHED_OFF.search(page.text[match.end() : match.end() + 60]):

@@ -24,7 +24,7 @@ from .conflicts.set_aside import (
     set_aside_replaced,
     set_aside_restored,
 )
-from .conflicts.statement_rank import tells_of_before
+from .conflicts.statement_rank import standing_of, tells_of_before
 from .constraints.kept_of_each_node import settle_kept_of_each
 from .constraints.spare_replicas import read_reserve
 from .constraints.words import leave_primitives_unread, read_constraints, refuse_broken_bounds, settle_constraints
@@ -69,6 +69,8 @@ from .writing.prepared_text import mended
 from .writing.written_lengths import assume_written
 
 MAX_REQUEST_CHARACTERS = 20_000
+# What a newer text may name of other systems, beside those of the text that it quotes.
+_NAMED = {"model", "accelerator", "gpus", "nodes", "gpus_per_node"}
 # People that exist, who need not all ask at once.
 _PEOPLE = Gated(r"(?<![a-z])(?:people|persons?|members|employees|staff|colleagues?|us)(?![a-z])|个?人(?!工)")
 _LONGEST_REQUEST_S = 3600.0
@@ -81,7 +83,7 @@ _STAMP = Gated(
 # Places of a document, by their numbers: "the targets of section 4".
 _PLACE_IN_A_DOCUMENT = Gated(
     r"(?<![a-z])(?:sections?|sec\.|tables?|appendix|annex|chapters?|clauses?|paragraphs?|footnotes?|slides?|sprints?|items?)\s(?:no\.?\s|#)?\d{1,3}(?:\.\d{1,2}){0,3}"
-    r"(?![\w%]|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|(?<![a-z])(?:options?|runs?|variants?|cases?|config(?:uration)?s?|candidates?|setups?|experiments?|trials?|方案|选项)\s?#?\d{1,3}(?=\s?[|:])|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]|(?<![\d.])\d{1,2}\)\s?(?:[-–—~,、]|到|至|and|to)\s?\d{1,2}\)",
+    r"(?![\w%]|,\d|\s?(?:tokens?|toks?|gpus?|cards?|ms|nodes?|servers?|x\s?\d)(?![a-z]))|(?<![a-z])(?:options?|runs?|variants?|cases?|config(?:uration)?s?|candidates?|setups?|experiments?|trials?|方案|选项)\s?#?\d{1,3}(?=\s?[|:])|§\s?\d{1,3}(?:\.\d{1,2}){0,3}|第\s?\d{1,2}\s?[章节条页]|(?<![\d.])\d{1,2}\)\s?(?:[-–—~,、]|到|至|and|to)\s?\d{1,2}\)",
 )
 _LIST_NUMBER = Gated(
     r"(?i:(?:^|\n)\s{0,8}(?:edit|update|note)\s\d{1,2}(?::[0-5]\d)?(?=\s?:(?!\d)))|(?:^|\n)\s{0,8}(?:\(?\d{1,2}(?:[.)、]\s|\)(?=[^\x00-\x7f]))|[-*•]\s)",
@@ -159,6 +161,9 @@ def _without_former(before: Said, now: Said, text: str) -> Said:
     restated = stated_fields(before).keys() & stated_fields(now).keys()
     former = [name for name in restated if tells_of_before(text, now.words.get(name, ""))]
     notes = [f"{now.words[name]!r} tells what held before" for name in former]
+    aside = [name for name in restated & _NAMED if standing_of(text, now.words.get(name, "")) > 1]
+    notes += [f"{now.words[name]!r} is said of something else" for name in aside]
+    former += aside
     current = {name: words for name, words in now.words.items() if name not in former}
     return now.model_copy(update={**dict.fromkeys(former), "words": current, "readings": (*now.readings, *notes)})
 

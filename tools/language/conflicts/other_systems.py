@@ -12,10 +12,11 @@ from collections.abc import Iterator
 from ...catalog import hardware, model_mentions
 from ..lexicons.limits import ROLE as LATENCY
 from ..lexicons.load import ROLE as LOAD
-from ..lexicons.reserved import BUSY, DOWN
+from ..lexicons.reserved import BUSY, DOWN, NOT_FOR_US
 from ..patterns.gated import Gated
 from ..patterns.page import Page
 from .claims import Claims
+from .statement_rank import GIVEN_AWAY
 
 _SYSTEM = (
     r"(?:mysql|postgres\w{0,5}|redis|kafka|elastic\w{0,8}|mongo\w{0,4}|clickhouse|(?:vector\s)?(?:database|db)|data\s?(?:lake|warehouse)|"
@@ -48,13 +49,24 @@ _OTHERS = Gated(
     r"(?:(?<=[,;。\n:])|(?<=[,;。:]\s)|^)[^\S\n]?(?:隔壁(?:组|团队|部门)?|(?:其他|别的|另一个?|训练|推荐|搜索|数据)(?:组|团队|部门)|(?:审核|业务|管理)?后台的?\s?mysql|mysql|redis|kafka|向量(?:数据)?库|数据库|(?:对象)?存储|语音(?:识别)?(?:模块|服务)|(?:嵌入|重排|embedding|rerank\w{0,3})\s?(?:模型|服务)?|前端|网关|爬虫|检索服务|(?:旧|老|之前的?|原来的?)(?:系统|服务|方案|平台)|竞品|友商|供应商|(?:测试|开发|灰度)环境)"
     r"(?![^,;。\n]{0,12}(?:占|留|共用|共享))(?:\([^()\n]{0,80}\)|[^,;。\n()]){1,120}?(?=[,;。\n()]|$)"
 )
+_ANOTHERS = (
+    r"(?:an?other|the\s(?!same)[\w\-]+|some(?:body|one)\selse|others|a\s(?:different|separate))"
+    r"(?:\s(?:team|group|department|project|lab|vendor|unit))?"
+)
+# "Not ours.", "All reserved for radiology.", "别人的": hardware that the words before it count is not to be had.
+_THEIRS = (
+    r"(?:(?:all|both|just|already|long|now|since|sadly|i'm\safraid)\s){0,3}(?:not\s(?:(?:for|available\sto)\s)?(?:ours|mine|us|me)|not\s(?:available|accessible)|"
+    r"(?:none|nothing)\sof\s(?:(?:it|them|that|those)\s(?:is\s|are\s)?(?:ours|for\sus)|(?:our|my|your)\s(?:business|concern))|"
+    rf"(?:some|every|any)(?:body|one)\selse's|theirs|{_ANOTHERS}'s|hands\soff|off\slimits|(?:sold|belong(?:s|ing)?\sto\s{NOT_FOR_US}[a-z]|{GIVEN_AWAY})[^.,;!\n。]{{0,40}})|"
+    r"(?:这些)?(?:都|也)?(?:不归我们?|不是我们?的?|别人的?|不能[用动碰]|别[用动碰]|[是归属]于?[^,;。\n]{1,8}(?:组|团队|部门|科室|项目))(?:的|了|用|管)?"
+)
 # A sentence, or a clause, that the next words put out of scope: "…, 300 rps. Not part of this."
 _SCOPE = r"(?:scope|request|plan|exercise|sizing|project|question)"
 _PUT_OUT = Gated(
     r"(?:(?<=[.!?;\n]\s)|(?<=[\n。;])|^)(?P<said>(?:[^.!?;\n。]|\.(?=\S)){6,300}?)(?P<gap>[.,;。]\s?)(?:(?:but|and|all)\s)?(?:(?:it|that|this|they|these|those|which)(?:'s|\s(?:is|are))\s)?"
     rf"(?:(?:explicitly\s)?(?:not\s(?:in|part\sof)|out(?:side)?\sof|outside)\s(?:(?:the|this|our|my)\s)?(?:{_SCOPE}|this(?=\s?[.;!\n]))|"
-    r"(?P<left>(?:please\s)?leave\s(?:it|that|this|them|those)\s(?:out|aside)|not\s(?:your|our|my)\s(?:problem|concern|business|job|topic))|"
-    rf"[这那]?都?不(?:在|属于|算)(?:本次|这次|此次)?的?(?:规划|评估|需求)?的?(?:范围)?(?:之?内)?)(?=\s?(?:[.,;!)\n。]|$))"
+    rf"(?P<left>(?:please\s)?leave\s(?:it|that|this|them|those)\s(?:out|aside)|not\s(?:your|our|my)\s(?:problem|concern|business|job|topic))|(?P<theirs>{_THEIRS})|"
+    rf"[这那]?都?不(?:在|属于|算)(?:本次|这次|此次)?的?(?:规划|评估|需求)?的?(?:范围)?(?:之?内)?)(?:\s(?:today|here|now|(?:for|this)\s(?:now|time|round)))?(?=\s?(?:[.,;!)\n。]|$))"
 )
 _PAUSE = re.compile(r"[,:]\s")
 _IN_BRACKETS = re.compile(r"\([^()\n]*\)")
@@ -62,10 +74,6 @@ _ELSEWHERE = Gated(
     r"\d|(?<![a-z])(?:another|other|separate|own|different|elsewhere)(?![a-z])|另[一外有]|别的|其[他它]|单独"
 )
 # Whatever the sentence begins with, its verb says that others run or plan it: "matchmaking (2000 rps) runs elsewhere".
-_ANOTHERS = (
-    r"(?:an?other|the\s(?!same)[\w\-]+|some(?:body|one)\selse|others|a\s(?:different|separate))"
-    r"(?:\s(?:team|group|department|project|lab|vendor|unit))?"
-)
 _RUN_BY_OTHERS = Gated(
     r"(?:(?<=[.!?;:\n]\s)|(?<=[\n。])|^)(?:(?:the|our|an?|their)\s)?"
     r"(?!(?:traffic|loads?|requests?|users?|inference|serving|prefill|decode|capacity|demand|each|every)(?![\w\-]))"
@@ -81,7 +89,7 @@ _RUN_BY_OTHERS = Gated(
 )
 # Of our hardware taken or kept for others, or sent to the planned model.
 _OF_OURS = Gated(
-    r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])gpu\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free|(?:one|two|three|four)\s(?:is|are|stays?|goes?|belongs?))(?![a-z])|"
+    r"(?<![a-z])of\s(?:the|our|these|those|its|all|them|my)(?![a-z])|(?<![a-z])(?:gpu|card|node)s?\s?#?\d|(?<![a-z])(?:sends?|fires?|calls\s(?:it|us|the|our)|asks?|submits?|issues?|queries|shares?|sharing|pinned|reserved?|occup\w{1,5}|keeps?|kept|blocks?|blocked|lea(?:ves?|ving)|remain\w{0,3}|same|one\sof|needs?\sto\skeep|until|borrow\w{0,3}|free|(?:one|two|three|four)\s(?:is|are|stays?|goes?|belongs?))(?![a-z])|"
     r"其中|占|预?留|共用|共享"
 )
 _COUNTED = Gated(
@@ -128,10 +136,18 @@ def _put_out(page: Page) -> Iterator[tuple[int, int]]:
         start, said = match.start(), match["said"]
         if match["gap"].strip() == "," and any((*model_mentions.mentions(said), *hardware.mentions(said))):
             start += _IN_BRACKETS.sub(lambda bracket: "_" * len(bracket.group()), said).rfind(",") + 1
-        if match["left"] and (_OF_OURS.search(said) or DOWN.search(said) or BUSY.search(said)):
+        named = _cards(said) if match["theirs"] else set[str]()
+        is_of_ours = _OF_OURS.search(said) or DOWN.search(said) or BUSY.search(said)
+        if (match["left"] or (match["theirs"] and not named)) and is_of_ours:
+            continue
+        if match["theirs"] and (match["gap"].strip() == "," or (named and not _cards(page.original) - named)):
             continue
         if _ELSEWHERE.search(page.original, start, match.start("gap")):
             yield start, match.end()
+
+
+def _cards(text: str) -> set[str]:
+    return {mention.accelerator.id for mention in hardware.mentions(text) if mention.accelerator is not None}
 
 
 def _only_names(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:

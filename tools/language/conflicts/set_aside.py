@@ -11,6 +11,7 @@ import re
 from ...catalog import hardware, model_mentions
 from ..lexicons.reserved import BUSY, COUNTED, DOWN, NUMBERED
 from ..patterns.gated import Gated
+from ..patterns.number_words import ENGLISH_NUMBER
 from ..patterns.page import SENTENCE_END, Page, between, breaks_of, parts
 from ..patterns.quantities import find_quantities
 from .alternatives import WROTE
@@ -20,7 +21,7 @@ from .claims import Claims
 _WITHDRAWN = Gated(
     rf"{WROTE}\s(?:[^.;()\n]|\.(?=\S)){{1,80}}?[,;.]?\s(?:(?:sorry|wrong(?:ly)?|my\smistake|in\serror)(?=\s?[,.;)!\n]|$)|[^.;()\n]{{0,40}}?(?:we|i)(?:'ve|\shave)?\s(?:since\s|now\s)?(?:drop(?:ped)?|scrap(?:ped)?|abandon(?:ed)?|g[ai]ven?\sup|cancell?(?:ed)?|shelved?)\s(?:that|it|this)(?![a-z])|(?:that|this|which)\s(?:included|was\s(?:with|including|before|counting|for\sall))\s[^,.;()\n]{{2,40}}|(?:please\s)?(?:ignore|disregard|forget)(?:\s(?:that|it|this)(?![a-z])|(?=\s?[,.;)\n]|$))|"
     r"(?:that|this|which|it)(?:'s|\s(?:was|is))\s(?:(?:from|of)\s)?(?:(?:the|an?|my|our)\s)?(?:old|wrong|mistake|typo|error|outdated|obsolete|former|previous)(?![a-z])[^,.;()\n]{0,30})|"
-    r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100},\s(?:that|which|this)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?(?:withdrawn|retracted|revoked|taken\sback)(?![a-z])|"
+    r"(?:[^,.;:!?()\n]|[.,](?=\d)){10,100}[,.;]\s(?:(?:that|which|this|it)\s(?:has\s(?:since\s)?been|was|is)\s(?:since\s|now\s)?)?(?:withdrawn|retracted|revoked|taken\sback)(?=\s?[,.;:)!\n]|$)|"
     r"(?:(?!(?:nodes?|servers?|gpus?|cards?|machines?|box(?:es)?)(?![a-z]))[^,.;:!?()\n]|\([^()\n]{1,60}\)|[.,](?=\d)){10,140}(?:,|\sand)\s(?:so\s)?(?:please\s)?(?:don't|do\snot)\s(?:use|count|take|plan\s(?:for|by)|go\sby|rely\son)\s(?:it|that|this)(?![a-z])|"
     r"(?:(?<=[.!?]\s)|(?<=\n))(?:it\s|that\s|there\s)?(?:was|were|had\sbeen)\s(?:[^.;!?\n]|\.(?=\d)){5,140},\s(?:please\s|so\s)?(?:ignore|disregard|forget)\s(?:it|that|this)(?![a-z])|"
     r"(?:[^.;!?\n]|\.(?=\d)){5,140}[;,.]\s(?:that|this|it|they|those|which)\s(?:was|were|is|are)\s(?:sized|planned|meant|bought|built|made|intended)\sfor\s(?:another|something|other|an?\sdifferent|somebody|someone)[^.;\n]{0,60}|"
@@ -58,11 +59,13 @@ _ASIDE = Gated(
     r"(?:[^.!?。\n]|\.(?=\S)){1,500}|(?:背景|历史)[^。:\n]{0,10}(?:可(?:以)?(?:跳过|忽略|略过)|仅供参考|不用看)[^。:\n]{0,4}:[^。\n]{1,300}|"
     r"(?:这|本)(?:次|封|个)?[^。\n]{0,6}(?:不是(?:关于|讨论|说)|不(?:涉及|讨论|包括))[^。\n]{1,120}",
 )
-# "Not in scope: the reranker (2x L4, 300 rps), it is healthy", to the end of the sentence; what is ruled out without
-# hardware ("out of scope: pipeline parallelism") is a demand and no other system.
+# "Not in scope: the reranker (2x L4, 300 rps), it is healthy", "What I don't need: …", "Parked: …", to the end of the
+# sentence; what is ruled out without hardware ("out of scope: pipeline parallelism") is a demand and no other system.
 _NOT_IN_SCOPE = Gated(
     r"(?:(?<=[.!?;]\s)|(?<=[\n。;])|^)[^\S\n]?(?:[-*•]\s)?(?:(?:explicitly\s)?(?:not\s(?:in|part\sof)|out(?:side)?(?:\sof)?)(?:\s(?:the|this|our))?\s(?:scope|request|plan|exercise|sizing)|"
-    r"(?:不在|超出)(?:本次|这次)?(?:规划|评估)?范围(?:之?内)?(?:的是?)?|范围之?外)\s?[:：](?P<what>(?:[^.!?;\n。]|\.(?=\S)){3,300})"
+    r"(?:what|things|stuff)\s(?:i|we|you)\s(?:(?:do|need)(?:n't|\snot)|can)\s(?:(?:need|want)(?:\sto\s(?:plan|size|care\sabout|look\sat))?|(?:have\sto\s)?(?:care\sabout|plan|size|look\sat)|ignore|skip|leave\sout)(?:\s(?:here|now|today|yet))?|"
+    r"parked|deferred|postponed|backlog|(?:not\s)?for\slater|not\s(?:needed|asked(?:\sfor)?|affected)(?:\s(?:here|now|today))?|"
+    r"(?:不在|超出)(?:本次|这次)?(?:规划|评估)?范围(?:之?内)?(?:的是?)?|范围之?外|(?:这次|本次)?不(?:需要|用)(?:考虑|规划|管)的?(?:有|是)?|(?:先|暂时?)(?:搁置|不做|不考虑))\s?[:：](?P<what>(?!\s?\d)(?:[^.!?;\n。]|\.(?=\S)){3,300})"
 )
 # "坏卡已换好", "the two cards are repaired", "node 2 is back": hardware that an earlier sentence calls broken.
 _RESTORED = Gated(
@@ -149,6 +152,12 @@ _REPLACED = Gated(
     r"把\s?(?P<d>[^。;\n]{1,160}?)\s?(?:全部?|都|整体)?(?:替?换|更换|升级|迁移|切换)(?:成|为|到|掉)|从\s?(?P<e>[^。;\n]{1,160}?)\s?(?:迁移?|换|升级|切换?)(?:成|到|至|为)|"
     rf"(?:替换|取代|替代|顶替|换下)(?:掉|了)?\s?(?P<f>{_WITH_BRACKETS}{{1,160}})",
 )
+# "We upgraded from the 4-GPU one", "grew out of two servers with 2 cards each", "从4卡机升上来的": what there was.
+_COME_FROM = Gated(
+    r"(?<![a-z])(?:(?:mov|migrat|switch|upgrad|scal|expand|extend|downsiz|reduc|com)(?:e[ds]?|ing)|came|gr[eo]wn?|shr[aiu]nk|went|up|down)\s(?:\w+\s){0,2}?(?:from|out\sof)\s"
+    rf"(?=[^,.;:()\n]{{0,30}}?(?<![\w.])(?:\d{{1,4}}|{ENGLISH_NUMBER})[\s\-]?(?:x\s?)?(?:[a-z]{{1,3}}\d{{2,4}}|gpu|card|node|server|machine|box|host))(?P<a>[^,.;:()\n]{{1,80}})|"
+    r"[从由]\s?(?P<b>[^,。;\n]{0,12}?\d{1,3}\s?[张块卡台][^,。;\n]{0,12}?)\s?(?:升级?|迁移?|换|扩容?|搬)(?:上|过)?来"
+)
 # "Row 19 replaces row 14", "ignore #2", "option A is void": a row of a list that counts for nothing, by its number.
 _ROW = r"(?:(?:row|line|item|entry|option|variant|position|pos\.?)\s(?:no\.?\s|#)?|#)"
 _ROW_GONE = Gated(
@@ -175,7 +184,7 @@ def set_aside_former(page: Page, claims: Claims) -> None:
     for match in (*page.search(_FORMER), *versions, *page.search(_IN_BRACKETS), *page.search(_WITHDRAWN)):
         claims.reading(f"{page.take(*match.span())!r} says what held before, and is not planned for")
     out_of_scope: list[re.Match[str]] = []
-    for match in page.search(_NOT_IN_SCOPE):
+    for match in _NOT_IN_SCOPE.finditer(page.original):  # marks of a list are taken, and end a line too
         if any(hardware.mentions(match["what"])):
             out_of_scope.append(match)
         else:
@@ -256,6 +265,8 @@ def set_aside_replaced(page: Page, claims: Claims) -> None:
         elif group in "abde":
             words = page.take(match.end(), page.clause(match.end(), match.end())[1])
             claims.reading(f"{words[:300]!r} is not to replace {match[group].strip()[:300]!r}, and counts for nothing")
+    for match in page.search(_COME_FROM):
+        claims.reading(f"{page.take(*match.span(str(match.lastgroup)))[:300]!r} is what was there before")
 
 
 def set_aside_rejected(page: Page, claims: Claims) -> None:

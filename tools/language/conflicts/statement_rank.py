@@ -38,7 +38,7 @@ _STAYS_CHINESE = (
 STAYS = Gated(rf"(?<![a-z])(?:{_STAYS_ENGLISH})(?![a-z])|{_STAYS_CHINESE}")
 _FOR_OTHERS = rf"(?:to|for)(?:\s(?!(?:ours?|my|now)(?![a-z])){NOT_FOR_US}[a-z]+|(?!\s?\w))"
 # Hardware that others get: "booked by research", "goes back to QA", "training blocks them", "those are for CAD".
-_GIVEN_AWAY = (
+GIVEN_AWAY = (
     r"(?:(?:book|reserv|earmark|assign|allocat|promis|dedicat|claim|pledg|commit|hand|loan|leas)(?:t?ed|ied)|given|lent|spoken|taken|held)"
     rf"\s(?:only\s|all\s)?(?:(?:by|out|over)(?!\s(?:us|me|ours?|my|this|it|now)(?![a-z])|\s\ue000)|{_FOR_OTHERS})|"
     r"(?:went|gone)\sto|(?:go(?:es|ing)?|went|gone|sen[dt]s?|gets?|got|handed|given|gave|shipped|moved?)\s(?:them\s)?back\sto|returned\sto|(?:used|owned|needed|occupied|blocked)\sby(?!\s(?:us|me)(?![a-z]))|going\s(?:to|for)\s(?:the|an?other)|"
@@ -61,10 +61,10 @@ _ASIDE = Gated(
     r"v\d(?:\.\d)?\s(?:had|was|asked|number|draft|used|of|plan)|(?:in|the|from|since)\sv\d(?=[\s,.;:)])|back\sthen|(?:in|from|of)\s(?:19|20)\d\d|legacy|retired|decommissioned|today(?!'s)|current(?:ly)?|existing|so\sfar|"
     r"evaluated|tested|tried|considered|benchmarked|looked\s(?:at|into)|asked\sfor|requested|wanted|hoped\sfor|quoted?|superseded?s?|replaced?s?|replaces|"
     r"dead|dropped|drop|scrap(?:ped)?|forget|ignore[ds]?|disregard|no\slonger|not\sany\s?more|any\s?more|obsolete|history|void|"
-    r"withdr[ae]wn?s?|rejected|declined|denied|refused|revoked|lapsed|expired|sold|cancell?ed|no\sbudget|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
+    r"withdr[ae]wn?s?|(?:crossed|struck|stricken)\s(?:out|off)|(?:out\sof|(?:has|have|had|with)\sno|not\sin)\sstock|rejected|declined|denied|refused|revoked|lapsed|expired|sold|cancell?ed|no\sbudget|off\sthe\stable|off\slimits|not\s(?:this|that|the|selected|chosen|approved|meant|ours|relevant|valid)|"
     r"(?:is|are)\s(?:going\s(?:away|back)|being\s(?:retired|decommissioned|returned|phased\sout|removed)|leaving)|(?:is|are)(?:n't|\snot)\s(?:available|accessible|ours|for\sus)|stays?\sthere|(?:goes?|went|gone)\s(?:back|away)|"
     r"fell\sthrough|(?:is|are)\s(?:now\s|already\s)?(?:out|gone|unavailable)(?!\s\d)|out\sof\sthe\squestion|ruled\sout|"
-    rf"{_GIVEN_AWAY}|came\sup|(?:was|were)\sgonna|suggested|(?<!we\s)(?<!i\s)(?<!the\s)proposed|pitched|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
+    rf"{GIVEN_AWAY}|came\sup|(?:was|were)\sgonna|suggested|(?<!we\s)(?<!i\s)(?<!the\s)proposed|pitched|wrong|typo|mistake|too\s(?:optimistic|high|low|strict|expensive|slow|much|many|tight|loose)|outdated|deprecated|stale|"
     r"(?:vendor|supplier|partner)s?(?:'s)?\s(?:demo|poc|numbers?|claims?|slides?|deck|sheet)|poc|proof\sof\sconcept|follow-?ups?|demo\sdid|didn't|weren't|wasn't|(?:an)?other(?:'s)?\s(?:team|department|group|project|compan(?:y|ies)|cluster|site|lot|tenant|unit|product|service)s?|"
     r"(?:team|group|lot|site|phase|plan|option)\s(?:[a-z](?![a-z])|\d)|colleagues?|competitors?|sister|neighbou?rs?|(?:some|any|every|no)(?:one|body)\selse(?:'s)?|next\sdoor|"
     r"(?:their|his|her)\s(?:thing|business|budget|stuff)|(?:its|their|his|her)\sown|not\s(?:our|my|your)\s\w+(?=\s?[,.;:!)\n]|$)|(?:folks|guys|people)(?!\s(?:will|want|need|use|ask))|(?:remains?|stays?|stuck)\swith(?!\sus(?![a-z]))|"
@@ -72,7 +72,7 @@ _ASIDE = Gated(
     r"(?:everyone|everybody|people|they|vendors?|some(?:one|body))(?:\s(?!and|but)\w+){0,3}\ssays?|(?:was|were)\stold|(?:'ve|have)\s(?:also\s)?(?:read|heard)|rumou?rs?|"
     r"burn(?:ed|t|s)?|(?:pre|post)?-?train(?:ing|ed|er|ers)|fine[\s\-]?tun(?:ing|ed)|died|misunderstanding|mix[\s\-]?up|mistaken(?:ly)?|"
     r"out\sof\s(?:service|order|use)|(?:broken|defective|dead)\s(?:psu|fan|board|card|node)s?|road\s?map|(?:a\s|an\sentirely\s)?different\s(?:budget|machine|team|project|cluster|box|system|site)s?|"
-    r"(?:is|are)(?:n't|\snot)\s(?:affected|touched|concerned|involved|impacted)|"
+    r"(?:has|have|had|got)\snothing\sto\sdo\swith|(?:is|are)(?:n't|\snot)\s(?:affected|touched|concerned|involved|impacted)|"
     r"elsewhere|belongs?|embed(?:der|ding|dings)|rerank(?:er|ers|ing)?|retriev(?:al|er)|vector\s(?:store|db|database)|staging|"
     r"dev(?:elopment)?\s(?:box|cluster|environment)|test\s(?:box|cluster|environment)|(?:for|as)\s(?:a\s)?(?:comparison|reference)|(?<!this\s)(?<!for\sthe\s)(?<!for\sour\s)(?<!the\scurrent\s)(?:pilot|trial\srun)|(?:is|are|was)\sover(?=\s?[,.;:)\n]|\ssince)|has\sended|"
     r"next\s(?:year|quarter|month|spring|summer|autumn|winter)|eventually|when|once|dies|fails|crash(?:es|ed)?|some\s?day|in\sthe\s(?:long\srun|future)|"
@@ -106,7 +106,7 @@ _HELD_ONCE = Gated(
 _TOLD_END = Gated(r"[,;!?\n。]|\.(?=\s|$)|\s(?:but|and)\s")
 # Later words that still speak of a name: the clause right behind it that begins so, or one of its next two with "them".
 _REFERS = Gated(r"\s?(?:(?:and|but|so|no|or|sorry)\s)*(?:which|that|those|these|they|it)(?![a-z])")
-_REFERS_TO_SEVERAL = Gated(r"(?<![a-z])(?:they|them|those|these|both)(?![a-z])|hands\soff")
+_REFERS_TO_SEVERAL = Gated(r"(?<![a-z])(?<!\sof\s)(?:they|them|those|these|both)(?![a-z])|hands\soff")
 # Up to where they do: another name, or other hardware.
 _OTHER_THING = Gated(
     r"(?<![a-z])(?:[a-z]{1,3}\d{1,4}|(?<!those\s)(?<!these\s)(?:gpus?|cards?|nodes?|servers?|machines?|box(?:es)?)(?![a-z]))"
@@ -115,6 +115,8 @@ _MOST_PLACES = 16
 _REFERRING = 120  # characters behind a name
 _BEHIND = 40  # characters behind a name that speak of it
 _BEHIND_NAME = Gated(r"s?(?:\s[a-z]{2,12})?\s?\((?P<said>[^()\n]{2,60})\)")
+_APPOSED = Gated(r"s?\s?(?:[-–—:]{1,2}\s|\()(?P<said>[^,.;:()\n]{2,40})(?=[,.;:()\n]|$)")
+_OPEN = Gated(r"(?<![a-z])(?:if|when|once|would|could|might|maybe|perhaps|eventually|next)(?![a-z])")
 _BEHIND_FIGURE = Gated(r"[^\d()\n]{0,20}\((?P<said>[^()\d\n]{2,60})\)")
 _MOST_IN_BRACKET = 80
 _IN_BRACKET = re.compile(r"[(\[][^()\[\]\n]*$")
@@ -198,6 +200,9 @@ def _is_aside(words: str) -> bool:
 
 def is_given_up(text: str, end: int) -> bool:
     """Whether the words right behind a name, in its clause, call it given up or another's."""
+    apposed = _APPOSED.match(text, end)  # "16x L40S – crossed out"
+    if apposed is not None and not _OPEN.search(apposed["said"]) and _ASIDE.search(apposed["said"]):
+        return True
     near = breaks_of(text, _CLAUSE_END, end, end + 2 * _BEHIND)
     right = min(end + _BEHIND, near[0][0] if near else len(text))
     return _is_aside(text[end:right])

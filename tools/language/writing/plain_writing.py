@@ -26,7 +26,7 @@ _SNAKE = Gated(r"(?<=[=])[a-z]{2,12}(?:_[a-z]{2,12}){1,3}(?![\w/.\-])")
 _CIRCA = Gated(r"(?<![a-z.])(?:ca|approx|circa)\.\s?(?=\d)")
 _BOUND = Gated(r"(?<![a-z.])(max|min)\.\s?(?=\d)")
 # "4-bit is out of the question": nothing that comes out.
-_OUT_OF = Gated(r"(?<![a-z])(?<![,;]\s)out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z]|\s?:)")
+_OUT_OF = Gated(r"(?<![a-z])(?<![,;.]\s)out\sof\s(?:the\s)?(?:question|scope|bounds|the\srunning)(?![a-z]|\s?:)")
 _ON_THE_OTHER_HAND = Gated(r",\s(?:on\sthe\sother\shand|however|though|by\scontrast|of\scourse|in\sturn),\s")
 # "TPOT can be relaxed to 80 ms", "TPOT 可以放宽到 80ms".
 _RELAXED = Gated(
