@@ -6,6 +6,7 @@ A later line of a chat that only says a figure answers the one before it.
 from __future__ import annotations
 
 import re
+from itertools import islice
 
 from msgspec import Struct
 
@@ -28,11 +29,17 @@ _REST_AGREED = Gated(
     r"(?:(?<![a-z])(?:otherwise|(?:the\s)?rest|all\selse|everything\selse)\s(?:(?:is|are|all|stays?)\s)*(?:agreed|fine|ok(?:ay)?|good|yes|same|right|approved|unchanged)|其[他它余]的?都?(?:没问题|同意|可以|不变|照旧|没意见))(?![a-z])"
 )
 _NO = Gated(r"(?:no|nope|nah|not\s(?:really|at\sall)|wrong|不是?|不行|不对|没有)\s?[.!。]?\s*")
-# A line that turns down what the line before it proposes: "across IB? no", "nah, that crosses the switch".
+# A line that turns down what a line before it proposes: "across IB?? please no", "nah, that crosses the switch", or
+# that takes back what was asked: "yeah forget I asked".
 _REFUSES = Gated(
-    r"(?:[^?\d]{1,60}\?\s?)?(?:no(?:\s(?:way|chance))?|nope|nah|never|不行?|不要|别)(?=[\s,.!。]|$)[^\d?]*"
+    r"(?:[^?\d]{1,60}\?{1,3}\s?)?(?:(?:please|oh|god|hell|rather|better)\s)?(?:no(?:\s(?:way|chance|thanks))?|nope|nah|never|不行?|不要|别)(?=[\s,.!。]|$)[^\d?]*"
 )
-_PROPOSED_DEGREE = Gated(r"(?<![a-z])(?=[tpdes]p\s?=?\s?\d)")
+_FORGETS = Gated(
+    r"(?:(?:yeah|yes|ok(?:ay)?|right|fine|sorry|then|so|well|ah|oh|好吧?|那)[\s,.]{0,2}){0,3}(?:(?:just\s)?forget\s(?:(?:that\s)?i\sasked|it|that)|never\s?mind|scratch\sthat|drop\s(?:it|that)|算了|当我没[说问])(?:\sthen)?[\s.!。]*"
+)
+_PROPOSED_DEGREE = Gated(
+    r"(?<![a-z])(?<!not\s)(?P<degree>[tpdes]p\s?=?\s?\d{1,3})(?![\d.])(?:\s(?:over|across|on|between|spanning)\s[^?\n]{0,60})?"
+)
 _CLAUSE = re.compile(r"[,;:](?!\d)\s?|[.;。]\s?(?!\d)")
 _OF_THEM = re.compile(r"of\sth(?:em|ose|ese)")
 _SENTENCE = re.compile(r"(?<=[;!?。])\s?|(?<=\.)\s")
@@ -61,14 +68,22 @@ def with_replies(text: str) -> tuple[str, list[str]]:
     for place, line in enumerate(lines):
         if line.who and place and _NO.fullmatch(line.body):
             lines[place - 1].body = _denied(lines[place - 1].body)
+        if line.who and _FORGETS.fullmatch(line.body):
+            asked = (earlier for earlier in reversed(lines[max(0, place - _MOST_LINES_BACK) : place]) if _asks(earlier))
+            for earlier in islice(asked, 1):
+                earlier.body, line.body = _PROPOSED_DEGREE.sub(r"not \g<degree>", earlier.body), ""
         if line.who and place and lines[place - 1].who not in ("", line.who) and _REFUSES.fullmatch(line.body):
-            lines[place - 1].body = _PROPOSED_DEGREE.sub("not ", lines[place - 1].body)
+            lines[place - 1].body = _PROPOSED_DEGREE.sub(r"not \g<degree>", lines[place - 1].body)
         elif line.who and not _decide(lines, place, notes):
             _settle(lines, place, notes)
     for line in lines:
         if line.who and not any(map(str.isalnum, line.body)):
             line.body = ""  # the name stays: who speaks next speaks later
     return "\n".join(line.who + line.body for line in lines), notes
+
+
+def _asks(line: _Line) -> bool:
+    return line.body.rstrip().endswith("?")
 
 
 def _settle(lines: list[_Line], place: int, notes: list[str], *, is_agreed: bool = False) -> None:
@@ -84,7 +99,7 @@ def _settle(lines: list[_Line], place: int, notes: list[str], *, is_agreed: bool
         return
     for index in reversed(range(max(0, place - _MOST_LINES_BACK), place)):
         earlier = lines[index]
-        asks = earlier.body.rstrip().endswith("?") and not earlier.is_settled
+        asks = _asks(earlier) and not earlier.is_settled
         old = _answered(earlier.body, new, of_hardware=_OF_THEM.search(tail.group()) is not None)
         is_same = old is not None and new.value in (old.value, old.value / old.factor)
         is_bare = index == place - 1 and not new.spelled

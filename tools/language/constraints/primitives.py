@@ -46,7 +46,7 @@ PRIMITIVE = Gated(
 _LEAST = Gated(AT_LEAST)
 _ANY = rf"(?<![A-Za-z0-9])(?:{'|'.join(words for name, words in PRIMITIVES.items() if name != 'dp')})"
 _IS = r"(?:\s(?:degree|size|width))?\s?(?:(?:must|should|has\sto|needs?\sto|is|of)\s(?:be\s)?)?"
-_N = r"\d{1,4}(?![\w.]|\s?(?:gpus?|cards?|nodes?|servers?|replicas?)(?![a-z]))"
+_N = r"\d{1,4}(?!\w|\.\d|\s?(?:gpus?|cards?|nodes?|servers?|replicas?)(?![a-z]))"
 # "TP at least 2", "at least TP2", "TP4 or more".
 _FROM_BELOW = Gated(
     rf"{_ANY}{_IS}{AT_LEAST}\s?{_N}|{AT_LEAST}\s?{_ANY}{_TO_NUMBER}{_N}|{AT_LEAST}\s?\d{{1,4}}[\s\-]way\s{_ANY}|"
@@ -72,7 +72,7 @@ _CROSSING = cues(
 _INSIDE = cues(
     rf"(?:inside|within|in|on|intra)[\s\-]?(?:(?:of|a|an|the|one|each|single|same|every|its|any)\s){{0,3}}{_NODE}|"
     rf"(?:one|same|single)[\s\-]{_NODE}|(?:inside|within)\s(?:them|those)(?=\s?(?:[,.;)\n]|$))",
-    rf"(?:单|同一?台?|一台)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
+    rf"(?:单|同一?台?|一台|本台?)(?:节点|机器?|服务器)(?:内|里|上)?|{_NODE}(?:以)?内",
 )
 # Behind a bound: "TP at most 8 and not across nodes", "TP: max 8, must stay inside a node", "TP不超过8, 不跨机".
 _STAYS_TOO = Gated(
@@ -102,6 +102,7 @@ _STRICT = cues(
 )
 # "PP across nodes": a demand where nothing else stands in the clause, or a word that demands.
 _DEMANDS = cues(r"must|has\sto|have\sto|needs?\sto|should|shall|always", "必须|一定|只能")
+_AND_SHOULD = Gated(r",?\s(?:and|in\sfact)\s(?:should|must|shall|wanted)(?![a-z])|,?\s?(?:而且)?也?(?:应该|应当|必须)")
 _NOTHING_ELSE = re.compile(
     r"(?:[\s,:]|(?:use|using|run(?:s|ning)?|put|do(?:es)?|with|want|the|go(?:es)?|is|both|all|and|then)(?![a-z])|[用做走要的])*"
 )
@@ -311,7 +312,7 @@ def _demands_crossing(clause: _Clause) -> bool:
     crossing = _CROSSING.search(clause.text)
     if clause.is_asked or crossing is None:
         return False
-    if _DEMANDS.search(clause.text):
+    if _DEMANDS.search(clause.text) or _AND_SHOULD.match(clause.following):
         return True
     left, right = clause.match.start() - clause.start, clause.match.end() - clause.start
     (_, first), (second, _) = sorted(((left, right), crossing.span()))

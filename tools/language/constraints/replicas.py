@@ -24,12 +24,18 @@ _REPLICAS = Gated(
     rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:|{AT_LEAST}|{AT_MOST}|[<>]=)){{1,6}}\s?(?P<m>{NUMBER})",
 )
 _OF_MACHINES = Gated(r"instances?(?![a-z]|\sof\sthe\smodel)|实例")
-# A claim that is no field: replicas per node.
-ON_EACH_NODE = "replicas_on_each_node"
-_PER_NODE = Gated(
-    rf"(?<![A-Za-z0-9.])(?P<n>one|a|1|{NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
-    rf"(?:replica|copy|instance)\s(?:of\sit\s)?(?:per|for\seach|on\seach|on\severy|in\seach)\s(?:{lex.NODE})(?![a-z])|"
-    rf"每[台个]\s?(?:{lex.NODE})\s?(?:放|跑|部署)?\s?(?:一|1)\s?个?(?:副本|实例)",
+# Claims that are no fields: replicas on each node, on each GPU.
+_ON_EACH_NODE, _ON_EACH_GPU = "replicas_on_each_node", "replicas_on_each_gpu"
+# "One replica per box", "two copies at each of the three sites", "每县一个副本,共三个": on each node, GPU or place.
+_ON_EACH = Gated(
+    rf"(?<![A-Za-z0-9.])(?P<n>a|{NUMBER})\s(?:(?:independent|separate|full|whole|single|model|complete)\s)?"
+    rf"(?:replicas?|cop(?:y|ies)|instances?)\s(?:of\sit\s)?(?:per|(?:for|on|at|in)\s(?:each|every))\s(?:of\s(?:the|our|these)\s)?(?:(?P<count>{NUMBER})\s)?"
+    rf"(?:(?P<node>{lex.NODE})|(?P<gpu>gpus?|cards?)|(?!tp|pp|ep|dp|phase|stage|model|type|kind|side|hour|day|user|request)(?P<place>[a-z]{{3,16}}?)s?)(?![a-z])|"
+    rf"每(?:(?P<node2>台\s?(?:{lex.NODE})?|个?\s?(?:{lex.NODE}))|[张块]?(?P<gpu2>卡)|个?(?P<place2>[^\s\d,;。:各都放跑部有要一两三二个台]{{1,4}}?))(?:各|都)?\s?(?:放|跑|部署|有|要)?\s?(?P<n2>{NUMBER})\s?[个套份]?(?:副本|实例)",
+)
+# Right behind it: how many that makes.
+_MAKES = Gated(
+    rf"[,;]?\s?\(?(?:(?:so|i\.e\.|that\sis|that's)\s)?(?:(?P<total>{NUMBER})\s(?:replicas\s|copies\s)?(?:in\s(?:all|total)|altogether|overall)|(?:一?共|总共|合计|共计|总计)\s?(?P<total2>{NUMBER})\s?[个套份]?(?:副本|实例)?)\)?(?![a-z\d])"
 )
 _EXACT = lex.cues(
     r"exactly|precisely|must|shall|need(?:s|ed)?|requires?|has\sto|have\sto|wants?|independent|identical|separate|not?\s(?:one\s)?(?:more|less|fewer)|has\sto\sbe|fixed|demanded|(?:not|non)[\s\-]negotiable|settled|final|equals?|"
@@ -40,6 +46,7 @@ _LEAST = Gated(AT_LEAST)
 _OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])")
 _OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)")
 _MOST = Gated(AT_MOST)
+_ASKED = Gated(r"[^.;,\n]{0,30}\?|,?\s{0,3}(?:or|还是)(?![a-z])")
 # How many characters before a number of replicas its least ("never be fewer than") and its most are looked for.
 _LEAST_AHEAD, _MOST_AHEAD = 22, 16
 # "Keep every replica inside one box", "no instance may span servers", "副本不跨机".
@@ -82,33 +89,58 @@ _GROUPS: tuple[Primitive, ...] = ("tp", "ep", "pp")
 
 def read_replicas(page: Page, claims: Claims) -> Iterator[Constraint]:
     """Yield the numbers of replicas that are demanded, and take their words."""
-    _note_on_each_node(page, claims)
+    yield from _on_each(page, claims)
     yield from _in_all(page)
 
 
-def _note_on_each_node(page: Page, claims: Claims) -> None:
-    """ "One replica per box": how many on each, until the nodes are counted (`settle_on_each_node`)."""
-    for match in page.search(_PER_NODE):
+def _on_each(page: Page, claims: Claims) -> Iterator[Constraint]:
+    """ "One replica per box": how many on each, until nodes and GPUs are counted (`settle_on_each_node`)."""
+    for match in page.search(_ON_EACH):
         clause = page.clause_text(*match.span())
-        if (
-            page.text[match.end() : match.end() + 40].lstrip().startswith("?")
-            or _LEAST.search(clause)
-            or _MOST.search(clause)
-        ):
+        if _ASKED.match(page.text, match.end()):
             continue
-        claims.claim(ON_EACH_NODE, read_whole(match["n"]) or 1, page.take(*match.span()))
+        relation: Any = ">=" if _LEAST.search(clause) else "<=" if _MOST.search(clause) else None
+        each = read_whole((match["n"] or match["n2"]).lower()) or 1
+        makes = _MAKES.match(page.text, match.end())
+        words = page.take(match.start(), (makes or match).end())
+        places = None if match["place"] is None and match["place2"] is None else _places(page, match)
+        total = read_whole(next(filter(None, makes.groups())).lower()) if makes else places and each * places
+        if total:
+            yield ReplicasConstraint(kind="replicas", value=total, relation=relation, words=words)
+        elif match["node"] or match["node2"]:
+            claims.claim(_ON_EACH_NODE, (each, relation), words)
+        elif match["gpu"] or match["gpu2"]:
+            claims.claim(_ON_EACH_GPU, (each, relation), words)
+        else:
+            claims.leave_unread(f"{words!r}: how many replicas that makes was not said")
+
+
+def _places(page: Page, match: re.Match[str]) -> int | None:
+    """How many places there are of the kind that a match names; `None` where no words, or several, count them."""
+    if match["count"]:
+        return read_whole(match["count"].lower())
+    place = re.escape(match["place"] or match["place2"])
+    counted = re.compile(rf"(?<![\w.])(?P<n>{NUMBER})\s?个?(?:\w{{2,12}}\s)?{place}", re.IGNORECASE)
+    others = list(counted.finditer(page.original))
+    if len({read_whole(other["n"].lower()) for other in others}) != 1:
+        return None
+    for other in others:
+        page.take(*other.span())
+    return read_whole(others[0]["n"].lower())
 
 
 def settle_on_each_node(claims: Claims) -> Iterator[Constraint]:
-    """As many replicas as are wanted on each of the nodes that were counted."""
-    each, words = claims.drop(ON_EACH_NODE)
-    nodes = claims.values.get("nodes")
-    if each is None:
-        return
-    if nodes is None:
-        claims.leave_unread(f"{words!r}: how many nodes there are was not said")
-        return
-    yield ReplicasConstraint(kind="replicas", value=each * nodes, phase=None, words=words)
+    """As many replicas as are wanted on each of the nodes, or GPUs, that were counted."""
+    for name, number, what in (
+        (_ON_EACH_NODE, claims.values.get("nodes"), "nodes"),
+        (_ON_EACH_GPU, claims.gpus, "GPUs"),
+    ):
+        each, words = claims.drop(name)
+        if each is not None and number is None:
+            claims.leave_unread(f"{words!r}: how many {what} there are was not said")
+        elif each is not None and number is not None:
+            value, relation = each[0] * number, each[1]
+            yield ReplicasConstraint(kind="replicas", value=value, relation=relation, phase=None, words=words)
 
 
 def _in_all(page: Page) -> Iterator[Constraint]:

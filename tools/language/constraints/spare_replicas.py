@@ -36,6 +36,8 @@ _RESERVE = Gated(
     rf"(?<![a-z])(?:if|when(?:ever)?|even\sif|should|whichever|once|while|with)\s{_ONES.format('named')}\s{_FAILS}(?![a-z])|"
     rf"(?<![a-z])(?:of\swhich\s)?{_ONES.format('may')}\s(?:may|can|could|might|(?:is|must\sbe|has\sto\sbe)\sallowed\sto|must\sbe\sable\sto)\s(?:{_FAILS}|die)(?![a-z])|"
     rf"(?<![a-z])(?:lose|losing|loses)\s{_ONES.format('lost')}(?![a-z])|"
+    rf"(?<![a-z]){_ONES.format('out')}(?=\s[^.,;:!?\n\d]{{0,40}}?(?:patch|updat|upgrad|restart|reboot|drain|maint|remov|out|down|off|away|stop|roll))\s[^.,;:!?\n\d]{{2,60}}?[,\s](?:while|whereas|and|with|so)\s(?:that\s)?(?:all\s)?(?:the\s)?(?:others?|rest|remaining|surviving)(?:\s(?:ones?|{_COPY}))?\s(?:(?:still|then|can|must|have|has|should|needs?|to)\s){{0,3}}(?:carr|hold|serv|tak|handl|cop|keep|manag|do|bear|absorb)\w{{0,3}}(?![a-z])|"
+    rf"{_CHINESE.format('stopped')}[^,。;\n\d]{{1,12}}[,]?\s?(?:其余|剩下|其[他它]|余下)的?[^,;。\n\d]{{0,8}}(?:扛|撑|顶|承担|满足|继续)|"
     rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby)\sreplicas|{_OUTLIVE}\s{_COPY}\s(?:failures?|loss(?:es)?)|(?:容忍|允许)的?(?:故障|损失|失效)的?(?:副本|实例)个?数?量?)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
     rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"
     rf"(?:任意|任何|若|如果|即使|哪怕)?{_CHINESE.format('if')}\s?{_BROKEN}(?:掉|了)?"
@@ -92,7 +94,7 @@ def _speaks_of_replicas(page: Page, match: re.Match[str]) -> bool:
 
 def _claim_reserve(page: Page, claims: Claims, match: re.Match[str]) -> None:
     number = next(group for group in match.groups() if group)
-    count = 1 if _ANY.fullmatch(number) else read_whole(number)
+    count = 1 if _ANY.fullmatch(number.lower()) else read_whole(number)
     end = page.clause(*match.span())[1]
     if any(sign.isdigit() for sign in page.text[match.end() : end]):  # a figure is of something else
         end = match.end()

@@ -51,7 +51,9 @@ _SINGLE_GPU_REPLICAS = Gated(
     rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?:single|one|1)[\s\-](?:gpu|card)\s(?:replicas|instances|copies)(?![a-z])"
 )
 # "TP2 还是一卡一份": a replica on each card counts no cards.
-_ONE_EACH_CHINESE = Gated(r"(?:一卡|单卡|每卡|每张卡?)(?:各?跑?)?(?:一|1)(?:份|个?实例|个?副本)")
+_ONE_EACH_CHINESE = Gated(
+    r"(?:(?<=还是)|(?<=还是\s)|(?=[^,;。\n]{0,8}还是))(?:一卡|单卡|每卡|每张卡?)(?:各?跑?)?(?:一|1)(?:份|个?实例|个?副本)"
+)
 _MAKER = Gated(
     r"(?:智谱(?:清言|AI)?|(?:通义)?千问)(?:的|家|那个|最新的?|新出的?|开源的?){0,2}\s?(?:GLM|Qwen)?[\s\-]?(?=\d\.?\d?)",
 )
