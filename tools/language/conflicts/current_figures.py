@@ -17,7 +17,8 @@ _SEEN = Gated(
     r"(?<![a-z])(?:(?:we|i|it)(?:'re|'m|'s|'ve|\sare|\sam|\sis|\shave)?\s(?:only\s|just\s|now\s|currently\s|still\s|actually\s|typically\s|already\s)*"
     r"(?:see|sees|saw|seeing|get|gets|got|getting|measured?|measuring|observed?|observing|reach|reached|reaching|hit|hits|hitting|"
     r"(?:hover|sit|run|stay|stuck|land)(?:s|ing)?\s(?:at|around))|(?:sits?|hovers?|hovering|stuck|averages)\s(?:at|around)|"
-    r"monitoring|grafana|dashboards?|currently|at\sthe\smoment|right\snow|as\sof\s(?:now|today)|today|so\sfar|(?<=\d\sms\s)now|(?<=\d\ss\s)now|(?<=\d\stok/s\s)now)(?![a-z])|目前|现在|实测|线上实际|监控",
+    r"(?:went|shot|climb(?:ed|s)|spiked?s?|jump(?:ed|s)|rose|gr[eo]w|f[ae]ll(?:en)?|dropped|peak(?:ed|s)|degraded|balloon(?:ed|s)|explod(?:ed|es))\s(?:up\s|down\s|back\s|even\s)?(?:to|at|from|past|over|beyond|above)|took|(?:usually|normally)(?:\s(?:is|was|at|about|around))?(?=\s\d)|(?:is|was)\s(?:usually|normally)|"
+    r"monitoring|grafana|dashboards?|currently|at\sthe\smoment|right\snow|as\sof\s(?:now|today)|today|so\sfar|(?<=\d\sms\s)now|(?<=\d\ss\s)now|(?<=\d\stok/s\s)now)(?![a-z])|目前|现在|实测|线上实际|监控|[涨飙升冲掉跌恶][升高涨到化]?[到至]了?",
 )
 # Words that begin a sentence about what runs now.
 _SEEING = Gated(
@@ -39,7 +40,8 @@ _ONLY = Gated(r"(?<![a-z])(?:only|just)\s")
 _WANTED = Gated(
     r"(?P<tail>[^\d.;\n。]{0,30}?)[,;.。]?\s?(?:(?:and|but|so|which|that|we|i|they|it)\s){0,4}(?:(?:really|would|now|only|actually)\s)*"
     r"(?:wants?|needs?|must|should|shall|ha(?:ve|s)\sto|like|aim(?:ing)?|targets?|goal|bring|hop(?:e|ing)|希望|想|要|需要|目标)"
-    rf"(?P<lead>(?:[^\d.;\n。,]|(?<=p)\d{{2,3}}(?=\s)){{0,30}}?)(?<!p)(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})?(?![\w/])",
+    rf"(?P<lead>(?:[^\d.;\n。,]|(?<=p)\d{{2,3}}(?=\s)){{0,30}}?)(?<!p)(?P<n>\d(?:[\d,]{{0,14}}\d)?(?:\.\d{{1,6}})?k?)\s?(?P<unit>{_UNIT})?"
+    r"(?(unit)(?![\w/])|(?=\s?(?:[,;:)!?\n。]|\.(?!\d)|$|以[内下]|之内|左右|吧)|\s(?:or|and|at|max|tops|for|please|instead|now|then)(?![a-z])))",
 )
 # "TTFT is 2.4 s at 6 rps, and that has to come down to 1 s": the second is demanded, the first is seen.
 _NOT_OVER = Gated(
@@ -69,12 +71,12 @@ def without_observed(text: str) -> tuple[str, list[str]]:
         if left is None:
             continue
         wanted = _WANTED.match(text, figure.end())
-        if wanted is None:
+        if wanted is None or (wanted["unit"] and ROLE.search(wanted["lead"])):  # what is wanted says so by itself
             lead = _ONLY.sub("", text[left : figure.start()])
-            text = f"{text[:left]}{lead}so much{text[figure.end() :]}"
+            text = f"{text[:left]}{lead}some time{text[figure.end() :]}"
             position = left + len(lead)
             notes.append(f"{figure.group()!r} is what runs now, and no limit")
-        elif not ROLE.search(wanted["lead"]) or wanted["unit"] is None:
+        else:
             new = f"{wanted['n']} {wanted['unit'] or figure['unit']}"
             text = f"{text[: figure.start()]}{new}{wanted['tail']}{text[wanted.end() :]}"
             position = figure.start() + len(new)

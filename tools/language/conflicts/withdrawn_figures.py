@@ -44,6 +44,13 @@ _AT_FIRST = Gated(
     r"(?:planned|wanted|intended|meant|wrote|said|hoped|asked|guessed|estimated|claimed|stated)(?:\s(?:to|for|with|on))?\s|(?<=[a-z]\s)was\s(?:put|estimated|guessed|assumed)\s(?:at|as|to\sbe)\s|(?<![a-z])(?:estimate|guess|forecast|draft)\s(?:was|said|had)\s|"
     r"(?:原计划|原[来本先]|本来|先前|之前|起初|一开始|最初|先(?=[写报填]))(?:我们?)?(?:打算|计划|[想是写报填定按])*的?(?:是|成)?\s?"
 )
+# Behind the clause of a figure: it is withdrawn, and what follows holds ("500 ms. Withdrawn; 1 s will do").
+_WITHDRAWN = Gated(
+    r"\s?[,.;:(]\s?(?:(?:that|which|this|it)(?:'s|\s(?:is|was|has\sbeen))\s(?:since\s|now\s)?)?(?:withdrawn|taken\sback|retracted|revoked|dropped|scrapped|cancell?ed|void|obsolete|outdated|superseded|(?:crossed|struck)\sout|"
+    r"已?(?:作废|撤[回销]|取消|不算))了?(?:\s?[.,;:)!。\n-]{1,2}|$)"
+)
+# Which of all requests the figure that holds is meant for.
+_STATISTIC = Gated(r"\s?(?:(?:at|for|as)\s)?\(?(?:the\s)?p\d\d(?!\d)\)?")
 # In the clause of the figure that holds, or right before it.
 _NOW = Gated(
     r"(?<![a-z])(?:now|since|only|just|have|got|exactly|make\s(?:it|that)|it(?:'s|\sis)|they(?:'re|\sare)|actually|correct(?:ed|ion)?|measured|today|is)(?![a-z])|现在|今天|昨天|刚|确认|改|[只就]|最[终后]|后来|实[际测]"
@@ -70,6 +77,8 @@ def with_later_figures_in_place(text: str) -> tuple[str, list[str]]:
         old, new, gone = change
         bound = _BOUND.search(text, 0, new.start)
         unit = f" {old.spelled}" if new.unit != old.unit and old.spelled else ""
+        of = _STATISTIC.match(text, new.end)
+        unit += f" {of.group().strip()}" if of and any(start <= of.start() < end for start, end in gone) else ""
         edits = [(old.start, old.end, f"{bound.group() if bound else ''}{new.words}{unit}"), *((*s, "") for s in gone)]
         for start, end, written in sorted(edits, reverse=True):
             text = f"{text[:start]}{written}{text[end:]}"
@@ -90,19 +99,23 @@ def _changes(text: str) -> Iterator[_Change]:
         if figure.start - left > _LONGEST:
             continue
         cue = next(_AT_FIRST.finditer(text, left, figure.start), None)
+        withdrawn = _WITHDRAWN.match(text, right)
         olds: list[Quantity] = []
+        gone = left, right
         if _is_taken_back(text, figure):
             olds = [old for old in figures[:place] if old.number == figure.number and old.end <= left]
             olds = [old for old in olds if figure.unit in ("count", old.unit)][-_MOST_RIVALS:]
-            gone = left, right
-        elif cue is not None and (_roles(text[left : cue.start()]) or not _BEHIND.match(text, figure.end)):
+        if not olds and withdrawn is not None:
+            olds, gone = [figure], withdrawn.span()
+        elif not olds and cue is not None and (_roles(text[left : cue.start()]) or not _BEHIND.match(text, figure.end)):
             olds, gone = [figure], cue.span()
-        else:
-            continue
-        for new in islice(_holding(text, figures, figure, is_first=figure in olds), _MOST_RIVALS):
+        for new in islice(_holding(text, figures, figure, gone, is_first=figure in olds), _MOST_RIVALS) if olds else ():
             meant = [old for old in olds if _may_be(text, old, new)]
             if len(meant) == 1:
-                yield meant[0], new, [gone, *_said_anew(text, figure, new)]
+                # "Last week I had asked for 500 ms. Withdrawn": nor do the words hold that say so of the figure.
+                said = text[left : figure.start]
+                lead = [(figure.start - len(said.lstrip()), figure.start)] if withdrawn and not _roles(said) else []
+                yield meant[0], new, [*lead, gone, *_said_anew(text, figure, new)]
                 break
 
 
@@ -125,17 +138,20 @@ def _is_taken_back(text: str, figure: Quantity) -> bool:
     return said is not None and not _HOLDS.search(behind) and (bool(said["was"]) or rank_of(behind) == 2)
 
 
-def _holding(text: str, figures: list[Quantity], figure: Quantity, *, is_first: bool) -> Iterator[Quantity]:
+def _holding(
+    text: str, figures: list[Quantity], figure: Quantity, gone: tuple[int, int], *, is_first: bool
+) -> Iterator[Quantity]:
     """The figures of a line that may hold instead of one that is taken back: the next behind it, else before it."""
     begin, end = text.rfind("\n", 0, figure.start) + 1, (text.find("\n", figure.end) + 1 or len(text) + 1) - 1
+    behind = max(figure.end, gone[1])
     for new in (new for new in figures if figure.end <= new.start < end):
-        apart = text[figure.end : new.start]
+        apart = text[behind : new.start]
         if len(_SENTENCE_END.findall(apart)) >= _MOST_SENTENCES:
             break
         # Behind "5,400 was all regions, we get a third of it" stands no other figure for it.
         between_both = (other for other in figures if figure.end <= other.start < new.start)
         is_part = any(other.unit == "share" != new.unit for other in between_both)
-        if not is_part and (not is_first or _NOW.search(apart)):
+        if not is_part and (not is_first or behind > figure.end or _NOW.search(apart)):
             yield new
     for new in reversed([new for new in figures if begin <= new.start and new.end <= figure.start and not is_first]):
         if _SENTENCE_END.search(text, new.end, figure.start):

@@ -118,7 +118,7 @@ _PHRASES: dict[tuple[str, str], str] = {
     ("weak", "throughput"): (
         r"high(?:er)?[\s\-]?(?:throughput|volume|tput)|throughput(?:[\s\-](?:bound|optimi[sz]ed|oriented|focus(?:s?ed)?|mode|heavy|centric|driven)|"
         r"\s(?:matters|counts|is\simportant))|offline(?!\s(?:fallback|backup|copy|mode|use)(?![a-z]))|batch\s(?:processing|inference|jobs?|workloads?|scoring|run|mode|pipeline)|"
-        r"(?:night-?ly(?!\s(?:ev|tests?|builds?|ci|backups?|benchmarks?|(?:re)?train))|(?<!/s\s)(?<!rps\s)(?<!qps\s)(?<!second\s)(?<!minute\s)overnight)|(?:daily|weekly)\s(?:batch|job|run)(?:es|s)?|bulk|backfill|"
+        r"(?:night-?ly(?!\s(?:ev|tests?|builds?|ci|backups?|benchmarks?|(?:re)?train))|(?<!/s\s)(?<!rps\s)(?<!qps\s)(?<!second\s)(?<!minute\s)(?<!fewer\s)(?<!less\s)(?<!quiet\s)overnight(?!\s(?:(?:it's|it\sis|there(?:'s|\sis|\sare)|maybe|only|about|perhaps|roughly|around|just|almost)\s){0,2}(?:half|a\s(?:third|quarter|fifth|tenth|few)|fewer|less|nothing|nobody|quiet|\d)(?![a-z])))|(?:daily|weekly)\s(?:batch|job|run)(?:es|s)?|bulk|backfill|"
         r"高吞吐|大吞吐|吞吐(?:量)?(?:要|尽量)?(?:高|大)|离线|批处理|批量(?:处理|推理|任务|跑)|跑批"
     ),
     ("weak", "cost"): (
