@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from contextlib import suppress
 from difflib import get_close_matches
+from functools import lru_cache
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -50,7 +51,7 @@ _RELEASE = Gated(
 )
 # A checkpoint trained to chat, where the catalogue has its base.
 _TUNED = Gated(r"(?<![a-z])(?:instruct|chat|it)(?![a-z])")
-_SIZE = Gated(r"(?<![A-Za-z0-9.\-])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
+_SIZE = Gated(r"(?<![A-Za-z0-9.\-])(?:\d{1,2}x)?\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
 # A word that looks like a model of some size ("Foo-13B", "acme foo 2 13b") although no catalogue knows its family.
 _MODEL_LIKE = Gated(
     r"(?<![A-Za-z0-9./\-])(?:[A-Za-z][\w.\-]{0,60}[\-_])?"
@@ -62,6 +63,7 @@ _MODEL_LIKE = Gated(
 _NAME_LIKE = Gated(r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}")
 _FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
 _NEAR = 12  # characters between a name and the words that take it back
+_LONGEST_CORRECTION = 24
 
 
 class NamedModel(Struct, frozen=True):
@@ -81,22 +83,22 @@ def read_model(page: Page, claims: Claims) -> NamedModel:
     given_up: set[str] = set()  # unknown names that another name replaces
     named = [_without_bracket(mention) for mention in model_mentions.mentions(page.text)]
     for mention, once in zip(named, claims.told_once([(mention.start, mention.end) for mention in named]), strict=True):
-        is_meant = (
-            not once and not page.is_negated(mention.start, mention.end) and not is_former(page.original, mention.start)
+        meant = _corrected(page, claims, mention)
+        is_meant = meant is not mention or not (
+            once or page.is_negated(mention.start, mention.end) or is_former(page.original, mention.start)
         )
         page.take(mention.start, mention.end, mark=MODEL)
         if mention.error is not None and CORRECTED.search(page.original, mention.end, mention.end + _NEAR):
             claims.reading(f"{mention.words!r} is taken back and was not read")
             continue
         if is_meant:
-            mentions.append(mention)
+            mentions.append(meant)
         elif mention.entry is None:
             given_up.add(mention.words.lower())
     mentions = [mention for mention in mentions if mention.entry is not None or mention.words.lower() not in given_up]
     mentions = _with_sizes(mentions)
     named = NamedModel()
     chosen = [mention for mention in mentions if not any(_is_vaguer(mention, other) for other in mentions)]
-    chosen = [_resized(page, claims, mention) for mention in chosen]
     names = [Named(mention.start, mention.end, mention.entry.name) for mention in chosen if mention.entry is not None]
     settled = settle(page, names)
     if settled.kind != "one":
@@ -148,23 +150,56 @@ def _with_size(page: Page, mention: model_mentions.Mention) -> tuple[ModelEntry,
     return models.find_model(name), words
 
 
-_SIZE_IN_NAME = Gated(r"(?<![A-Za-z0-9.])\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
+_SIZE_IN_NAME = Gated(r"(?<![A-Za-z0-9.])(?:\d{1,2}x)?\d{1,4}(?:\.\d)?B(?:-A\d{1,3}(?:\.\d)?B)?(?![A-Za-z0-9])")
 _MOST_CORRECTED = 90  # characters between a name and the size that replaces its own
 
 
-def _resized(page: Page, claims: Claims, mention: model_mentions.Mention) -> model_mentions.Mention:
-    """The mention with the size that a correction behind it states: "the 72B - sorry, they moved us to the 32B"."""
-    size = _SIZE.search(page.text, mention.end, mention.end + _MOST_CORRECTED) if mention.entry is not None else None
-    if size is None or not CORRECTED.search(page.original, mention.end, size.start()):
+# The part of a name right behind a correction: "V3 - sorry, V3.1", "GLM-4.5 (I mean the Air)", "Scout, no, Maverick".
+_PART = Gated(
+    r"(?:\W|(?:it's|it|is|that's|the|we|i|mean|meant|sorry|no|actually|make|rather)(?![a-z])|[应该其实]*是|用){1,12}?([a-z]?\d{1,2}(?:\.\d{1,2})?|(?!(?:the|for|that|this|they|you|are|was|but|and|not|on|in)(?![a-z]))[a-z]{3,12})(?![\w.\-]*\w|\s?(?:gpus?|cards?|nodes?|x)(?![a-z]))"
+)
+_NEW_RELEASE = re.compile(r"(?<![\w.])[VR]\d\.\d(?![\w.]*\w)")
+_VERSION_IN_NAME = re.compile(r"(?<![\d.])[vrkm]?\d{1,2}(?:\.\d{1,2})?(?![\d.]*[b\d])", re.IGNORECASE)
+_LAST_WORD = re.compile(r"[A-Za-z]+$")
+
+
+def _corrected(page: Page, claims: Claims, mention: model_mentions.Mention) -> model_mentions.Mention:
+    """The mention with the part of its name that a correction behind it states, its size or another."""
+    if mention.entry is None:
         return mention
-    name = _SIZE_IN_NAME.sub(size.group(), mention.words)
-    with suppress(InputError):
-        entry = models.find_model(name)
-        if name != mention.words and entry != mention.entry:
-            claims.reading(f"{size.group()!r} takes the place of the size in {mention.words!r}")
-            page.take(*size.span(), mark=MODEL)
+    end = mention.end + _MOST_CORRECTED
+    size = _SIZE.search(page.text, mention.end, end) or _NEW_RELEASE.search(page.text, mention.end, end)
+    part = size if size and CORRECTED.search(page.original, mention.end, size.start()) else None
+    part = part or _part_behind(page.original, mention.end)
+    if part is None:
+        return mention
+    said, span = part[part.lastindex or 0], part.span(part.lastindex or 0)
+    names = (f"{mention.words} {said}", _LAST_WORD.sub(said, mention.words))
+    if said[0].isdigit() or said[-1].isdigit():
+        old = _VERSION_IN_NAME if said[-1].isdigit() else _SIZE_IN_NAME
+        names = (old.sub(said, mention.words, count=1),)
+    for name in names if said.lower() not in re.split(r"[\s\-]", mention.words.lower()) else ():
+        entry = _model_of(name)
+        if entry is not None and entry != mention.entry:
+            words = page.take(*span, mark=MODEL)
+            claims.reading(f"{words!r} takes the place of what {mention.words!r} says")
             return replace(mention, entry=entry, words=name)
     return mention
+
+
+@lru_cache(64)
+def _model_of(name: str) -> ModelEntry | None:
+    with suppress(InputError):
+        return models.find_model(name)
+    return None
+
+
+def _part_behind(text: str, end: int) -> re.Match[str] | None:
+    """What may be a part of a name, right behind the words that correct the name which ends at `end`."""
+    correction = CORRECTED.search(text, end, end + _NEAR + _LONGEST_CORRECTION)
+    if correction is None or correction.start() - end > _NEAR:
+        return None
+    return _PART.match(text, correction.end())
 
 
 def leave_sizes_unread(page: Page, claims: Claims) -> None:

@@ -149,6 +149,16 @@ _FALLBACK = Gated(
 )
 
 
+# "Shipped in bf16, served in fp8", "原始权重是bf16, 上线用fp8": what a checkpoint came in, and what it is served in.
+_CAME_IN = Gated(
+    r"(?<![a-z])(?:(?:shipp|publish|releas|train|stor|download|upload)ed|ships|comes?|came)\s?(?:in|as)?\s?[.:=]*\s?$|(?<![a-z])on\s(?:disk|the\shub)\s?(?:in|as|is|:)?\s?$|"
+    r"(?:原始(?:的)?(?:权重|格式|精度|模型)?|(?:发布|训练|存储)(?:时|的|权重|格式)?)(?:是|为|用|:)?\s?$"
+)
+_SERVED_IN = Gated(
+    r"(?<![a-z])(?:serv(?:e|ed|ing)|run(?:ning)?|quanti[sz]ed?|deploy(?:ed)?|load(?:ed)?|in\smemory)\s?(?:(?:it|them|in|as|at|to|with)\s?){0,2}[.:=]*\s?(?=[a-z]{2,4}\d)|(?:上线|部署|推理|量化)(?:时|后)?(?:用|为|成|到|是)?\s?(?=[a-z]{2,4}\d)"
+)
+
+
 # "Q4" as a format, and as a quarter of the year.
 _IS_QUANTISED = Gated(rf"gguf|llama\.?cpp|weights?|quant|precision|权重|量化|精度|{MODEL}\W{{0,3}}q4(?![a-z\d])")
 _IS_QUARTER = Gated(
@@ -295,6 +305,10 @@ class _Reader:
             self._claims.leave_unread(
                 f"{match.group()!r} is for where another format does not do, and was not planned for"
             )
+            return True
+        is_served = (FORMAT.match(self._page.original, served.end()) for served in self._page.search(_SERVED_IN))
+        if _CAME_IN.search(before) and any(is_served):
+            self._claims.reading(f"{match.group()!r} is what the checkpoint came in, not what it is served in")
             return True
         if _NOT_READY.match(self._page.original, match.end()) or _ONCE.search(before):
             self._claims.reading(f"{match.group()!r} was tried once or is not ready, and was not read")
