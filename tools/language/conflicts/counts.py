@@ -6,13 +6,16 @@ from .claims import Claims
 from .evidence import holds
 from .statement_rank import standing_of
 
+_LEFT = "is left of them"
+
 
 def check_counts(claims: Claims) -> None:
     """Where nodes, GPUs of each and all GPUs do not fit, drop what says it least plainly, or refuse them."""
     nodes, per_node, gpus = (claims.values.get(name) for name in ("nodes", "gpus_per_node", "gpus"))
     if gpus is None or nodes is None:
         return
-    if gpus != nodes * (per_node or gpus // nodes) and _are_of_others(claims):
+    is_left = per_node is not None and _parts_of(claims, nodes, per_node).get(gpus) == _LEFT
+    if gpus != nodes * (per_node or gpus // nodes) and not is_left and _are_of_others(claims):
         return
     if per_node is not None and nodes * per_node != gpus and _is_no_size(claims, nodes, per_node, gpus):
         claims.drop("gpus_per_node")
@@ -72,4 +75,4 @@ def _parts_of(claims: Claims, nodes: int, per_node: int) -> dict[int, str]:
     """GPU counts that state a part of all GPUs, with that part in words: a node's, or those not reserved."""
     reserved = [c for c in claims.values.get("constraints", ()) if c.kind in ("reserved_gpus", "reserved_nodes")]
     reserved_gpus = sum(c.value * (per_node if c.kind == "reserved_nodes" else 1) for c in reserved)
-    return {nodes * per_node - reserved_gpus: "is left of them", per_node: "each node has"}
+    return {nodes * per_node - reserved_gpus: _LEFT, per_node: "each node has"}

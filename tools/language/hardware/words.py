@@ -125,11 +125,11 @@ def _read_per_node(tokens: Tokens, claims: Claims, sizes: NodeSizes) -> None:
     for match in tokens.matches(lex.PER_NODE):
         if tokens.text_after(match).startswith("个"):
             continue  # "每机一个副本"
-        if sizes.box is not None and tokens.number(match, "p", "p2") != sizes.box and "g" not in match.group():
+        if sizes.box is not None and tokens.number(match, "p", "p2", "p3") != sizes.box and "g" not in match.group():
             continue  # "10 requests/s in all, so 5 per box"
         if _OF_REPLICAS.search(tokens.text_before(match)):
             continue  # "three replicas of it, one per server"
-        number = tokens.number(match, "p", "p2")
+        number = tokens.number(match, "p", "p2", "p3")
         if grade("gpus_per_node", number, tokens.words(match)) is not Grade.THIN:  # "one every six seconds"
             claims.claim("gpus_per_node", number, tokens.take(match))
 

@@ -19,17 +19,18 @@ _NODE_NOUN = (
     r"(?:node|machine|server|srv|box|host|tray|vm|"
     r"instance(?!s?\s(?:over|across|spanning|per\s|of\s(?:it|the\smodel)|that\sspans?|with\s(?:tp|ep|pp)|at\stp)))"
 )
+_MAKER = r"(?:dell|hpe?|supermicro|lenovo|cisco|gigabyte|inspur|poweredge|proliant|thinksystem)"
 # Symbols in the order in which they are tried; words that carry no meaning here are skipped ("").
 LEXICON: tuple[tuple[str, str], ...] = (
     ("C", rf"{CARD}+(?:'?s(?![a-z]))?"),
     ("B", rf"{BOX}+(?:'?s(?![a-z]))?"),
     ("R", rf"{RACK}+(?:'?s(?![a-z]))?(?:\s?racks?(?![a-z])|\s?机柜)?"),
     ("", rf"个(?=\s?[{CARD}{BOX}{RACK}])"),
-    # A server by its maker and number: "Dell XE9680", "HPE ProLiant DL380a".
+    # A server by its maker and number: "Dell XE9680", "HPE ProLiant DL380a"; by its maker alone: "one Supermicro with".
     (
         "S",
-        r"(?:dell|hpe?|supermicro|lenovo|cisco|gigabyte|inspur|poweredge|proliant|thinksystem)\s(?:(?:emc|poweredge|proliant|thinksystem)\s)?"
-        r"[a-z]{1,4}-?\d{3,5}[a-z]{0,4}(?:\sservers?)?(?![a-z])",
+        rf"{_MAKER}\s(?:(?:emc|poweredge|proliant|thinksystem)\s)?[a-z]{{1,4}}-?\d{{3,5}}[a-z]{{0,4}}(?:\sservers?)?(?![a-z])|"
+        rf"{_MAKER}s?(?=\s(?:with|holding|having|containing|carrying)\s)",
     ),
     ("l", r"\n{3}|\n(?=[^\n:=]{1,40}[:=])"),
     (
@@ -122,9 +123,17 @@ ENOUGH_ASKED = Gated(
     r"(?:enough|sufficient|suffice|do|work|hold|carry\sit|make\sit|ok(?:ay)?)(?![a-z])(?=[^?.;\n]{0,80}\?)|"
     rf"(?<![a-z])(?:do|would)\s(?:i|we)\s(?:really\s)?need\sall\s(?:\d{{1,4}}|{ENGLISH_NUMBER})(?![a-z])(?=[^?.;\n]{{0,60}}\?)",
 )
-# "hangs with more than two GPUs in a group": GPUs of a group, no count of the hardware.
+# "hangs with more than two GPUs in a group", "bridges join two cards each", "each NUMA node has 4 GPUs": no count of
+# the hardware.
+_GROUP = (
+    r"(?:bridged?s?|pairs?|pairwise|pcie\s(?:switch(?:es)?|roots?)|numa\s(?:nodes?|domains?|zones?)|(?:cpu\s)?sockets?)"
+)
 OF_A_GROUP = Gated(
-    rf"(?<![a-z])(?:more\sthan|at\smost|up\sto|over)\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:in\sa|per|to\sa)\s(?:tp\s)?(?:group|instance|replica|vm|pod|container|engine)(?![a-z])",
+    rf"(?<![a-z])(?:more\sthan|at\smost|up\sto|over)\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:in\sa|per|to\sa)\s(?:tp\s)?(?:group|instance|replica|vm|pod|container|engine)(?![a-z])|"
+    rf"(?<![a-z]){_GROUP}\s[^.,;:\n\d]{{0,30}}?(?<![\w.])(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}(?:\s(?:each|apiece))(?![a-z])|"
+    rf"(?<![a-z])(?:each|every|per|a)\s{_GROUP}\s(?:has|holds|with|joins|connects|of)\s(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}|"
+    rf"(?<![\w.])(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:(?:each|apiece)\s[^.,;:\n\d]{{0,24}}?|(?:per|on\s(?:each|every|a|one)|to\s(?:an?|each))\s){_GROUP}(?![a-z])|"
+    r"每\s?[两二四\d]\s?[张块]卡?[^,;。\n\d]{0,8}(?:桥|nvlink|pcie\s?switch|交换芯片)|每个?\s?(?:numa|cpu|pcie\s?switch)[^,;。\n\d]{0,8}[两二四\d]\s?[张块]卡?",
 )
 # "4 more of the same … plan for all of them", "8 more … on all 16": GPUs that are added to those counted.
 FURTHER = Gated(
@@ -246,7 +255,7 @@ NODES_OF = Gated(
     r"(?P<n>[na])-?[CB]?-?S[CB]?(?P<join>[,(:]*[eoad]*)(?P<t1>t?)o?(?P<p>n)-?x?(?P<noun>g?o?[CB]?g?)(?P<e>e?)(?P<t2>(?:t(?!:?n))?)",
     flags=0,
 )
-PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?[oi]{0,2}(?P<p2>n)(?!-?x?q)-?x?g?o?[CB]?g?")
+PER_NODE = re.compile(r"(?P<p>n)-?x?g?o?[CB]?g?e|e:?[oi]{0,2}(?P<p2>n)(?!-?x?q)-?x?g?o?[CB]?g?|e:?o?C:?x(?P<p3>n)(?!q)")
 SIZED = Gated(r"(?P<n>[na]?)-?g?C?(?P<p>n)(?P<bind>[-x]?g?[-x]?)(?P<card>C?)(?P<bind2>-?g?)o?S(?:(?P<n2>n)S)?", flags=0)
 BOXES = re.compile(r"(?:(?P<n>[na])S?g?x?o?B|S?g?x?o?B(?:[x:](?P<n2>n)(?![.iq])|[,(-]?(?P<n3>n)m)?)S?(?!g)")
 RACKS = re.compile(r"(?P<n>[na]?)x?o?R(?!g)")

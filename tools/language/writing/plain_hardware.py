@@ -29,6 +29,11 @@ _COUNTED_BEHIND = Gated(
 _IN_EACH = Gated(
     r"(?<![\w.])(?P<n>\d{1,2}|two|three|four|five|six)\s(?:azs?|(?:availability\s)?zones|sites|regions|racks|rooms|data\s?cent(?:er|re)s)\s(?:with|and)\s(?:one|an?|1)\s(?P<what>[A-Za-z][\w.\-]{2,30}(?:\s[A-Za-z0-9\-]{1,12})?)\s(?:in\s|at\s|per\s)?(?:each|zone|site|az)(?![a-z])",
 )
+# "three offices with one server of 2 RTX 4090 each", "三县各1台": as many machines as places.
+_ONE_AT_EACH = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,2}}|{ENGLISH_NUMBER})\s(?P<place>(?!users|requests|replicas|copies)[a-z]{{4,12}}s)\s(?:with|and|have|has|get)\s(?:one|an?|1)\s(?P<node>server|node|box|machine|host)\s(?=(?:of|with|holding|having)\s[^,.;\n]{{2,40}}\seach(?![a-z]))|"
+    r"(?P<cn>\d{1,2}|[二两三四五六七八九十])\s?个?(?:[县市区省地校院厂]区?|机房|分行|门店|站点|城市|数据中心)\s?各\s?(?:有|配|放|部署)?\s?(?:1|一)\s?台(?![\d一二三四])"
+)
 # "H100s, four to a server".
 _TO_A_NODE = Gated(
     r"(?<![\w.])(?P<n>\d{1,2}|two|four|six|eight|sixteen)\s(?:(?:gpus|cards|of\s(?:them|these))\s)?to\s(?:an?|each|every|one)\s(?P<node>server|host|node|box|machine|vm)(?![a-z])"
@@ -112,6 +117,10 @@ REWRITTEN: Rewriting = (
     (_NODES_OF, r"\g<n> \g<node> of "),
     (_COUNTED_BEHIND, r"\g<n> \g<node> with \g<each>"),
     (_IN_EACH, r"\g<n> \g<what>"),
+    (
+        _ONE_AT_EACH,
+        lambda match: f"{match['cn']}台" if match["cn"] else match.expand(r"\g<n> \g<place>, \g<n> \g<node>s "),
+    ),
     (_TO_A_NODE, r"\g<n> gpus per \g<node>"),
     (_ALL_OF_EIGHT, r"\g<n> gpus per node"),
     (_MACHINES_OF, _of_each_machine),
