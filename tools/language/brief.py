@@ -1,4 +1,4 @@
-"""Briefs: what planners write down before they ask, as Markdown, YAML, JSON or CSV, one or several, read into `Said`.
+"""Briefs: what planners write down before they ask, in Markdown, YAML, JSON, TOML, INI, CSV, read into `Said`.
 
 Every text becomes lines of plain words, and the reader of requests reads them: a sentence means the same in both. Only
 the figures of a card and the dimensions of a model, which requests do not have, are read by a table of their own. It
@@ -29,7 +29,7 @@ from .briefs.markdown import read_markdown
 from .briefs.model import DESCRIBES, read_model
 from .briefs.rows import read_rows
 from .briefs.statements import Source, StatedObject, join_sources
-from .briefs.structured import read_json, read_yaml
+from .briefs.structured import read_json, read_settings, read_yaml
 from .conflicts.alternatives import with_later_figures
 from .conflicts.claims import Claims
 from .conflicts.counts import check_counts
@@ -54,6 +54,7 @@ MAX_FILES = 20
 MAX_FILE_BYTES = 1_000_000
 _MARKDOWN = (".md", ".markdown", ".txt", ".rst")
 _STRUCTURED = (".json", ".yaml", ".yml")
+_JSON_START = re.compile(r"\{|\[(?!\w)")
 _NESTED_KEY = re.compile(r"  +[\w\-]{1,40}:(?:\s|$)")
 _BLOCK_COMMENT = re.compile(r"/\*(?:[^*]|\*(?!/)){0,4000}\*/")
 _COMMENT = re.compile(r"(^|[\s,{}\[\]])//", re.MULTILINE)
@@ -156,9 +157,13 @@ def _parse(path: str, text: str) -> Source:
         raise BriefError(f"{name} is longer than {MAX_FILE_BYTES} characters; a brief is a page or two")
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
     suffix = Path(path).suffix.lower()
+    if suffix not in _STRUCTURED and (settings := read_settings(name, text)) is not None:
+        return settings
     stripped = text.strip()
     # A page of Markdown may begin and end with a bracket, as chats do.
-    is_json = stripped[:1] in ("{", "[") and (suffix not in _MARKDOWN or stripped[:1] + stripped[-1:] == "{}")
+    is_json = _JSON_START.match(stripped) is not None and (
+        suffix not in _MARKDOWN or stripped[:1] + stripped[-1:] == "{}"
+    )
     if suffix == ".json" or (is_json and suffix not in (".yaml", ".yml")):
         return read_yaml(name, _with_yaml_comments(text)) if _COMMENT.search(text) else read_json(name, text)
     if suffix in (".yaml", ".yml"):

@@ -260,7 +260,8 @@ def _with_unit(statement: Statement, body: str) -> str:
     if unit is None:
         return body
     for quantity in reversed(find_quantities(body)):
-        if quantity.unit == "count":
+        # "450 (per direction, between all eight)"
+        if quantity.unit == "count" and (not quantity.start or body[quantity.start].isdigit()):
             body = f"{body[: quantity.end]} {unit}{body[quantity.end :]}"
     return body
 

@@ -19,7 +19,7 @@ from .keys import forbidden_under
 from .launch import plain_lines
 from .layout import is_paragraph, says_something
 from .statements import MAX_CHARS, Source, Statement, check_statement, join_sources
-from .structured import read_json, read_yaml
+from .structured import read_json, read_settings, read_yaml
 from .tables import rows_of_table
 
 if TYPE_CHECKING:
@@ -187,6 +187,10 @@ class _Reader:
             source = read_json(where, token.content)
         elif info in ("yaml", "yml"):
             source = read_yaml(where, token.content)
+        elif info in ("toml", "ini", "conf", "cfg", "env", "properties") and (
+            settings := read_settings(where, token.content)
+        ):
+            source = settings
         else:
             self._lines(token.content, line + 1)
             return

@@ -23,13 +23,14 @@ Path = tuple[str | int, ...]
 class Parsed(Struct, frozen=True):
     """One structured document: its value, and by path the line (from 1) and the trailing comment of each scalar.
 
-    `remarks` are the comments that have a line of their own, by that line.
+    `remarks` are the comments that have a line of their own, by that line; `titles` those behind the key of an object.
     """
 
     value: Any
     lines: dict[Path, int] = field(default_factory=dict[Path, int])
     comments: dict[Path, str] = field(default_factory=dict[Path, str])
     remarks: dict[int, str] = field(default_factory=dict[int, str])
+    titles: dict[Path, str] = field(default_factory=dict[Path, str])
 
 
 def parse_json(name: str, text: str) -> Parsed:
@@ -106,6 +107,29 @@ _COMMENT = re.compile(r"^[^\n#]{0,200}?(?<=\s)#\s*([^\n]{1,200})")
 _REMARK = re.compile(r"\s{0,200}#+\s*([^\n#][^\n]{0,399})")
 
 
+def plain_scalar(words: str, where: str) -> Any:
+    """A value without quotes: nothing, a yes or no, a number or a text.
+
+    Raises:
+        BriefError: a number that is not finite.
+    """
+    lowered = words.lower()
+    if lowered in ("", "~", "null", "none"):
+        return None
+    if lowered in _BOOLEANS:
+        return _BOOLEANS[lowered]
+    if lowered.lstrip("+-") in (".nan", ".inf"):
+        raise BriefError(f"{where}: {words} is not a finite figure")
+    if _INT.fullmatch(words):
+        return int(words.replace("_", ""))
+    if _FLOAT.fullmatch(words):
+        value = float(words.replace("_", ""))
+        if not math.isfinite(value):
+            raise BriefError(f"{where}: {words[:40]} is not a finite figure")
+        return value
+    return words
+
+
 class _YamlReader:
     """Builds plain values from composed nodes; dates, sexagesimals and octals of YAML 1.1 stay text."""
 
@@ -114,9 +138,10 @@ class _YamlReader:
         self._text_lines = text.split("\n")
         self._lines: dict[Path, int] = {}
         self._comments: dict[Path, str] = {}
+        self._titles: dict[Path, str] = {}
 
     def document(self, node: Any) -> Parsed:
-        return Parsed(self._value(node, ()), self._lines, self._comments)
+        return Parsed(self._value(node, ()), self._lines, self._comments, titles=self._titles)
 
     def _value(self, node: Any, path: Path) -> Any:
         self._lines[path] = node.start_mark.line + 1
@@ -124,16 +149,16 @@ class _YamlReader:
             return self._mapping(node, path)
         if node.id == "sequence":
             return [self._value(child, (*path, i)) for i, child in enumerate(node.value)]
-        if node.start_mark.line == node.end_mark.line:
-            self._comment(path, node)
-        return node.value if node.style else self._scalar(node.value, node.start_mark.line + 1)
+        if comment := self._comment_behind(node):
+            self._comments[path] = comment
+        return node.value if node.style else plain_scalar(node.value, f"{self._name} line {node.start_mark.line + 1}")
 
-    def _comment(self, path: Path, node: Any) -> None:
-        """Keep the comment behind a node, on its last line, as that of `path`."""
+    def _comment_behind(self, node: Any) -> str:
+        """The comment behind a scalar that ends in its line, "" where there is none."""
         end: int = node.end_mark.line
         line = self._text_lines[end] if end < len(self._text_lines) else ""
-        if match := _COMMENT.match(line[node.end_mark.column :]):
-            self._comments[path] = match[1].strip()
+        match = _COMMENT.match(line[node.end_mark.column :]) if node.start_mark.line == end else None
+        return match[1].strip() if match else ""
 
     def _mapping(self, node: Any, path: Path) -> dict[str, Any]:
         result: dict[str, Any] = {}
@@ -144,24 +169,7 @@ class _YamlReader:
             key = str(key_node.value)
             if key in result:
                 raise BriefError(f"{where}: the key {key[:60]!r} stands twice in one mapping; keep one of the two")
+            if value_node.id == "mapping" and value_node.start_mark.line > key_node.end_mark.line:
+                self._titles[(*path, key)] = self._comment_behind(key_node)
             result[key] = self._value(value_node, (*path, key))
-            if value_node.start_mark.line > key_node.end_mark.line:  # a block, with its comment behind the key
-                self._comment((*path, key), key_node)
         return result
-
-    def _scalar(self, words: str, line: int) -> Any:
-        lowered = words.lower()
-        if lowered in ("", "~", "null", "none"):
-            return None
-        if lowered in _BOOLEANS:
-            return _BOOLEANS[lowered]
-        if lowered.lstrip("+-") in (".nan", ".inf"):
-            raise BriefError(f"{self._name} line {line}: {words} is not a finite figure")
-        if _INT.fullmatch(words):
-            return int(words.replace("_", ""))
-        if _FLOAT.fullmatch(words):
-            value = float(words.replace("_", ""))
-            if not math.isfinite(value):
-                raise BriefError(f"{self._name} line {line}: {words[:40]} is not a finite figure")
-            return value
-        return words

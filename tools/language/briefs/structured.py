@@ -1,4 +1,4 @@
-"""JSON and YAML briefs, nested in any way, as flat statements.
+"""JSON, YAML, TOML and INI briefs, nested in any way, as flat statements.
 
 A model's `config.json` and a card in the catalogue's own form are passed on whole. Lists of servers or cards are
 counted. Keys are understood in `fields.py`, not here.
@@ -15,7 +15,6 @@ from msgspec import Struct
 from ...catalog.config import TEXT_PARTS
 from ...catalog.hardware import mentions
 from ...input.shapes import is_list, is_object
-from ..conflicts.statement_rank import rank_of
 from ..patterns.gated import Gated
 from ..patterns.quantities import read_number
 from .key_words import key_words
@@ -52,6 +51,7 @@ from .objects import (
 )
 from .parse import Parsed, Path, parse_json, parse_yaml
 from .qualifiers import key_unit
+from .settings import parse_settings
 from .statements import OUT_OF_SCOPE, PER_NODE, Source, StatedObject, Statement, check_statement, join_sources
 from .tables import columns_and_rows, rows_in, rows_of_table
 
@@ -80,6 +80,7 @@ _FIGURE = re.compile(r"[<>=≤≥~\s]*\d")
 _DEMANDS = Gated(
     r"(?<![a-z])(?:must|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
 )
+_SEVERAL_WORDS = re.compile(r"\s|[\u4e00-\u9fff]{5}")
 # "so choose among these:", above a list that says it.
 _INTRODUCES = Gated(r"^(?!.*(?:(?<![a-z])(?:not|never|except|without)(?![a-z])|n't(?![a-z])|不|别|禁)).*[:\uff1a]\s*$")
 
@@ -114,6 +115,16 @@ def read_yaml(name: str, text: str) -> Source:
     return join_sources([_Walker(name, parsed).source() for parsed in parse_yaml(name, text)])
 
 
+def read_settings(name: str, text: str) -> Source | None:
+    """The statements of a brief in TOML or INI; `None` where it is neither.
+
+    Raises:
+        BriefError: a value that is not finite, or nested too deep.
+    """
+    parsed = parse_settings(name, text)
+    return None if parsed is None else _Walker(name, parsed).source()
+
+
 def is_config(value: Mapping[str, Any]) -> bool:
     """Whether an object is a model's `config.json` (or the part of one that matters)."""
     if any(isinstance(value.get(key), Mapping) for key in TEXT_PARTS) and ("model_type" in value or len(value) < 9):
@@ -145,19 +156,20 @@ class _Walker:
         else:
             self._walk((), value, ())
         for line, words in self._parsed.remarks.items():
-            if " " in words and _DEMANDS.search(words) and not _INTRODUCES.search(words):
+            if _SEVERAL_WORDS.search(words) and _DEMANDS.search(words) and not _INTRODUCES.search(words):
                 self._state((), words, f"{self._name} line {line}")
         return Source(_overridden(self._statements.values()), tuple(self._objects))
 
     def _where(self, at: Path) -> str:
-        if at in self._parsed.lines:
-            return f"{self._name} line {self._parsed.lines[at]}"
+        line = self._parsed.lines.get(at) or self._parsed.lines.get(at[:-1])
+        if line is not None:
+            return f"{self._name} line {line}"
         return f"{self._name} /{'/'.join(' '.join(str(part).split()) for part in at)}"[:200]
 
     def _add(self, keys: tuple[str, ...], value: Any, at: Path) -> None:
-        comment = self._parsed.comments.get(at)
+        comment = self._parsed.comments.get(at) or self._parsed.comments.get(at[:-1])
         if value is None or value == "":
-            if comment and " " in comment:  # "tensorParallel: null  # TP8 or TP4?"
+            if comment and _SEVERAL_WORDS.search(comment):  # "tensorParallel: null  # TP8 or TP4?"
                 self._state((), comment, self._where(at))
             return
         text = ("yes" if value else "no") if isinstance(value, bool) else str(value)
@@ -199,9 +211,6 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
-        remark = self._parsed.comments.get(at, "")
-        if keys and rank_of(remark) == 2:
-            keys = (*keys[:-1], remark, keys[-1])
         if keys and (says_no := says_unused(value.items())) is not None:
             keys = (*keys, f"{OUT_OF_SCOPE}stands beside {says_no!r}")
         value = self._without_tables(keys, self._planned_of(keys, value, at), at)
@@ -223,8 +232,9 @@ class _Walker:
             # {"node": {"gpu": "H100", "n": 8}, "nodes": 2}
             is_each = is_object(item) and counts_nodes and MACHINE.fullmatch(words)
             name = f"{EACH}{key}" if is_each else _counted_key(parent, key, item, common.counted)
-            above = (*keys, common.qualifier.strip(" ()")) if common.qualifier and is_object(item) else keys
-            self._walk((*above, key_under(parent, name, item)), item, (*at, key))
+            title = self._parsed.titles.get((*at, key), "").split(",")[0]  # "# history, Q2"
+            said_of_all = (common.qualifier.strip(" ()"), title) * is_object(item)
+            self._walk((*keys, *filter(None, said_of_all), key_under(parent, name, item)), item, (*at, key))
 
     def _planned_of(self, keys: tuple[str, ...], value: Mapping[str, Any], at: Path) -> Mapping[str, Any]:
         """The mapping without the figures for which it names another to plan for."""
