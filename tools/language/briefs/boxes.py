@@ -9,8 +9,8 @@ from ..patterns.gated import Gated
 
 # The key of what is not ticked where something beside it is.
 NOT_TICKED = "not ticked"
-_TICKED = r"(?:\[[xX✓✔√]\]|[☑☒✅✔])"
-_BOX = re.compile(rf"(?:(?P<ticked>{_TICKED})|\[\s?\]|[☐⬜□])\s*")
+_TICKED = r"(?:\[\s?[xX✓✔√]\s?\]|\(\s?[xX✓✔√]\s?\)|[☑☒✅✔])"
+_BOX = re.compile(rf"(?:(?P<ticked>{_TICKED})|\[\s{{0,3}}\]|\(\s{{1,3}}\)|[☐⬜□])\s*")
 _ITEM = re.compile(rf"^(?P<indent>\s*)(?:[-*+]\s+)?(?={_BOX.pattern})")
 _TITLE = re.compile(r"^[#*_>\s]*(?P<title>[^\s#*_>].{0,48}?)[:：*_\s]*$")
 _HAS_KEY = Gated(r"^[^:\uff1a]{1,40}[:\uff1a]")

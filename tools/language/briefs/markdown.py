@@ -15,6 +15,7 @@ from ..engine.launched import with_commands_in_words
 from ..errors import BriefError
 from ..patterns.gated import Gated
 from .boxes import with_boxes_in_words
+from .forms import with_fields_in_lines
 from .keys import forbidden_under
 from .launch import plain_lines
 from .layout import is_paragraph, says_something
@@ -58,7 +59,7 @@ def read_markdown(name: str, text: str) -> Source:
     """
     if len(text) > MAX_CHARS:
         raise BriefError(f"{name}: more than {MAX_CHARS} characters of text; a brief is a few pages")
-    text = with_boxes_in_words(_TIME_OF_DAY.sub(r"\1", _from_wiki(text)))
+    text = with_fields_in_lines(with_boxes_in_words(_TIME_OF_DAY.sub(r"\1", _from_wiki(text))))
     sources: list[Source] = []
     offset = 0
     if match := _FRONT_MATTER.match(text):
