@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 
 from .statements import Source, Statement, check_statement
-from .tables import Row, names_rows, rows_of_table
+from .tables import Row, is_remark_header, names_rows, rows_of_table
 
 _MOST_KEY_CHARACTERS = 60
 _LEAST_COLUMNS = 3
@@ -13,26 +13,38 @@ _LEAST_COLUMNS = 3
 
 def read_rows(name: str, text: str) -> Source | None:
     """The statements of a text that is nothing but such rows, parted by tabs, semicolons or commas; else `None`."""
-    lines = text.strip().split("\n")
-    mark = next((mark for mark in "\t;," if mark in lines[0]), None)
+    lines = {number: line for number, line in enumerate(text.split("\n"), start=1) if line.strip()}
+    first = next(iter(lines.values()), "")
+    mark = next((mark for mark in "\t;," if mark in first), None)
     if mark is None or len(lines) < 2:
         return None
+    numbers, reader = list(lines), csv.reader(lines.values(), delimiter=mark)
     try:
-        keys, *rows = csv.reader(lines, delimiter=mark)
+        (_, keys), *rows = [(numbers[reader.line_num - 1], row) for row in reader]
     except csv.Error:
         return None
-    if not all(map(_is_key, keys)) or any(len(row) != len(keys) for row in rows):
+    is_table = names_rows(keys)
+    if is_table:
+        rows = [(line, _fitted(row, keys, mark)) for line, row in rows]
+    if any(len(row) != len(keys) for _, row in rows):
         return None
-    if names_rows(keys):
-        stated = list(rows_of_table(keys, [(1, keys), *enumerate(rows, start=2)]))
-    elif len(keys) < _LEAST_COLUMNS:
+    if is_table:
+        stated = list(rows_of_table(keys, [(1, keys), *rows]))
+    elif len(keys) < _LEAST_COLUMNS or not all(map(_is_key, keys)):
         return None
     else:
-        pairs = ((line, pair) for line, row in enumerate(rows, start=2) for pair in zip(keys, row, strict=True))
+        pairs = ((line, pair) for line, row in rows for pair in zip(keys, row, strict=True))
         stated = [Row((key.strip(),), cell.strip(), line) for line, (key, cell) in pairs if cell.strip()]
     for count, row in enumerate(stated):
         check_statement(row.text, f"{name} line {row.line}", count)
     return Source(tuple(Statement(row.keys, row.text, f"{name} line {row.line}") for row in stated))
+
+
+def _fitted(row: list[str], keys: list[str], mark: str) -> list[str]:
+    """A row with a cell under each key: blank ones at its end were not written, a remark may have commas of its own."""
+    rest = f"{mark} ".join(cell.strip() for cell in row[len(keys) - 1 :])
+    is_remark = len(row) > len(keys) and is_remark_header(keys[-1])
+    return [*row[: len(keys) - 1], rest] if is_remark else [*row, *[""] * (len(keys) - len(row))]
 
 
 def with_row_under_its_keys(text: str) -> str:

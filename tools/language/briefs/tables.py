@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
@@ -56,7 +57,7 @@ _TARGET_HEADER = Gated(
 _REVISION_HEADER = Gated(r"(?:rev(?:ision)?|version|draft|版本|修订)(?: no| number|号)?")
 _LABEL_HEADER = Gated(
     r"(?:items?|requirements?|dimensions?|parameters?|param|keys?|metrics?|fields?|propert(?:y|ies)|names?|settings?|"
-    r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|)"
+    r"topics?|what|attributes?|项|项目|参数|指标|名称|字段|属性|类别|内容|)"
 )
 _BRACKETED = re.compile(r"\s?\([^()]{0,60}\)")
 
@@ -70,13 +71,47 @@ class Row(Struct, frozen=True):
 
 
 def names_rows(header: Sequence[str]) -> bool:
-    """Whether the first column names what each row states, and the second holds it: "Field", "Value"."""
+    """Whether a column names what each row states, and the next holds it: "Field", "Value"."""
     label, value = (key_words(cell) for cell in header[:2])
-    return _LABEL_HEADER.fullmatch(label) is not None and _GENERIC_HEADER.fullmatch(value) is not None
+    is_first = _LABEL_HEADER.fullmatch(label) is not None and _GENERIC_HEADER.fullmatch(value) is not None
+    return is_first or _label_column(header) > 0
+
+
+def is_remark_header(cell: str) -> bool:
+    """Whether a column holds remarks."""
+    return _REMARK.fullmatch(key_words(cell)) is not None
+
+
+def _label_column(header: Sequence[str]) -> int:
+    """The column that names what each row states, where those before it only group or number the rows; else 0."""
+    words = [key_words(cell) for cell in header]
+    columns = [i for i, word in enumerate(words) if word and not _UNIT_HEADER.fullmatch(word)]
+    pairs = (pair for pair in pairwise(columns) if not _REMARK.fullmatch(words[pair[1]]))
+    named = (i for i, j in pairs if _LABEL_HEADER.fullmatch(words[i]) and _GENERIC_HEADER.fullmatch(words[j]))
+    return max(named, default=0)
 
 
 def rows_of_table(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> Iterator[Row]:
-    """What the rows of a table state, the header the first of `rows`; each has its line."""
+    """What the rows of a table state, the header the first of `rows`; each has its line, and its sections as keys."""
+    label = _label_column(header)
+    sections = _sections(header[:label], rows[1:])
+    for row in _rows(header[label:], [(line, cells[label:]) for line, cells in rows]):
+        yield Row((*sections.get(row.line, ()), *row.keys), row.text, row.line)
+
+
+def _sections(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> dict[int, tuple[str, ...]]:
+    """What each row stands under, by its line; a blank cell goes on with the one above it."""
+    counting = {i for i, cell in enumerate(header) if _NUMBERING.fullmatch(key_words(cell))}
+    above = [""] * len(header)
+    sections: dict[int, tuple[str, ...]] = {}
+    for line, cells in rows:
+        above = [cell.strip() or last for cell, last in zip(cells, above, strict=False)]
+        grouping = (cell for i, cell in enumerate(above) if i not in counting or not _NUMBER_OF_ROW.fullmatch(cell))
+        sections[line] = tuple(filter(None, grouping))
+    return sections
+
+
+def _rows(header: Sequence[str], rows: Sequence[tuple[int, Sequence[str]]]) -> Iterator[Row]:
     numbers = [cells[0] for _, cells in rows[1:] if cells]
     is_numbered = len(header) > 2 and numbers and _NUMBERING.fullmatch(key_words(header[0]))
     if is_numbered and all(map(_NUMBER_OF_ROW.fullmatch, numbers)):
@@ -128,7 +163,7 @@ def _row(
             continue
         if says_used(words[i], cells[i]) or (_REMARK.fullmatch(words[i]) and _IS_SOURCE.fullmatch(cells[i])):
             continue
-        cell = f"{cells[i]} {unit}".strip() if not joined else cells[i]
+        cell = _with_unit(cells[i], unit) if not joined else cells[i]
         if _GENERIC_HEADER.fullmatch(words[i]) or former:
             joined.append(cell)
         elif _PHASE.fullmatch(words[i]) and label:
@@ -139,6 +174,11 @@ def _row(
             joined.append(f"{_BRACKETED.sub('', header[i])}{':' * bool(_COUNT_CELL.fullmatch(cell))} {cell}")
     if joined:
         yield Row((own,) if own else (), ", ".join(joined), line)
+
+
+def _with_unit(cell: str, unit: str) -> str:
+    """A cell with the unit of its row; what is counted "1/h" comes so many times an hour."""
+    return f"{cell}{unit.removeprefix('1')}" if unit.startswith("1/") else f"{cell} {unit}".strip()
 
 
 def _why_aside(words: Sequence[str], cells: Sequence[str], *, is_busiest: bool) -> str | None:
