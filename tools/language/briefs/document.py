@@ -25,11 +25,12 @@ from .fields import GPU
 from .figures import read_figures
 from .key_words import key_words
 from .layout import Line, lines_of, places_of, why_aside, without_asides
-from .model import read_traits
+from .model import DESCRIBES, read_traits
 from .statements import Statement
 
 _MODEL_KEY = Gated(
-    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|model name|模型(?:名称)?|大模型)"
+    r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|(?:model|architecture) card(?: name)?|"
+    r"模型(?:名称)?|大模型)"
 )
 _CARD_KEY = Gated(rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号")
 _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
@@ -49,11 +50,12 @@ _PRODUCT = "product|tenant|business unit|department|org"
 # Keys that say nothing about the deployment.
 _FOREIGN_KEY = Gated(
     r"(?:.* )?(?:author|owner|team|contact|date|sponsor|ticket|prepared by|requested by|requester|reviewed|"
-    r"ref(?:erence)?|re|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|from|to|cc|sent|subject|"
+    r"ref(?:erence)?|our ref|your ref|approved(?: by)?|reviewers?|cost ?cent(?:er|re)|subject|"
     r"status|revision|room|rack|address|phone|(?:image |container |docker )?tag|"
     rf"{_PRODUCT}|(?:request|customer|user|job|run|brief) (?:id|no|number)|"
     r"document(?: id| no)?|e ?mail|license|invoice|联系人|作者|日期|负责人|申请人|审批人?|编号|工单|机房|机柜"
     r"|地址|电话|状态)"
+    r"|re|from|cc|sent(?: (?:by|to))?|(?:(?:reply|copy|attention) )?to"
 )
 # The name under which a model is served, beside the model: "endpoint: kimi-k2".
 _SERVED_AS_KEY = Gated(r"(?:.* )?(?:endpoint|alias|slug|served (?:model )?name)(?: name)?")
@@ -122,6 +124,8 @@ class Document(Struct, frozen=True):
         ):
             for line, page in zip(lines, pages, strict=True):
                 _read_counted_name(line, page, cards, counted_parts)
+        if not models:
+            _read_name_of_described(lines, pages, line_facts, models)
         for page, stated in zip(pages, _of_parts(lines, line_facts, has_config, bool(cards)), strict=True):
             _take(page, stated)
             facts.add(stated)
@@ -225,9 +229,9 @@ def _take(page: Page, facts: Sequence[Fact]) -> None:
         page.take_all(FORMAT)
 
 
-def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[Fact]) -> None:
-    """Read a short name that no catalogue knows, under a key that asks for a model or a card."""
-    asked, body = _asked(line.statement), page.text[line.start :]
+def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[Fact], asked: str = "") -> None:
+    """Read a short name that no catalogue knows, under a key (or what was `asked`) that asks for a model or a card."""
+    asked, body = asked or _asked(line.statement), page.text[line.start :]
     name = body.split("(")[0]
     if _ASKS_NAME.search(asked):  # "card type: X200, 8 per server": the first of several things is the name
         name = re.split(r"[,;]", name)[0]
@@ -246,6 +250,21 @@ def _read_unknown_name(line: Line, page: Page, models: list[Fact], cards: list[F
     else:
         return
     page.take(line.start, end)
+
+
+def _read_name_of_described(
+    lines: Sequence[Line], pages: Sequence[Page], line_facts: Sequence[tuple[Fact, ...]], models: list[Fact]
+) -> None:
+    """Read the name that stands as a key beside the dimensions of a model, whatever it is called above both."""
+    described = {f"model.{name}" for name in DESCRIBES}
+    places = {
+        line.statement.path[:-1]
+        for line, stated in zip(lines, line_facts, strict=True)
+        if described & {fact.field for fact in stated}
+    }
+    for line, page in zip(lines, pages, strict=True):
+        if line.key == "name" and line.statement.path[:-1] in places:
+            _read_unknown_name(line, page, models, [], asked="model name")
 
 
 def _read_counted_name(

@@ -43,10 +43,12 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
         r"(?:first|leading|initial|前) ?#|first k dense|dense layers|# ?(?:leading |initial |first )?dense "
         r"(?:layers?|blocks?)|稠密层",
         r"experts?\b"),
-    "num_hidden_layers": (r"\blayers?\b|层数?|\b(?:decoder|transformer) blocks\b|n layers?|depth",
+    "num_hidden_layers": (r"\blayers?\b|层数?|\b(?:decoder|transformer) blocks\b|(?:^|: )(?:n(?:um)? )?blocks :|"
+        r"n layers?|depth",
         r"隐藏层|隐层|中间层|first|leading|dense layers?|stage|pipeline|per layer|offload|每层|head|前 ?#|moe layers"),
     "head_dim": (rf"(?:{_HEADS}|heads?) of (?:dim\w*|size|width)? ?#|head ?(?:dim\w*|size|width)|d head|(?:dim\w*|"
-        r"size|width|elements)(?: of| per)? (?:each )?head|# (?:dim\w* )?(?:per|each) head|头维度?|每头|每个头",
+        r"size|width|elements)(?: of| per)? (?:each )?head|# (?:dim\w* )?(?:per|each) head|heads? : of # dim|"
+        r"头维度?|每头|每个头",
         r"\bv head|value head|rope|nope|\bqk\b|latent"),
     "num_key_value_heads": (
         rf"(?:{_KV})[^#<]{{0,12}}(?:heads?|头|groups?)|(?:query|kv) groups?|num key value heads|kv 头数?",
@@ -86,10 +88,10 @@ _DIMENSIONS: dict[str, tuple[str, ...]] = {
         r"width)|\bwidth\b|隐藏层?(?:维度?|大小)?|隐层|模型维度|隐含",
         r"expert|ffn|feed|intermediate|mlp|layers?\b|专家|中间|head"),
     "max_position_embeddings": (
-        r"max (?:position|model len|seq|context)\w*|context (?:length|window|limit|#)|上下文(?:长度|窗口)|最大长度|"
-        r"position embeddings",
+        r"max (?:position|model len|seq|context)\w*|context(?: :)? ?(?:length|window|limit|#)|"
+        r"上下文(?:长度|窗口)|最大长度|position embeddings",
         r"input|output",
-        r"model|架构|模型"),
+        r"model|architect|network|decoder|transformer|架构|模型"),
 }  # fmt: skip
 # Lengths among them, which may be stated in tokens.
 _IN_TOKENS = ("sliding_window", "vocab_size", "max_position_embeddings")
@@ -110,12 +112,12 @@ _CARD_ROWS: tuple[Row, ...] = (
         r"\b[tp]flops?\b|tera ?flops?|算力|peak compute|compute (?:peak|power|per)",
         UTIL + r"|\bmfu\b"),
     ("card.compute_efficiency", "share count",
-        rf"\bmfu\b|model flops? util|(?:compute|flops?|tensor core|算力|计算) ?{UTIL}|<tf>[^<#]{{0,24}}#"
+        rf"\bmfu\b|model flops? util|(?:compute|flops?|tensor core|算力|计算) ?{UTIL}|<tf>[^<#]{{0,24}}# (?:%|percent)"
         r"|# (?:% )?of (?:the )?(?:peak|dense|flops|compute)",
         r"memory|bandwidth|显存|带宽|\bmbu\b"),
     ("card.memory_efficiency", "share count",
         rf"\bmbu\b|(?:bandwidth|\bbw\b|带宽|访存) ?{UTIL}|model bandwidth util|(?:memory|\bmem|\bhbm\w*|"
-        rf"显存)[^#<]{{0,12}}(?:efficien\w+|效率)|<gbs>[^<#]{{0,24}}#|{UTIL} of (?:the )?(?:memory "
+        rf"显存)[^#<]{{0,12}}(?:efficien\w+|效率)|<gbs>[^<#]{{0,24}}# (?:%|percent)|{UTIL} of (?:the )?(?:memory "
         r")?bandwidth|# (?:% )?of (?:the |its )?(?:peak |hbm |memory )*bandwidth",
         r"\bmfu\b|flops"),
     ("card.memory_bytes", "bytes",

@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from ...catalog.config import TEXT_PARTS
 from ...catalog.config_fields import SPELLINGS
 from ...catalog.entry import ModelEntry
+from ...catalog.model_mentions import mentions
 from ...catalog.models import find_model
 from ...errors import InputError
 from ...input.files import is_there
@@ -26,14 +27,21 @@ from .statements import StatedObject, Statement
 
 _PREFIX = "model."
 # Words that state an architecture without a figure, and the config key that they set.
-_NOT_GATED = Gated(r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|两矩阵|无门控|非门控")
-_GATED = Gated(r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控")
+_NOT_GATED = Gated(
+    r"\b(?:not|non|un)[ -]?gated\b|without (?:a )?gat(?:e|ing)\b|no gat(?:e|ing)\b|"
+    r"\bgated: (?:no|false)\b|两矩阵|无门控|非门控"
+)
+_GATED = Gated(
+    r"(?<!not )(?<!non[ -])(?<!un)\bgated\b(?! attention|: (?:no|false)\b)|\bswi?glu\b|\bgeglu\b|(?<!无)(?<!非)门控"
+)
 _UNTIED = Gated(
-    r"\buntied\b|not tied|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)"
+    r"\buntied\b|not tied|\btied: (?:no|false)\b|"
+    r"tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:no|false)\b|不共享(?:词表|词嵌入|嵌入)"
     r"|separate (?:lm )?head",
 )
 _TIED = Gated(
-    r"(?<!not )\btied\b|tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:yes|true)\b|(?<!不)共享(?:词表|词嵌入|嵌入)",
+    r"(?<!not )\btied\b(?!: (?:no|false)\b)|"
+    r"tie[_ ]?(?:word[_ ])?embeddings?\W{1,3}(?:yes|true)\b|(?<!不)共享(?:词表|词嵌入|嵌入)",
 )
 _TRAITS: tuple[tuple[Gated, str, Any], ...] = (
     (_NOT_GATED, "mlp_gated", False),
@@ -43,6 +51,8 @@ _TRAITS: tuple[tuple[Gated, str, Any], ...] = (
     (Gated(r"multi[ -]?query attention|\bMQA\b|多查询注意力"), "num_key_value_heads", 1),
 )
 _MULTI_HEAD = Gated(r"\bMHA\b|(?<!grouped )\bmulti[ -]?head attention\b|(?<!组)多头注意力")
+# What a sentence with dimensions is about.
+_OF_MODEL = Gated(r"(?<![a-z])(?:model|checkpoint|variant|network|it|its)(?![a-z])|llm|模型")
 _LATENT = Gated(r"latent|\bMLA\b|潜在")
 # A figure for one of these describes a model rather than mentions it.
 DESCRIBES = ("num_hidden_layers", "hidden_size")
@@ -81,6 +91,8 @@ def read_model(facts: Facts, names: list[Fact], objects: list[StatedObject], fol
             path = folder / str(label.value)
             return StatedModel(name=str(path if is_there(path) else label.value), words=label.words)
         label = None
+    if entry_fact is not None and config is None:
+        _leave_asides(facts, entry_fact.value)
     dimensions = _dimensions(facts, config)
     if config is not None:
         differing = _differing(dimensions, config.value)
@@ -133,6 +145,16 @@ def _one_config(objects: list[StatedObject]) -> StatedObject | None:
         if dict(other.value) != dict(configs[0].value):
             raise BriefError(f"two model configs: one at {configs[0].where} and another at {other.where}; keep one")
     return configs[0] if configs else None
+
+
+def _leave_asides(facts: Facts, entry: ModelEntry) -> None:
+    """Leave unread what sentences say of no model: "homework: the KV cache of a 70B with 80 layers"."""
+    for fact in [fact for fact in facts.items if fact.quantity is not None and not fact.keyed]:
+        key = fact.field.removeprefix(_PREFIX)
+        is_other = key != fact.field and not same(_known(entry.config, key), fact.value)
+        if is_other and not _OF_MODEL.search(fact.context) and not mentions(fact.words):
+            facts.items.remove(fact)
+            facts.leave_unread(f"{fact.words} was not read as the {key} of {entry.name}")
 
 
 def _dimensions(facts: Facts, config: StatedObject | None) -> dict[str, Fact]:

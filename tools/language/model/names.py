@@ -62,6 +62,9 @@ _MODEL_LIKE = Gated(
 )
 _NAME_LIKE = Gated(r"(?<![A-Za-z0-9./\-])(?P<word>[A-Za-z]{4,12})(?:[\-_ ]?[vkr]?\d[\w.]{0,12}){1,3}")
 _FAMILIES = ("deepseek", "llama", "qwen", "mixtral", "mistral", "gemma", "kimi", "minimax", "nemotron", "hunyuan")
+_BRACKETED_SIZE = re.compile(
+    r"(?:(?:the|our) )?(?P<total>\d{1,4}(?:\.\d{1,2})?)(?P<unit>[BT])-A\d{1,3}(?:\.\d)?B", re.IGNORECASE
+)
 _NEAR = 12  # characters between a name and the words that take it back
 _LONGEST_CORRECTION = 24
 
@@ -209,7 +212,7 @@ def leave_sizes_unread(page: Page, claims: Claims) -> None:
         return
     with suppress(InputError):
         entry = models.find_model(name)
-        sizes = [count * 1e-9 for count in (entry.total_params, entry.active_params, entry.published_params) if count]
+        sizes = _billions(entry)
         for size in page.search(_SIZE):
             billions = float(re.findall(r"[\d.]+", size.group())[0])
             is_said = size.group().lower() in f"{name} {claims.words.get('model', '')}".lower()
@@ -273,12 +276,21 @@ def _completed(release: str, sized: str) -> str | None:
 
 
 def _without_bracket(mention: model_mentions.Mention) -> model_mentions.Mention:
-    """The mention without the size in brackets, where that is no part of a known name: "GLM-4.5 (355B-A32B)"."""
-    name, bracket, size = mention.words.partition("(")
-    if not bracket or mention.error is None or re.match(r"\d{2,4}B-A\d{1,3}B", size, re.IGNORECASE) is None:
+    """The mention without its own size in brackets, where that is no part of a known name: "GLM-4.5 (the 355B-A32B"."""
+    name, _, bracket = mention.words.partition("(")
+    size = _BRACKETED_SIZE.match(bracket) if mention.error is not None else None
+    if size is None:
         return mention
+    billions = float(size["total"]) * (1000 if size["unit"] in "Tt" else 1)
     alone = [other for other in model_mentions.mentions(name.rstrip()) if other.entry and other.words == name.rstrip()]
-    return replace(alone[0], start=mention.start, end=mention.end) if alone else mention
+    is_its = alone and any(abs(known - billions) <= 0.1 * known for known in _billions(alone[0].entry))
+    return replace(alone[0], start=mention.start, end=mention.end) if is_its else mention
+
+
+def _billions(entry: ModelEntry | None) -> list[float]:
+    """The numbers of parameters that a model may be called by."""
+    counts = () if entry is None else (entry.total_params, entry.active_params, entry.published_params)
+    return [count * 1e-9 for count in counts if count]
 
 
 def _is_vaguer(mention: model_mentions.Mention, other: model_mentions.Mention) -> bool:
