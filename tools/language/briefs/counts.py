@@ -70,7 +70,10 @@ _VERSION = Gated(
 _RELEASE = re.compile(r"v?\d+(?:\.\d+){1,3}[\w.-]{0,12}")
 # "tokens_in_out: [1000, 250]", "Query heads / KV heads: 40 / 8": two keys and two figures in one statement.
 _SIDE = r"(?:in(?:put)?|out(?:put)?|prompt|completion|answer|generat\w+|isl|osl|q(?:uery)?|kv|输入|输出)"
-_LENGTH = r"(?:(?:平均)?(?:tokens?|lengths?|len|size|per request|avg|average|mean|(?:attention )?heads|长度)[ :]?\s?)*"
+_LENGTH = (
+    r"(?:(?:平均)?(?:tokens?|lengths?|len|size|per [a-z]{3,16}(?![a-z])|avg|average|mean|(?:attention )?heads|长度)"
+    r"[ :]?\s?)*"
+)
 _BOTH_SIDES = Gated(
     rf"(?P<head>{_LENGTH})[(]?\s?(?P<a>{_SIDE})\s?(?:[/,&、和与]|and)?\s?(?P<b>{_SIDE})[)]?\s?{_LENGTH}(?P<tail>\([^()]{{2,16}}\))?"
 )

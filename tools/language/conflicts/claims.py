@@ -80,7 +80,9 @@ class Claims(Notes):
         value = typed(name, value)
         if name in self.values and name in _ROUNDED and abs(self.values[name] - value) <= _ROUNDING * value:
             if self.values[name] != value:
-                self.reading(f"{words!r} read as {self.words[name]!r} said again, rounded")
+                is_later = grade(name, value, words) > grade(name, self.values[name], self.words[name])
+                kept, again = self._better(name, value, words, is_later=is_later)
+                self.reading(f"{again!r} read as {kept!r} said again, rounded")
             return
         if name in self.values and self.values[name] != value:
             settles = (self._takes_place, self._gives_way, self._is_outdone)

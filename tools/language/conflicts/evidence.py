@@ -67,7 +67,8 @@ def grade(name: str, value: Any, words: str) -> Grade:
             return Grade.PLAIN
         if _COUNTS_TEXTS.fullmatch(words) or (isinstance(value, int | float) and value < _LEAST_LENGTH):
             return Grade.THIN
-        return Grade.LINKED if gap_cost(_NUMBER.sub(" ", words)) >= _FAR else Grade.PLAIN
+        beside = _NUMBER.sub(" ", words)  # nothing beside the numbers of a bare "2024/311"
+        return Grade.PLAIN if beside.strip() and gap_cost(beside) < _FAR else Grade.LINKED
     if (plain := _PLAINLY.get(name)) is not None:
         return Grade.PLAIN if plain.search(words) else Grade.LINKED
     if name == "gpus":

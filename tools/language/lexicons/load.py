@@ -46,7 +46,8 @@ _READ_MATTER_CHINESE = (
 )
 _TOGETHER = (
     r"(?:concurren(?:t(?:ly)?|c(?:y|ies))|conc|simultaneous(?:ly)?|in[\s\-_]?flight|at\s(?:once|(?:any|an?)\s(?:(?:one|given|single)\s)?"
-    r"(?:time|moment|instant)|one\s(?:moment|instant|(?<=[\d%]\sat\sone\s)time)|any\s(?:given\s)?(?:point|second))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|at\speak(?:\s(?:times?|hours?))?)"
+    r"(?:time|moment|instant)|one\s(?:moment|instant|(?<=[\d%]\sat\sone\s)time)|any\s(?:given\s)?(?:point|second))|(?:at|in)\s(?:the\s)?same\s(?:time|moment|instant|second)|in\sparallel|being\s(?:processed|served|handled)|"
+    r"(?<!tokens\s)(?<!tokens\sare\s)being\s(?:generated|produced|written|drafted|composed|answered|streamed)|at\speak(?:\s(?:times?|hours?))?)"
 )
 _ROLES: dict[str, tuple[str, ...]] = {
     "hit_rate": (
@@ -73,7 +74,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     "concurrency": (
         rf"(?<![a-z])(?:prompts?|queries)\s{_TOGETHER}(?![a-z])",
         rf"(?<![a-z])(?:{_TOGETHER}|cc?(?=\s?[=:]\s?\d)|"
-        r"parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?![\s\-](?:jobs?|processing|inference|runs?|work|mode|windows?|pipelines?|teams?|groups?|services?|queues?|clusters?|people)(?![a-z]))(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
+        r"outstanding(?:\s(?:requests|calls|queries|prompts))?(?=\s?[:=]?\s?\d)|(?<=\d\s)outstanding\s(?:requests|calls|queries|prompts)|parallel\srequests|waiting\s(?:for|on)\s(?:an|the|their|its)\s(?:answer|reply|response)s?|(?<=\d\s)(?:in\s)?parallel(?=\s?(?:[,.;)/|\n]|$))|batch(?:es)?(?![\s\-](?:jobs?|processing|inference|runs?|work|mode|windows?|pipelines?|teams?|groups?|services?|queues?|clusters?|people)(?![a-z]))(?:[\s_\-]?(?:sizes?|of))?|bsz?|(?<!per\s)(?<!per-)(?<!each\s)(?<!every\s)(?<!single\s)users?|num[_\s]requests)(?![a-z])",
         r"等(?:着|待)?(?:回[答复]|答[复案]|结果|生成)|(?:并发|在[飞途])(?:数|量|度|请求数?|用户数?|路数)?|(?<!跑)(?<!离线)批(?:量)?(?:大小|次|处理大小)?(?![了准复])|用户数|(?:同时|一起)(?:在线|处理|服务|[使]?用|提问)?|一次(?:同时)?处理|(?<=[个路])\s?(?:agent|请求|任务|会话|用户|线程)\s?并行",
     ),
     "context": (
@@ -92,6 +93,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"{_AFTER_NUMBER}(?:(?:in\s)?entry|(?:com(?:ing|es?)|going|goes)\sin)(?![a-z])",
         r"(?<![a-z])(?:produced|generated|written|made|built|derived|drawn\sup)\sfrom(?=\s(?:some\s|about\s|around\s|roughly\s|~\s?)?\d)",
         r"(?<![a-z])(?:reads?|ingests?|takes\sin|is\sfed|consumes)(?=\s(?:about\s|some\s|around\s|roughly\s|~\s?)?\d[\d,.]{0,9}\s?k?\s?tok)",
+        r"(?<=tokens\s)(?:in)?to\s(?:the\s|our\s)?(?:model|llm)(?![a-z])",
         r"(?<=tokens\s)up(?=\s?(?:[,.;)\n]|$|and(?![a-z])))",
         r"(?<![a-z])source\s(?:tokens|text|segments?|sentences?|documents?)(?![a-z])",
         rf"{_AFTER_NUMBER}[进入](?![行程口])|进来(?=\s?(?:大?约|大概)?\d)",
@@ -102,6 +104,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
         rf"responses?(?!\stime){_LENGTH}|repl(?:y|ies){_LENGTH}|answers?{_LENGTH}|decode[\s_\-](?:lengths?|tokens?)|"
         r"(?:max[\s_\-]?)?new[\s_\-]tokens|max[\s_\-]?tokens(?!\s?/)|(?:get|gets|getting|got|come|comes|sent|sends?|gives?|writes?|answers?)\sback|(?:comes?|go(?:es)?)\sout\s(?:at|with)|(?:spits?|emits?|produces?|outputs?)(?:\s(?:out|back))?(?=\s(?:about\s|around\s|roughly\s|some\s|~\s?)?\d[\d,.k]{0,8}\s?tok)|summar(?:y|ies)|results?(?=\s?[:=]?\s?\d)|minutes(?=\sof\s(?:about\s)?\d[\d,k]{0,9}[\s\-]tokens?)|abstracts?|digests?|translations?|headlines?|captions?|teasers?|snippets?|blurbs?|(?:re)?drafts?|labels?|tags?|feedback|verdicts?|explanations?|receiv(?:e|es|ing)|return(?:s|ed|ing)|emit(?:s|ted|ting)?|writ(?:es|ing)|produc(?:e|es|ing)|yield(?:s|ing)?)(?![a-z])",
         rf"{_AFTER_NUMBER}out(?![a-z])(?!\s?of(?![a-z]))",
+        r"(?<=tokens\s)(?:back\s)?from\s(?:the\s|our\s)?(?:model|llm)(?![a-z])",
         r"(?<=tokens\s)down(?=\s?(?:[,.;)\n]|$|and(?![a-z])))",
         r"(?<![a-z])target\s(?:tokens|text|segments?|sentences?)(?![a-z])",
         r"(?<=[\dkns,/;\s])出(?=\s?\d)",
@@ -209,7 +212,7 @@ ENDS_FIGURE = Gated(
 """Behind a bare number that counts nothing of its own."""
 # A number of people or requests that nobody can plan for.
 VAGUE = Gated(
-    r"(?<![a-z])(?:(?:tens|dozens|scores|hundreds|thousands|lots)\sof|several(?:\s(?:dozen|hundred|thousand))?|many|a\s(?:few|lot\sof)"
+    r"(?<![a-z])(?:(?:tens|dozens|scores|hundreds|thousands|lots)\sof|several(?:\s(?:dozen|hundred|thousand))?|(?<!how\s)many|a\s(?:few|lot\sof)"
     r"(?:\s(?:dozen|hundred|thousand))?)\s(?:concurrent\s|simultaneous\s|parallel\s|active\s)?(?:users|requests|people|clients|sessions|chats|"
     r"customers|callers|employees|students)(?![a-z])|(?:几|数|上)[十百千万]+个?(?:人|用户|并发|请求|路)",
 )

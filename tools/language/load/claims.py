@@ -98,11 +98,16 @@ def claim_context(page: Page, claims: Claims, statement: Statement) -> None:
     claims.reading(f"{words!r} read as the length of the input")
 
 
+def is_most(page: Page, quantity: Quantity) -> bool:
+    """Whether the words of a context make it an upper bound."""
+    return lex.MOST_CONTEXT.search(page.clause_text(quantity.start, quantity.end)) is not None
+
+
 def _claim_longest(page: Page, claims: Claims, statement: Statement) -> None:
     """Claim the longest request beside the usual one; lengths that spread have their longest already."""
     words, most = statement.words, int(statement.quantity.value)
     tokens_in, tokens_out = (claims.values.get(name) for name in ("input_tokens", "output_tokens"))
-    if not lex.MOST_CONTEXT.search(page.clause_text(statement.quantity.start, statement.quantity.end)):
+    if not is_most(page, statement.quantity):
         claims.reading(f"{words!r} was not read as the length of the input, which is stated elsewhere")
     elif tokens_in is None or tokens_out is None or any(map(claims.has, _SPREAD)):
         claims.leave_unread(

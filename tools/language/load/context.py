@@ -16,6 +16,11 @@ from ..patterns.quantities import Quantity
 
 _CONCURRENCY_BEFORE = Gated(r"(?:concurrency|concurrent|batch(?:\ssize)?|bs|users|并发数?)\s?[:=]?\s?$")
 _OF_LAYERS = Gated(r"layers?\s?(?:(?:split|cut|as|into|of|:)\s?){0,3}$|层\s?$")
+# "Invoice 2024/311", "WB-7b/2025/19": a number of a paper.
+_OF_PAPER = Gated(
+    r"(?<![a-z])(?:invoice|ref(?:erence)?|docket|(?:(?:[a-z]+\s)?(?:no|nr|number)))[.:#]{0,2}\s?$|(?<![\w/\-])[a-z]{1,5}[\w\-]{0,8}/$|(?:编号|文号|案号|单号|发票|合同)[:：]?\s?$"
+)
+_YEARS = frozenset(map(str, range(2015, 2035)))  # "order 2025/117"
 _SPEED = Gated(
     r"(?<![a-z])(?:tok|speed|throughput|decod|stream|per\suser|costs?(?![a-z])|budget|price|spend|usd|eur(?![a-z]))|吞吐|速度|预算|费用|价",
 )
@@ -43,13 +48,15 @@ class Statement(Struct, frozen=True):
 
 
 def is_listed(page: Page, first: Quantity, second: Quantity) -> bool:
-    """Whether a slash only parts a list ("OSL 256 / 1024 concurrent"), or divides."""
+    """Whether a slash only parts a list ("OSL 256 / 1024 concurrent") or the number of a paper, or divides."""
     after = ROLE.match(page.text, second.end + (page.text[second.end : second.end + 1] == " "))
-    before = _CONCURRENCY_BEFORE.search(page.text[max(0, first.start - 24) : first.start])
+    ahead = page.text[max(0, first.start - 24) : first.start]
     return (
-        before is not None
+        _CONCURRENCY_BEFORE.search(ahead) is not None
+        or _OF_PAPER.search(ahead) is not None
+        or (first.unit == second.unit == "count" and first.words in _YEARS)
         or page.text[second.end : second.end + 2].lstrip(" ").startswith("=")  # "64 / 8 = 8 heads"
-        or _OF_LAYERS.search(page.text[max(0, first.start - 24) : first.start]) is not None
+        or _OF_LAYERS.search(ahead) is not None
         or (
             after is not None
             and after.lastgroup in ("concurrency", "rate")

@@ -71,6 +71,11 @@ _ASIDES: Rewriting = (
         ),
         "compare",
     ),
+    # "8k resolution, has nothing to do with context length".
+    (
+        Gated(r"(?<![a-z])(?:has|have|had|is|are)\s(?:absolutely\s)?nothing\sto\sdo\swith\s[^.,;:!?()\n]{1,40}"),
+        "is another matter",
+    ),
     # A network of something else.
     (
         Gated(

@@ -42,7 +42,7 @@ _KEYED_RATE = Gated(
 )
 # "每天请求数: 172800".
 _KEYED_CHINESE = Gated(
-    r"(每(?:天|小时|分钟|秒))的?(?:请求|调用)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
+    r"(每(?:天|小时|分钟|秒))的?(?:请求|调用|提问|问答|咨询|查询|推理|对话|消息)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
 )
 # "1.200 employees": people and requests are counted whole.
 _WHOLE_THINGS = Gated(
@@ -89,7 +89,7 @@ _SHARE_OF_REQUESTS = Gated(
     r"(?:for|in|on)?\s?(?:at\sleast\s)?(?<![\d.])(?:(?P<digits>50|90|95|99)\s?(?:%|percent)\sof\s(?:all\s|the\s|our\s|these\s){0,2}"
     r"(?:(?:turns|requests|users|calls|cases|queries|prompts|responses|answers|chats|people|callers|customers|clients|sessions|conversations|questions|tickets|documents|docs|letters|e?-?mails|messages|jobs|records|replies|summaries|visitors|readers|items|tokens)(?![a-z])|them(?=[^.;]{0,60}(?:token|word|second|\d\s?m?s)(?![a-z]))|(?=first\stokens?)|"
     r"(?P<things>(?!gpus|cards|nodes|weights|servers)[a-z]{2,14}s(?![a-z])))|"
-    r"(?:(?:nine|9)\s(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>(?:19|nineteen)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:20|twenty))|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100)|"
+    r"(?:(?:nine|9)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:ten|10)|(?P<of20>(?:19|nineteen)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:20|twenty))|(?P<of100>99\s(?:out\sof|in|of)\s(?:every\s)?100)|"
     r"(?P<n100>9[05]|ninety[\s\-]five|ninety)\s(?:times\s|cases\s)?(?:out\sof|in|of)\s(?:every\s)?(?:100|(?:a|one)\shundred))"
     r"(?:\s(?:of\s)?(?:the\s)?(?:turns|requests|users|calls|cases|queries|prompts|people|times))?(?![a-z\d]))|"
     r"(?P<cheng>九成五|九成)(?:的|以上的?)?(?:请求|用户|情况|调用|回答)|一百次(?:里面?|中|当中)?有?(?P<cn>[一五十])次?(?:以内|之内|以下)?(?:都行|都可以|可以|没事|能接受)?(?:不达标|超)?(?=[,;。\n]|$)|"
@@ -116,6 +116,12 @@ _PAIRED_STATISTICS = Gated(
 _PAIRED_LENGTHS = Gated(
     r"(?<![\w./])(\d[\d.,]{0,11}k?)\s{0,3}/\s{0,3}(\d[\d.,]{0,11}k?)\s{0,3}((?:tokens?\s{1,3})?)"
     r"\(?(in(?:put)?|isl)\s?/\s?(out(?:put)?|osl)(?![a-z])\)?",
+)
+# "tokens in / out per draft (mean): 3,800 / 1,200"
+_KEYED_LENGTHS = Gated(
+    r"(?<![a-z/])(?:tokens?\s)?\(?(?:in(?:put)?|prompt)(?:\stokens?)?\s?/\s?(?:out(?:put)?|completion|answer)(?:\s(?:tokens?|lengths?))?\)?"
+    r"\sper\s[a-z]{3,16}(?:\s?\((?:mean|avg|average|typical|tokens?)\))?\s?[:=]\s?(\d[\d.,]{0,11}k?)\s?/\s?(\d[\d.,]{0,11}k?)(?:\stok(?:en)?s?)?"
+    r"(?=\s?(?:[,.;:)(\n]|$))",
 )
 # "4k1k": input and output.
 # "3000 tokens of log and rules in and 400 tokens of JSON out": the words after "of" say nothing of the length.
@@ -154,6 +160,7 @@ def normalise(text: str) -> str:
     text = _SHARE_OF_REQUESTS.sub(_percentile, text)
     text = _GLUED_LENGTHS.sub(r"\1/\2", text)
     text = _LENGTH_OF.sub(" ", text)
+    text = _KEYED_LENGTHS.sub(r"\1 tokens in / \2 tokens out", text)
     text = _PAIRED_LENGTHS.sub(r"\1 \3\4 / \2 \3\5", text)
     text = with_paired_statistics(text)
     text = re.sub(r"[×✕✖⨯]", "x", text)
