@@ -21,7 +21,7 @@ from ..patterns.quantities import read_whole
 _REPLICA = r"(?:(?P<phase>prefill|decode)\s)?(?:replicas?|cop(?:y|ies)|instances)(?:\sof\sthe\smodel)?|副本|实例"
 _REPLICAS = Gated(
     rf"(?<![A-Za-z0-9.])(?P<n>{NUMBER}|single)\s?[个套份]?\s?(?:(?:互相|相互|完全|彼此)?独立的?|(?:identical|independent|separate|equal|full|complete|serving|model)\s)?(?:{_REPLICA})|"
-    rf"(?:replicas?(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:|{AT_LEAST}|{AT_MOST}|[<>]=)){{1,6}}\s?(?P<m>{NUMBER})",
+    rf"(?:(?:replicas?|copies)(?:\s(?:count|number|min(?:imum)?|max(?:imum)?))?|number\sof\sreplicas|副本数?|实例数?)\s?(?:量)?(?:\s?(?:is|are|must|be|has\sto|should|equals?|equal\sto|fixed|at|exactly|必须|恰好|正好|固定|要求|不多不少|就|是|为|=|:|{AT_LEAST}|{AT_MOST}|[<>]=)){{1,6}}\s?(?P<m>{NUMBER})",
 )
 _OF_MACHINES = Gated(r"instances?(?![a-z]|\sof\sthe\smodel)|实例")
 # Claims that are no fields: replicas on each node, on each GPU.
@@ -44,7 +44,7 @@ _EXACT = lex.cues(
 )
 _LEAST = Gated(AT_LEAST)
 _OR_MORE = Gated(r"\s?(?:or\smore|at\sleast|(?:as\san?\s)?minimum|及?以上|起)(?![a-z])")
-_OF_KEY = Gated(r"replicas?\s(?:(?P<least>min)|max)")
+_OF_KEY = Gated(r"(?:replicas?|copies)\s(?:(?P<least>min)|max)")
 _MOST = Gated(AT_MOST)
 _ASKED = Gated(r"[^.;,\n]{0,30}\?|,?\s{0,3}(?:or|还是)(?![a-z])")
 # How many characters before a number of replicas its least ("never be fewer than") and its most are looked for.
@@ -80,7 +80,7 @@ KEPT_WHOLE = Gated(
     rf"(?:(?<![a-z])(?:nothing|no\s(?:group|model|parallelism|traffic))|(?:(?<![a-z])not|n't)\s(?:want|like|have|allow|accept|let|use)\s(?:any(?:thing|\s{_ONE_REPLICA}|\sgroup)|a\s{_ONE_REPLICA}))\s{_MAY}{_SPAN}\s(?:them|both(?:\sof\sthem)?|{_WHICH}{_NODES})(?![a-z])|"
     rf"(?<![a-z])(?:no|without\s(?:any|a))\s(?:configurations?|layouts?|setups?|plans?|splits?)\s(?:where|in\swhich|that|which|with)\s(?:(?:one|a|any|single)\s){{0,2}}(?:requests?|{_ONE_REPLICA}|models?)?\s?{_MAY}{_SPAN}\s{_WHICH}{_NODES}(?![a-z])|"
     r"每[台个](?:机器|节点|服务器)?(?:各自|都|单独)?独立(?:部署|跑|服务|运行)|(?:模型|单个?模型|部署|推理)?不(?:做|搞|走|考虑|接受)跨\s?(?:机|节点|服务器|台)(?:器)?(?:部署|切分|通信|并行)?|"
-    r"(?:单个?|每个?|任何一?个?|同一个?)?(?:副本|实例|模型实例)(?:都)?(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?(?:跨|超出)(?:越|过)?(?:节点|机器|服务器|主机|机房|机)|"
+    r"(?:单个?|每个?|任何一?个?|同一个?)?(?:副本|实例|模型(?:实例)?)(?:都)?(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?(?:跨|超出)(?:越|过)?(?:节点|机器|服务器|主机|机房|机)|"
     r"(?:不|别|禁)(?:能|要|得|允许|可以?|许|止)?跨(?:越|过)?(?:节点|机器|服务器|机)(?:去)?(?:切|拆|部署|放|切分)?(?:一个)?(?:模型|副本|实例)|"
     r"(?:副本|实例)(?:都)?(?:必须|要|得|只能|须|需)(?:放|落|跑|留|限制)?在(?:同一|单|一)(?:个|台)?(?:节点|机器|服务器|主机)(?:内|里|上|之内)?",
 )

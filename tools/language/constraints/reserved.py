@@ -298,6 +298,7 @@ def _counted_away(sentence: str) -> re.Match[str] | None:
     away = lex.AWAY.search(sentence)
     # The hardware as a whole is named with its card.
     counted = [hit for hit in counted if not _NAMED.search(sentence, hit.start(), hit.end() + 2)]
+    counted = [hit for hit in counted if not _MORE_THAN.search(sentence, 0, hit.start())]
     if away is None or not counted or _is_of_memory(sentence, away):
         return None
     counted = [hit for hit in counted if not lex.OF_WHICH.search(sentence, hit.end(), max(hit.end(), away.start()))]
@@ -312,6 +313,8 @@ def _is_of_memory(sentence: str, away: re.Match[str]) -> bool:
     return _SHARE.search(clause) is not None
 
 
+# "A copy must not use more than two cards."
+_MORE_THAN = Gated(r"(?<![a-z])more\sthan\s$|超过\s?$")
 _BOUND = Gated(r"(?:than|most|least|up\sto|超过|最多|至少)\s?$")
 
 

@@ -54,7 +54,7 @@ LEXICON: tuple[tuple[str, str], ...] = (
     ),
     (
         "c",
-        r"(?:quantity|qty|count|num(?=\s?[:=])|(?:total\s)?(?:number|no\.)\sof(?=\s(?:gpus?|cards?|accelerators?|nodes?|servers?|machines?)(?![a-z])))(?![a-z])|数量|总数|个数|张数|卡数",
+        r"(?:quantity|qty|count|num(?:ber)?(?=\s?[:=])|(?:total\s)?(?:number|no\.)\sof(?=\s(?:gpus?|cards?|accelerators?|nodes?|servers?|machines?)(?![a-z])))(?![a-z])|数量|总数|个数|张数|卡数",
     ),
     ("p", r"(?:per|for\seach|/)\s?(?:replica|copy|stage|shard|group|engine)(?![a-z])|每个?副本"),
     ("t", r"(?:in\stotal|total|altogether|overall|in\sall)(?![a-z])|总共|一共|共计|合计|总计|共"),
@@ -123,13 +123,17 @@ ENOUGH_ASKED = Gated(
     r"(?:enough|sufficient|suffice|do|work|hold|carry\sit|make\sit|ok(?:ay)?)(?![a-z])(?=[^?.;\n]{0,80}\?)|"
     rf"(?<![a-z])(?:do|would)\s(?:i|we)\s(?:really\s)?need\sall\s(?:\d{{1,4}}|{ENGLISH_NUMBER})(?![a-z])(?=[^?.;\n]{{0,60}}\?)",
 )
-# "hangs with more than two GPUs in a group", "bridges join two cards each", "each NUMA node has 4 GPUs": no count of
-# the hardware.
+# "more than two GPUs in a group", "never split one copy over more than 2 cards", "bridges join two cards each", "each NUMA
+# node has 4 GPUs": no count of the hardware.
+_MOST = r"(?:no\smore\sthan|more\sthan|at\smost|up\sto|over|beyond|max(?:imum)?(?:\sof)?)"
+_COPY = r"(?:group|copy|instance|replica|vm|pod|container|engine)"
 _GROUP = (
     r"(?:bridged?s?|pairs?|pairwise|pcie\s(?:switch(?:es)?|roots?)|numa\s(?:nodes?|domains?|zones?)|(?:cpu\s)?sockets?)"
 )
 OF_A_GROUP = Gated(
-    rf"(?<![a-z])(?:more\sthan|at\smost|up\sto|over)\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:in\sa|per|to\sa)\s(?:tp\s)?(?:group|instance|replica|vm|pod|container|engine)(?![a-z])|"
+    rf"(?<![a-z]){_MOST}\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:in\sa|per|to\sa|(?:for|in|on|to)\s(?:each|every|one|any))\s(?:tp\s)?{_COPY}(?![a-z])|"
+    rf"(?<![a-z])(?:an?|one|no|any|each|every|the|single)\s(?:single\s|model\s)?{_COPY}(?![a-z])[^.,;:\d\n]{{0,36}}?\s{_MOST}\s(?:\d{{1,3}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}(?![a-z])|"
+    r"(?:每个?|[单同]一?个?|一个)(?:副本|实例)[^,;。\n\d]{0,10}?(?:超过|大于|最多|至多|上限)[^,;。\n\d]{0,4}?(?:\d{1,3}|[一二两三四五六七八九十]{1,3})\s?[张块]?卡|"
     rf"(?<![a-z]){_GROUP}\s[^.,;:\n\d]{{0,30}}?(?<![\w.])(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}(?:\s(?:each|apiece))(?![a-z])|"
     rf"(?<![a-z])(?:each|every|per|a)\s{_GROUP}\s(?:has|holds|with|joins|connects|of)\s(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}|"
     rf"(?<![\w.])(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:(?:each|apiece)\s[^.,;:\n\d]{{0,24}}?|(?:per|on\s(?:each|every|a|one)|to\s(?:an?|each))\s){_GROUP}(?![a-z])|"

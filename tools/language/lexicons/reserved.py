@@ -170,10 +170,12 @@ _TO = r"(?:\s?-\s?|\s?(?:to|through)\s?|\s?号?\s?[到至~]\s?)"
 RANGE = Gated(rf"\d{_TO}\d")
 RANGE_OR_ONE = Gated(rf"(?P<a>\d{{1,3}})(?:{_TO}(?:node\s|gpu\s)?(?P<b>\d{{1,3}}))?")
 # "reserved gpus: 0", "no GPUs reserved"
+_HARDWARE = r"(?:gpus?|cards?|nodes?|servers?)"
+_SPARE = r"(?:reserved|kept\s(?:back|free|aside)|(?:(?:hot|cold)\s)?(?:spares?|stand-?by)|unavailable|broken|faulty)"
 NONE_KEPT = Gated(
-    r"(?<![a-z])(?:reserved|kept\s(?:back|free)|spare|hot\s(?:spare|stand-?by))\s(?:gpus?|cards?|nodes?|servers?)\s?[:=]\s?(?:0|no|none|zero)(?![\w.]\d?)|"
-    r"(?<![a-z])(?:no|zero|0)\s(?:gpus?|cards?|nodes?|servers?)\s(?:(?:is|are|to\sbe)\s)?(?:reserved|kept\s(?:back|free)|taken)(?![a-z])|"
-    r"预留\s?(?:卡|gpu|节点|机器)?数?\s?[:=为]?\s?(?:0\s?[张台个块]?(?![\d.])|无)"
+    rf"(?<![a-z]){_SPARE}(?:\s{_HARDWARE})?\s?[:=]\s?(?:0|no|none|zero)(?:\s{_HARDWARE})?(?![\w.]\d?)|"
+    rf"(?<![a-z])(?:no|zero|(?<![\d.,])0)\s(?:{_SPARE}\s{_HARDWARE}|{_HARDWARE}\s(?:(?:is|are|to\sbe)\s)?(?:{_SPARE}|taken))(?![a-z])|"
+    r"(?:预留|备用|不可用|占用|故障|坏)的?\s?(?:卡|gpu|节点|机器)?数?\s?[:=为]?\s?(?:0\s?[张台个块]?(?![\d.])|无)"
 )
 _BROKEN = r"down|broken|dead|faulty|flaky|offline|out\sof\s(?:order|service)"
 DOWN = cues(

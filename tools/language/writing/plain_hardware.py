@@ -71,6 +71,13 @@ _SIZED_CARDS = Gated(
 _BARE_MEMORY = Gated(
     r"(?<![\w\-])(?P<card>A100|A800|V100|H20|H100)s?\s(?P<size>16|32|40|80|96|141)(?=\s?(?:[,.;:)!?\n]|$|(?:gpus?|cards?|in|on|with|and|pcie|sxm)(?![a-z])))(?!\.\d)",
 )
+# "2 pieces, GeForce RTX 5090", "RTX 5090, 2 pcs".
+_PIECES = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:pieces|pcs|units),\s(?=(?:(?:nvidia|geforce|amd|instinct|radeon|tesla)\s){{0,2}}(?:rtx|mi|[abhlvt])\s?\d)"
+)
+_PIECES_BEHIND = Gated(
+    rf"(?<![\w.])(?P<card>(?:rtx|mi|[abhlvt])\s?\d{{1,4}}[a-z]{{0,3}}(?:\s(?:pcie|sxm\d?|nvl|ada|\d{{2,3}}\s?gb)){{0,2}}),\s(?P<n>\d{{1,4}}|{ENGLISH_NUMBER})\s(?:pieces|pcs|units)(?![a-z]|\sof)"
+)
 # "half of a GB200 NVL72".
 _HALF_A_RACK = Gated(
     r"(?<![a-z])half\s(?:of\s)?(?:an?|the|our)\s(?P<card>gb[23]00)\s?nvl\s?(?P<n>72|36)(?:\sracks?)?(?!\w|\s?[(:,]\s?(?:nine|\d{1,2})\s(?:compute\s)?trays)(?:\s?\(\s?36\s?gpus\s?\))?"
@@ -130,6 +137,8 @@ REWRITTEN: Rewriting = (
     (_BOXES_TOLD, _boxes_told),
     (_SIZED_CARDS, r"\g<n>x \g<card> \g<size>GB"),
     (_BARE_MEMORY, r"\g<card> \g<size>GB"),
+    (_PIECES, r"\g<n> x "),
+    (_PIECES_BEHIND, r"\g<card> x \g<n>"),
     (_HALF_A_RACK, lambda match: f"{int(match['n']) // 2} {match['card']}"),
     (_SPOKEN_CARD, lambda match: f" RTX {match['card'].translate(_SPOKEN_DIGITS)}"),
     (_NAMED_SPEED, lambda match: f" {_NETWORK[match['n']]}G以太网"),
