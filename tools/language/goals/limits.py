@@ -19,7 +19,9 @@ from ..patterns.quantities import Quantity, find_quantities
 from ..said import Statistic
 
 _BARE = 0.4  # "latency budget: 600 ms to first token": words that say which latency count as nearer
-_SHORT = 24  # characters in which a latency is named before a bracket
+_AS_WELL = Gated(r"\s(?:too|as\swell|likewise)(?![a-z])")  # "80 ms per token, average too"
+# The words of a clause before a bracket: "TTFT (", "per token: 35 milliseconds (on".
+_BEFORE_BRACKET = Gated(r"(?:[^,;.\n]|\.(?=\d)){1,48}\((?:on)?$")
 
 
 class _Limit(Struct, frozen=True):
@@ -59,7 +61,10 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
 def _near_limit(page: Page, start: int, end: int) -> bool:
     """Whether "average" speaks of a latency ("average TTFT", "TTFT 2 s on average") and not of a length."""
     before = page.text[:start].rstrip()
-    if before.endswith("(") and lex.ROLE.search(before[-_SHORT:-1]) is not None:  # "TTFT (mean): 2 s"
+    if _AS_WELL.match(page.text, end):
+        return True
+    bracketed = _BEFORE_BRACKET.search(before[-50:])
+    if bracketed is not None and lex.ROLE.search(bracketed.group()) is not None:  # "TTFT (mean): 2 s"
         return True
     left, right = page.clause(start, end)
     following = lex.ROLE.search(page.text, end, right)

@@ -74,7 +74,7 @@ _QUESTION = Gated(
     r"(?<![a-z])(?:would(?!\s(?:also\s)?be\s(?:(?:perfectly|quite|also|entirely|totally)\s)?(?:acceptable|fine|ok(?:ay)?|allowed|alright|welcome)(?![a-z]))|should|does|what\sif|why|how|whether|compare|versus|vs)(?![a-z])[^.]{0,80}|\?|？|是否|会不会|能否|吗",
 )
 _DISAGGREGATED = Gated(
-    r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?P<bare>(?<![要分])[别不](?:再|要|做|搞|用|上|弄)?分离)|(?:(?<=[,;。:])|(?<=[,;。:]\s)|(?<=[先就])|(?<=还是))混部(?=[吧了]?\s?(?:[,;。.\n]|$))|prefill\s(?:and|&|/)\sdecode\s(?:[a-z]+\s){0,2}?on\sthe\ssame\s(?:gpus|cards|nodes|servers)(?![a-z])|(?:(?:run|keep|serv|leav)(?:e|s|es|n?ing)?\sprefill\s(?:and|&|/)\sdecode|prefill\s(?:and|&|/)\sdecode\s(?:[a-z]+\s){0,2}?(?:runs?|kept|served?|stays?))\stogether(?![a-z])(?!\s(?!on\s)(?:[a-z]+\s){0,2}\d)|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
+    r"(?P<no>(?<![a-z])(?:co[\s\-]?locat(?:ed?|ion|ing)|monolithic|non[\s\-]?disaggregated|un[\s\-]?disaggregated|aggregated)(?![a-z])|p/?d\s?(?:混部|不分离|合一)|(?P<bare>(?<![要分])[别不](?:再|要|做|搞|用|上|弄)?分离)|(?:(?<=[,;。:])|(?<=[,;。:]\s)|(?<=[先就])|(?<=还是))混部(?=[吧了]?\s?(?:[,;。.\n]|$))|(?:prefill\s(?:and|&|/)\sdecode|both\sphases)\s(?:[a-z]+\s){0,2}?(?:on|share)\sthe\ssame\s(?:gpus|cards|nodes|servers|workers|instances|pool)(?![a-z])|(?:(?:run|keep|serv|leav)(?:e|s|es|n?ing)?\sprefill\s(?:and|&|/)\sdecode|prefill\s(?:and|&|/)\sdecode\s(?:[a-z]+\s){0,2}?(?:runs?|kept|served?|stays?))\stogether(?![a-z])(?!\s(?!on\s)(?:[a-z]+\s){0,2}\d)|(?:prefill|预填充)\s?(?:和|与|/)\s?(?:decode|解码)\s?(?:混部|不分离|同卡))"
     r"|(?P<yes>(?<![a-z])(?:disagg(?![a-z])|(?:prefill(?:\s?(?:and|&|/|-)\s?)decode\s)?dis[\s\-]?aggregat(?:ed?|ion|ing)(?:\s(?:serving|inference|prefill(?:\sand\sdecode)?))?|p/?d[\s\-](?:separation|disagg(?:regation|regated)?|split)|"
     r"separat(?:e|ed|ing|ion)(?:\sof)?(?:\s(?:the|pools?|gpus|instances|workers|nodes|for|out))*\sprefill(?:\s(?:and|from|&|/)\s|/)(?:the\s)?decod(?:e|ing)|split(?:ting)?\s(?:up\s)?prefill(?:\s(?:and|from|&)\s|/)decod(?:e|ing)|"
     r"prefill(?:\s?(?:and|&|/)\s?)decod(?:e|ing)\s(?:(?:run|runs|running|should|be|must|go|live|sit|placed|kept|are|is)\s)*(?:on\s(?:separate|different|their\sown|dedicated)|separated?(?:ly)?|apart|split|disaggregated|separation)|"
@@ -88,6 +88,7 @@ _PHASES = Gated(r"p/?d(?![a-z])|prefill|decode|预填充|解码")
 # "Separate prefill/decode pools: no".
 _DENIED_BEHIND = Gated(
     r"(?:\s(?:pools?|instances?|nodes?|gpus|workers?|servers?))?\s?[:?]\s?(?:no|nope|not)(?![a-z])|"
+    r"\s?[:|,]?\s?(?:(?:was|is|has\sbeen)\s)?(?:considered,?\s(?:and|but)\s)?(?:rejected|dropped|discarded|ruled\sout|declined|postponed|deferred|shelved)(?![a-z])|"
     r"\s?[:|]?\s?(?:还|暂|本期)?(?:未|没有?|不)(?:启用|开启?|上|用|做|部署|采用)|\s?[:|]\s?(?:off|disabled|none|not\s(?:used|enabled|planned|in\suse))(?![a-z])|"
     r"(?:的话|部署|方案)?[,\s]{0,2}(?:先|暂时?|目前|这次|[本这]期|本次|这轮|现阶段|这个季度|也)?都?(?:先)?(?:不|别|免)(?!错)",
 )

@@ -8,7 +8,7 @@ from ..said import Statistic
 
 _ANSWER = (
     r"(?:response|answer|reply|request|generation|completion|output|message|summary|suggestion|letter|call|text|document|"
-    r"doc|result|report)"
+    r"doc|result|report|draft|translation|review|memo|e?-?mail|verdict|note|article|opinion|query|classification|extraction)"
 )
 # "latency per call", "delay of each answer", "request latency"; not "latency per request to the first token".
 _OF_ANSWER = (
