@@ -20,8 +20,10 @@ from ..said import Statistic
 
 _BARE = 0.4  # "latency budget: 600 ms to first token": words that say which latency count as nearer
 _AS_WELL = Gated(r"\s(?:too|as\swell|likewise)(?![a-z])")  # "80 ms per token, average too"
-# The words of a clause before a bracket: "TTFT (", "per token: 35 milliseconds (on".
-_BEFORE_BRACKET = Gated(r"(?:[^,;.\n]|\.(?=\d)){1,48}\((?:on)?$")
+# Around "average" in a clause of its own: it speaks of what stands before.
+_NO_SUBJECT = Gated(
+    r"[\s:]*(?:(?:measured|stated|taken|counted|evaluated|given|as|by|at|on|in|the|an?)[\s:]+){0,4}(?:统计|口径|[按取以计为是][\s:]?){0,4}[\s:]*"
+)
 
 
 class _Limit(Struct, frozen=True):
@@ -46,25 +48,29 @@ def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, i
     for match in page.search(lex.STATISTIC_WORDS):
         figure = match["p"] or match["nth"] or match["cn"] or match["share"]
         is_average = match["mean"] or match["mean2"]
-        if is_average and not _near_limit(page, match.start(), match.end()):
+        start = _begins(page, *match.span()) if is_average else match.start()
+        if is_average and not _near_limit(page, start, match.end()):
             continue
         statistic: Statistic = "mean" if is_average else "p50"
         if figure is not None:
             statistic = lex.STATISTICS.get(figure, "p99")
             if figure not in lex.STATISTICS:
                 claims.reading(f"{match.group().strip()!r} read as p99, the strictest statistic that a plan can hold")
-        statistics.append((statistic, *match.span()))
+        statistics.append((statistic, start, match.end()))
         page.take(*match.span(), mark=STATISTIC)
     return statistics
 
 
+def _begins(page: Page, start: int, end: int) -> int:
+    """Where "average" begins: with the end of the clause before where it has one of its own ("TPOT 50 ms, mean")."""
+    left, right = page.clause(start, end)
+    is_alone = left > 1 and page.text[left - 1] in "(,"
+    return left - 1 if is_alone and _NO_SUBJECT.fullmatch(page.text[left:start] + page.text[end:right]) else start
+
+
 def _near_limit(page: Page, start: int, end: int) -> bool:
     """Whether "average" speaks of a latency ("average TTFT", "TTFT 2 s on average") and not of a length."""
-    before = page.text[:start].rstrip()
     if _AS_WELL.match(page.text, end):
-        return True
-    bracketed = _BEFORE_BRACKET.search(before[-50:])
-    if bracketed is not None and lex.ROLE.search(bracketed.group()) is not None:  # "TTFT (mean): 2 s"
         return True
     left, right = page.clause(start, end)
     following = lex.ROLE.search(page.text, end, right)
@@ -72,7 +78,10 @@ def _near_limit(page: Page, start: int, end: int) -> bool:
         return True
     if lex.LENGTH_FOLLOWS.match(page.text, end):
         return False
-    return any(match.lastgroup in lex.FIELDS for match in lex.ROLE.finditer(page.text, left, start))
+    if any(match.lastgroup in lex.FIELDS for match in lex.ROLE.finditer(page.text, left, start)):
+        return True
+    speeds = [q for q in find_quantities(page.text[left:right]) if q.unit.startswith("tokens/s")]
+    return any(q.unit == "tokens/s/user" or lex.ONE_USER.search(page.text[left:right]) for q in speeds)
 
 
 def _roles(page: Page) -> list[Role]:
@@ -284,7 +293,7 @@ def _claim_with_statistics(
 
 def _strictest(page: Page, claims: Claims, stated: list[_Stated]) -> list[_Stated]:
     """A plan holds one statistic of a limit: the outermost. A limit repeated without a statistic is a restatement."""
-    outer = max(stated, key=lambda entry: lex.STRICTER.index(entry[0] or "mean"))
+    outer = max(stated, key=lambda entry: (lex.STRICTER.index(entry[0] or "mean"), entry[0] is not None))
     for statistic, limit in stated:
         if limit.value_ms != outer[1].value_ms:
             words = page.original[limit.start : limit.end].strip()
