@@ -111,6 +111,11 @@ _DENIAL = cues(
     r"forbid(?:den)?|disallow(?:ed)?|ban(?:ned)?|rul(?:e|es|ed|ing)[a-z\s]{0,8}\sout|exclud(?:e|ed|ing)|prohibit(?:ed)?|(?:stay|keep)\saway|steer\sclear|veto(?:ed)?|forget\sabout|skip|drop|refuse|non[\s\-]?starter|off(?![\s\-]?(?:line|load))|out(?=\s?(?:[:,.;!)]|$|of\sthe\squestion|as\swell|too))|cannot|unsupported|(?:do|ca|wo|does|is)nt",
     r"n't(?![a-z])(?!\s(?:need|mind|care))|别|不(?!需要|必|超过|大于|高于|错|少于)|禁|勿|无需?(?=使?用?张|使?用?流)|避免|关闭|关掉",
 )
+# "What is not allowed: pipeline stages, EP": what the clause before a colon forbids, with all before the one at hand.
+_FORBIDS = Gated(
+    r"(?:(?<![a-z])(?:not\s(?:allowed|permitted|wanted|acceptable|an\soption)|forbidden|prohibited|banned|off\slimits|ruled\sout)|"
+    rf"禁止|禁用|不允许|不可用)\s?:\s?(?:(?:{_ANY}|(?:across|between)\s(?:the\s)?{_NODE}|跨{_NODE}|any|the|and|or|[,/和与及或])\s?){{0,8}}\Z"
+)
 _CLAUSE_END = Gated(rf"\s(?:because|since)\s|而且|但是|因为|{CLAUSE_END.pattern}")
 _WITHOUT = cues(r"without|w/o|with\sno|(?:must|shall|may|can)(?:\snot|n't|not)", "不用|不做|不得|不允许|禁止")
 _HEARSAY = cues("claims?|heard|blogs?|rumou?rs?|whether|why", "听说|要不要|是不是|为什么")
@@ -142,6 +147,7 @@ class _Clause(Struct, frozen=True):
     following: str
     key: str  # what stands before its colon
     scope: str | None  # the phase that its sentence begins with ("For decode, …")
+    is_ruled_out: bool  # by what stands before a colon
 
     @property
     def name(self) -> Any:
@@ -152,6 +158,11 @@ class _Clause(Struct, frozen=True):
         """Whether the clause asks, or reports what others say."""
         asks = self.following.startswith(("?", "？")) and _WITHOUT.search(self.text) is None
         return asks or any(words.search(self.text) for words in (_ASKS_WHETHER, _HEARSAY))
+
+    @property
+    def denies(self) -> bool:
+        """Whether the clause, or what stands before its colon, denies something."""
+        return self.is_ruled_out or _DENIAL.search(self.text) is not None
 
     @property
     def words(self) -> str:
@@ -242,7 +253,10 @@ def _clause_of(page: Page, match: re.Match[str], breaks: list[tuple[int, int]]) 
     named = None if scope is None else PHASE.search(scope.group())
     phase = None if named is None else str(named.lastgroup)
     written = page.original[left:right]
-    return _Clause(left, text[left:right], written, match, text[right : right + 12], text[first:left], phase)
+    is_ruled_out = _FORBIDS.search(page.original, begins, match.start()) is not None
+    return _Clause(
+        left, text[left:right], written, match, text[right : right + 12], text[first:left], phase, is_ruled_out
+    )
 
 
 def _take(page: Page, clause: _Clause, constraint: Constraint) -> None:
@@ -286,7 +300,7 @@ def _bounded(clause: _Clause) -> Constraint | None:
 
 def _placed(clause: _Clause) -> Constraint | None:
     """Groups that stay on a node, since they must be inside or must not cross, or that have to leave one."""
-    denied = _DENIAL.search(clause.text) is not None
+    denied = clause.denies
     crosses = _crosses(clause)
     inside = not crosses and _INSIDE.search(clause.text) is not None and _STRICT.search(clause.text) is not None
     if clause.stated is not None:  # "TP=8 inside each node and PP=2 across", "每台机器内部四路张量并行"
@@ -310,7 +324,7 @@ def allows_crossing(page: Page, match: re.Match[str]) -> bool:
 def _demands_crossing(clause: _Clause) -> bool:
     """Whether a clause about leaving a node demands it, and does not only allow or report it."""
     crossing = _CROSSING.search(clause.text)
-    if clause.is_asked or crossing is None:
+    if clause.is_asked or crossing is None or _ALLOWS.search(clause.key):
         return False
     if _DEMANDS.search(clause.text) or _AND_SHOULD.match(clause.following):
         return True
@@ -339,7 +353,7 @@ def _is_denied(clause: _Clause) -> bool:
     """Whether the primitive itself is ruled out: not a degree of it, nor that it crosses nodes."""
     if clause.is_asked or clause.stated is not None or _CROSSING.search(clause.text):
         return False
-    return _DENIAL.search(clause.text) is not None
+    return clause.denies
 
 
 def _forbidden(clause: _Clause) -> Constraint | None:

@@ -36,6 +36,7 @@ _NEGATION = Gated(
     r"(?!\s(?:more|less|later|greater|longer|limit|exceed|higher|lower|only|over|fewer|worry))"
     r"(?:[\s\-]+(?:do|to|be|use|using|allow|allowing|allowed|enable|want|need|any|the|a|an|is|of|on|in|it|for|with|"
     r"run|have|apply|permit|sign|off|accept|approve|take|go|own|possess|old|former|previous)){0,5}"
+    r"|(?<![a-z])(?:not\s(?:allowed|permitted|wanted|acceptable|an\soption)|forbidden|off\slimits|ruled\sout)\s?:(?:\s(?:any|the|a))?"
     r"|(?<![a-z])(?:don'?t|do\snot|never)\s(?!mind|care|worry|know|forget|exceed|need|have|see|go)[a-z]{2,10}(?:\s(?:me|us|it|with|to|into|for|a|an|the|any)){1,4}"
     r"|(?:不要|不用|不能|不使用|不采用|不允许|不需要|不做|不开|不启用|不是|不接受|不支持|不考虑|不上|不搞|不打算|先不|暂不|暂时不|拒绝|禁止|禁用|别用|别|无需|无|没有|避免|而非|非|而不是|关闭|关掉|停用)"
     r"(?:使用|用|采用|开启|启用|做|任何|进行|允许)?)[\s\"'`\-]*$",
