@@ -46,7 +46,7 @@ _OF_ELSE = Gated(
 _PLAN = Gated(
     r"(?<![a-z])(?:plan(?:ned|ning)?|siz(?:e|ed|ing)|design(?:ed)?|dimension(?:ed)?|provision(?:ed)?|prepare|calculate|budget|spec|(?:be|get)\sready|cater)\s"
     r"(?:(?:it|this|that|us|everything|please|the\s(?:plan|system|cluster))\s)?(?:for|with|on|by|against|to)\s(?P<en>[^.;,\n]{1,60})|"
-    r"(?:按|以|照)照?(?P<cn>[^,;。\n]{1,16}?)的?(?:量|负载|流量|来)?(?:规划|计?算|做|设计|估算?|配置?|准备|定|为准)"
+    r"(?:按|以|照)照?(?P<cn>[^,;。\n]{1,16}?)的?(?:量|负载|流量|来)?(?:规划|计?算|做|设计|估算?|配置?|准备|定|为准)(?!的(?!话))"
 )
 _NOW = Gated(
     r"(?<![a-z])(?:today(?:'s)?|now|current|present(?:\sday)?|existing|before|as\sis)(?![a-z])|现在|目前|当前|今天|上线前|之前|眼下"
@@ -84,6 +84,15 @@ _GROWTH = Gated(
     rf"(?<![\w.])(?P<c>\d{{1,3}}(?:\.\d)?\s?%|a\squarter|a\sthird|a\sfifth|a\stenth)\smore\s{_GROWING}|(?<![a-z])(?P<d>half)\sas\s(?:many|much)\s(?:{_GROWING})?\s?again|"
     r"(?:再|另外?|还要|多)?(?:加|预留|多留|考虑|按|留)\s?(?P<e>\d{1,3}(?:\.\d)?)\s?%\s?的?(?:增长|余量|冗余|富余|增量|涨幅)",
 )
+# "25% headroom", "capacity headroom: 0.25": what may come in addition, while the load stays what it is.
+_OF_LOAD = r"(?:(?:capacity|load|traffic|rate|throughput|demand|peak|growth)\s)"
+_HEADROOM = Gated(
+    rf"(?<![a-z])(?:{_OF_LOAD}?headroom|(?:safety|reserve)\smargin\s(?:on|of|for)\s(?:the\s)?{_OF_LOAD}?)(?:\s(?:percent|share|fraction))?\s?(?:[:=]|of|is)?\s?"
+    r"(?:(?:at\sleast|about|some|~)\s?)?(?P<a>\d{1,2}(?:\.\d)?\s?%|0?\.\d{1,3})(?![\d%])|"
+    rf"(?<![\d.])(?P<b>\d{{1,2}}(?:\.\d)?\s?%)\s(?:of\s)?{_OF_LOAD}?headroom(?![a-z])|"
+    r"(?:容量|流量|负载|吞吐|性能)(?:余量|冗余|裕[量度])(?:比例?|率)?\s?[:=为]?\s?(?P<c>\d{1,2}(?:\.\d)?\s?%|0?\.\d{1,3})(?![\d%])"
+)
+_NO_LOAD = Gated(r"(?<![a-z])(?:disks?|storage|power|cooling|cpus?|network)(?![a-z])|磁盘|功率")
 _MEMORY = re.compile(r"显存|内存|memory|vram|hbm", re.IGNORECASE)
 
 
@@ -209,7 +218,11 @@ def _words(text: str) -> set[str]:
 
 
 def settle_growth(page: Page, claims: Claims) -> None:
-    """Raise the load by its stated growth, where exactly one load is stated."""
+    """Raise the load by its stated growth, where exactly one load is stated, and claim its headroom."""
+    for match in page.search(_HEADROOM):
+        clause, amount = page.clause_text(*match.span()), match["a"] or match["b"] or match["c"]
+        if not any(words.search(clause) for words in (_MEMORY, _OF_ELSE, _NO_LOAD, LATENCY)):
+            claims.claim("headroom", read_share(amount) or float(amount), page.take(*match.span()))
     loads = [name for name in ("request_rate", "concurrency") if claims.has(name)]
     for match in page.search(_GROWTH):
         if len(loads) != 1 or _MEMORY.search(page.clause_text(*match.span())):
