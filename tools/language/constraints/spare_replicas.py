@@ -10,7 +10,10 @@ from ..patterns.gated import Gated
 from ..patterns.page import Page
 from ..patterns.quantities import read_whole
 
-_COPY = r"(?:(?:model|serving)\s)?(?:replicas?|instances?|cop(?:y|ies))(?:\sof\s(?:the|our)\smodel)?"
+_COPY = (
+    r"(?:(?:whole|full|entire|complete|model|serving)\s)?(?:replicas?|instances?|cop(?:y|ies))"
+    r"(?:\sof\s(?:the|our)\smodel)?"
+)
 _COUNT = r"(?P<{}>one|two|three|a(?:ny)?(?:\s(?:single|one))?|any|[1-9])(?![a-z\d%])"
 _WHAT = rf"(?:\s(?:of\s(?:the\s|our\s)?)?{_COPY}|\sof\s(?:them|these|those|which))"
 _ONES = rf"{_COUNT}{_WHAT}?"
@@ -38,11 +41,11 @@ _RESERVE = Gated(
     rf"(?<![a-z])(?:lose|losing|loses)\s{_ONES.format('lost')}(?![a-z])|"
     rf"(?<![a-z]){_ONES.format('out')}(?=\s[^.,;:!?\n\d]{{0,40}}?(?:patch|updat|upgrad|restart|reboot|drain|maint|remov|out|down|off|away|stop|roll))\s[^.,;:!?\n\d]{{2,60}}?[,\s](?:while|whereas|and|with|so)\s(?:that\s)?(?:all\s)?(?:the\s)?(?:others?|rest|remaining|surviving)(?:\s(?:ones?|{_COPY}))?\s(?:(?:still|then|can|must|have|has|should|needs?|to)\s){{0,3}}(?:carr|hold|serv|tak|handl|cop|keep|manag|do|bear|absorb)\w{{0,3}}(?![a-z])|"
     rf"{_CHINESE.format('stopped')}[^,。;\n\d]{{1,12}}[,]?\s?(?:其余|剩下|其[他它]|余下)的?[^,;。\n\d]{{0,8}}(?:扛|撑|顶|承担|满足|继续)|"
-    rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby)\sreplicas|{_OUTLIVE}\s{_COPY}\s(?:failures?|loss(?:es)?)|(?:容忍|允许)的?(?:故障|损失|失效)的?(?:副本|实例)个?数?量?)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
+    rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby|redundant|failover)\s(?:replicas?|copies)|redundancy(?=\s?:\s?\d\s?\([^()\d]{{0,40}}{_COPY}\s(?:of|may|can|dies?|fails?|is|are))|冗余副本[数量]{{0,2}}|{_OUTLIVE}\s{_COPY}\s(?:failures?|loss(?:es)?)|(?:容忍|允许)的?(?:故障|损失|失效)的?(?:副本|实例)个?数?量?)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
     rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"
     rf"(?:任意|任何|若|如果|即使|哪怕)?{_CHINESE.format('if')}\s?{_BROKEN}(?:掉|了)?"
 )
-_NAMED = Gated(rf"n\s?[+-]|{_COPY}|副本|实例")
+_NAMED = Gated(rf"n\s?[+-]|{_COPY}|redundancy|副本|实例")
 # What words without a noun speak of: the last thing before them that is counted.
 _THINGS = Gated(
     rf"(?P<replicas>(?<![a-z]){_COPY}(?![a-z])|副本|实例)|(?<![a-z])(?:{lex.NODE}|gpus?|cards?|users?|requests?|teams?|people)(?![a-z])|"
