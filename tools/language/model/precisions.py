@@ -52,6 +52,7 @@ _SCHEME = Gated(
     r"(?<![A-Za-z0-9])(?:(?P<kind>fp|int)[\s_\-]?\d?[\s_\-]?)?w(?P<w>4|8|16)[\s_\-]?a(?P<a>4|8|16)(?:[\s_\-]?(?:kv|c)(?P<kv>4|8|16))?(?:[\s_\-]?(?P<kind2>fp|int)\d?)?(?![A-Za-z0-9])",
 )
 _BITS = Gated(r"(?<![A-Za-z0-9.])(?P<bits>4|8|16)[\s\-]?(?:bits?(?![a-z])|比特|位)(?!\s?(?:gpus?|cards?))")
+_OPENS_BRACKET = re.compile(r"\s?(?:weights?\s?)?\(")
 _QUANTISED = Gated(r"(?<![a-z])quanti[sz](?:ed|ation|e)(?![a-z])|量化")
 _METHOD = Gated(r"awq|gptq")
 _ROLE = Gated(
@@ -286,6 +287,11 @@ class _Reader:
                 self._claims.reading(f"{match.group().strip()!r} read as {dtype}")
             formats.append(_Format((dtype,), *match.span(), denied))
         formats.sort(key=lambda item: item.start)
+        for before, after in list(pairwise(formats)):
+            is_finer = before.dtypes == ("fp4",) and after.dtypes[0].endswith("fp4")
+            if is_finer and _OPENS_BRACKET.fullmatch(page.text[before.end : after.start]):
+                page.take(before.start, before.end)  # "FP4 (MXFP4)": which of them
+                formats.remove(before)
         for i, (before, after) in enumerate(pairwise(formats), start=1):
             gap = page.text[before.end : after.start]
             if formats[i - 1].denied and (_NEITHER.fullmatch(gap) or (self._opened and _AND.fullmatch(gap))):
