@@ -52,20 +52,20 @@ _TIMES = {"秒": "second", "分钟": "minute", "小时": "hour", "天": "day"}
 # {"online": 600, "share_generating": "5%"}
 _PEOPLE = Gated(
     r"(?:.* )?(?:users?|people|players?|agents|members|customers|employees|staff|seats|subscribers|students|sessions|"
-    r"online)(?: (?:online|open|registered|connected|count|total))?|.*(?:在线|用户|人数|坐席|员工)(?:人?数)?"
+    r"online)(?: (?:online|open|registered|connected|count|total))?|.*(?:在线|用户|人数|坐席|员工)(?:人?数|总[数量])?"
 )
 _SHARE_SERVED = Gated(
     r"(?=.*(?:share|fraction|ratio|percent\w*|pct|portion|part))(?!.*(?:error|fail|cache|hit|shared|retr|time ?out))"
     r"(?=.*(?:generating|running|in flight|at once|with .*request|concurren\w*|simultan\w*|waiting|active)).*|"
     r".*(?:同时|并发|活跃|正在)[^:]{0,6}(?:比例?|占比|率)"
 )
-_IS_SHARE = re.compile(r"\d[\d.]*\s?%|0?\.\d+(?=\s|$)")
+_IS_SHARE = re.compile(r"\d[\d.]{0,6}\s?%|0?\.\d{1,4}(?=\s|$)")
 _ENGINE_KEY = Gated(
     r"(?:.* )?(?:name|engine|framework|runtime|server|backend|software|stack|image|repo(?:sitory)?)|"
     r".*(?:引擎|框架|镜像)"
 )
 _VERSION = Gated(
-    r"(?:(?:engine|framework|runtime|server|backend|image|container) )?(?:version|ver|release|tag|版本号?)"
+    r"(?:(?:engine|framework|runtime|server|backend|image|container) )?(?:version|ver|release|build|tag|版本号?|版次)"
 )
 _RELEASE = re.compile(r"v?\d+(?:\.\d+){1,3}[\w.-]{0,12}")
 # "tokens_in_out: [1000, 250]", "Query heads / KV heads: 40 / 8": two keys and two figures in one statement.
@@ -89,6 +89,13 @@ _NOT_APART = Gated(
     r"(?:.* )?(?:p\d\d\d?|mean|avg|average|median|max(?:imum)?|min(?:imum)?|typical|usual)|平均|中位数?|"
     r"最[大小])"
 )
+# "concurrency_per_node: 40", "concurrency: 40 (per node)"
+_PART = r"(?P<{}>per (?:node|server|machine|host|box|gpu|card|accelerator))"
+_AT_ONCE = Gated(
+    r"(?:(?:requests? )?concurren(?:cy|t requests)|(?:parallel|simultaneous) requests|(?:requests )?in flight)"
+    rf"(?: {_PART.format('key')})?"
+)
+_AMOUNT_OF_EACH = Gated(rf"(?P<n>\d{{1,6}})\s?(?:\(?{_PART.format('body')}\)?)?")
 _AT_PEAK = Gated(r"(?:(?:at )?(?:the )?(?:peak|busiest)|busy hour|高峰|峰值)")
 
 
@@ -125,7 +132,7 @@ def with_counts_joined(statements: Sequence[Statement]) -> list[Statement]:
     statements = [part for entry in statements for part in _parted(entry)]
     for _, group in groupby(statements, key=lambda entry: entry.path[:-1] if entry.keyed else (entry.where,)):
         siblings = _with_version_of_engine(_with_cards_of_each(list(group)))
-        siblings = _with_rate_of_each(_with_share_of_people(siblings))
+        siblings = _with_rate_of_each(_with_share_of_people([*map(_load_of_each, siblings)]))
         joined += _of_calls(_of_machines(siblings) if any(map(_names_machine, siblings)) else siblings)
     return joined
 
@@ -163,7 +170,8 @@ def _with_version_of_engine(group: list[Statement]) -> list[Statement]:
 
     A bare version beside the whole document is the document's.
     """
-    engine = next((e for e in group if _ENGINE_KEY.fullmatch(_key(e)) and known_engine(e.text) is not None), None)
+    engines = (e for e in group if known_engine(e.text) is not None)
+    engine = next((e for e in engines if any(map(_ENGINE_KEY.fullmatch, map(key_words, e.path[-2:])))), None)
     version, match = _keyed(group, _VERSION)
     if engine is None or version is None or match is None or (len(version.path) == 1 and " " not in match.group()):
         return group
@@ -194,11 +202,22 @@ def _with_share_of_people(group: list[Statement]) -> list[Statement]:
     """The group with a number of people and the share of them that is served as one statement."""
     people, _ = _keyed(group, _PEOPLE)
     share, _ = _keyed(group, _SHARE_SERVED)
-    if people is None or share is None or not people.text[:1].isdigit() or not _IS_SHARE.match(share.text):
+    figure = None if share is None else _IS_SHARE.match(share.text)
+    if people is None or share is None or figure is None or not people.text[:1].isdigit():
         return group
-    part = share.text if "%" in share.text else f"{float(share.text.split()[0]) * 100:g}%"
-    both = replace(share, path=(*share.path[:-1], "load"), text=f"{people.text} users, {part} of them at the same time")
+    part = figure.group() if "%" in figure.group() else f"{float(figure.group()) * 100:g}%"
+    text = f"{people.text} users, {part} of them at the same time{share.text[figure.end() :]}"
+    both = replace(share, path=(*share.path[:-1], "load"), text=text)
     return [both if entry is share else entry for entry in group if entry is not people]
+
+
+def _load_of_each(entry: Statement) -> Statement:
+    """A number of requests at once that is stated per node or GPU, as the readers of words know it."""
+    key, body = _AT_ONCE.fullmatch(_key(entry)), _AMOUNT_OF_EACH.fullmatch(entry.text)
+    part = key and body and (key["key"] or body["body"])
+    if not part or body is None:
+        return entry
+    return replace(entry, path=(*entry.path[:-1], "load"), text=f"{body['n']} concurrent requests {part}")
 
 
 def _with_rate_of_each(group: list[Statement]) -> list[Statement]:

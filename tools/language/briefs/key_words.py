@@ -16,11 +16,16 @@ _CHINESE_UNITS = {"毫秒": "ms", "秒": "s"}
 _STATISTIC = re.compile(r"(?<![a-z\d])p\d{2,3}(?!\d)|\b(?:mean|avg|average|median)\b|平均")
 _ANSWER = r"(?:request|call|response|answer|reply)"
 _WORK = r"(?:requests|generations|calls|streams|queries|completions)"
+_JOBS = (
+    rf"(?:{_WORK}|questions|prompts|chats|conversations|dialog(?:ue)?s|sessions|messages|turns|documents|"
+    r"translations|summaries|lookups|searches)"
+)
 _DONE = r"(?:(?:complete|finish|answer|return|respond|deliver)(?:e?d|s)?|done|ready)"
 _DELAY = r"(?:的?(?:延迟|时延|响应|返回|时间|耗时))*"
 _TOKENS = r"tok(?:en)?s?"
 _NEW_TOKENS = rf"(?:(?:output|generated|new) )?{_TOKENS}"
 _USUAL = re.compile(r"(?:^| )(?:typical|usual|normal|peak)(?= |$)")
+_LIMIT = re.compile(r"\b(?:max(?:imum)?|limit|target|goal|upper|bound|cap|ceiling|budget|threshold|sl[oa])\b|上限|目标")
 # With a unit of time in the key.
 _LATENCIES = {
     "ttft": r"ttft|(?:(?:time|latency) )?(?:to |until )?(?:the )?first (?:output )?tok(?:en)?(?: latency| time)?"
@@ -29,7 +34,7 @@ _LATENCIES = {
         rf"tpot|itl|tbt|(?:(?:time|latency) )?(?:per|each|between|of each) {_NEW_TOKENS}|"
         rf"{_NEW_TOKENS}(?: latency| time)|"
         r"output token|inter token(?: latency| time| delay)?|"
-        rf"(?:每\s?个?\s?(?:输出)?\s?token|(?:token|字)\s?间隔?){_DELAY}"
+        rf"(?:[每逐]\s?个?\s?(?:输出)?\s?(?:token|字)|(?:token|字)\s?间隔?){_DELAY}"
     ),
     "end to end latency": (
         rf"(?:e2el?|end to end)(?: latency| time)?|(?:(?:time|latency) )?(?:per|of each) {_ANSWER}|"
@@ -40,7 +45,7 @@ _LATENCIES = {
 }
 
 _OUT = r"out(?:put)?"
-_PRICE = r"(?:price|cost|rate|tariff)"
+_PRICE = r"(?:price|cost|rate|tariff|rent(?:al)?|lease|fee)"
 _HOURLY = r"(?: per)? h(?:r|our)?"
 _OF_CHAT = r"(?: per (?:session|conversation|chat|dialog(?:ue)?))?"
 _MOST, _NUMBER = r"(?:max(?:imum)?|most|upper limit|limit)", r"(?:(?: of)?(?: the)? number| count)?(?: of)?"
@@ -48,18 +53,21 @@ _NODES, _GPUS = r"(?:nodes?|hosts?|servers?|machines?)", r"(?:gpus?|cards?)"
 _REPLICAS = r"(?:replicas?|instances?|copies|deployments)"
 # "in_tok_avg", "tok_s_out", "avg_turns", "price_gpu_h": without their statistics.
 _AMOUNTS = {
-    "input tokens": rf"in(?:put)? {_TOKENS}|{_TOKENS} in(?:put)?|prompt {_TOKENS} incl(?:uding)? (?:the )?history",
-    "output tokens": rf"{_OUT} {_TOKENS}|{_TOKENS} {_OUT}",
+    "input tokens": rf"in(?:put)? {_TOKENS}|{_TOKENS} in(?:put)?|prompt {_TOKENS} incl(?:uding)? (?:the )?history|"
+    r"quer(?:y|ies) (?:len(?:gth)?|size)",
+    "output tokens": rf"{_OUT} {_TOKENS}|{_TOKENS} {_OUT}|"
+    rf"(?:suggest(?:ed|ions?)|propos(?:ed|als?)|returned|emitted|produced|written|drafted|predicted) {_TOKENS}",
     "output tokens per second": (
         rf"(?:(?:total|aggregate|min|minimum) )?(?:{_OUT} )?{_TOKENS} (?:per )?s(?:ec(?:ond)?)?"
         rf"(?: (?:{_OUT}|total|aggregate))?"
     ),
+    "tokens per second per user": r"min(?:imum)? stream (?:rate|speed)|stream (?:rate|speed) (?:min(?:imum)?|at least)",
     "turns per session": rf"(?:number of )?turns(?: (?:count|number))?{_OF_CHAT}|(?:对话|会话)?轮[数次]",
     "concurrent requests": (
-        rf"(?:simultaneous|concurrent|parallel|in ?flight|active|open|running|ongoing) {_WORK}|"
+        rf"(?:simultaneous|concurrent|parallel|in ?flight) {_JOBS}|(?:active|open|running|ongoing) {_WORK}|"
         rf"(?:{_WORK} |generating )(?:(?:in|at)(?: an?y?| the)?(?: one| same)? ?(?:flight|progress|parallel|once|time)|"
         r"running|open|(?:being )?(?:served|processed|handled|generated))|"
-        r"(?:同时|并行)(?:正?在)?(?:处理|进行|生成)?中?的?(?:请求|会话|对话)数?量?|同时(?:处理|进行|生成)"
+        r"(?:同时|并行)(?:正?在)?(?:处理|进行|生成)?中?的?(?:请求|会话|对话|提问|问答)数?量?|同时(?:处理|进行|生成)"
     ),
     "max gpus": rf"{_MOST}{_NUMBER} {_GPUS}{_NUMBER}|(?:number of )?{_GPUS}{_NUMBER} {_MOST}|"
     r"最[多大](?:可?用)?(?:gpu|卡)数?量?|(?:gpu|卡)数?量?(?:上限|最[多大])",
@@ -84,6 +92,7 @@ _AMOUNTS = {
 KEPT_BACK = Gated(
     r"reserved?|(?:keep|kept|hold|held|set|put) (?:back|free|aside)|with ?h[eo]ld|stand ?by|spares?(?: |$)|others?$|"
     r"(?:lent|loaned|leased|promised)(?: out| to)?(?= |$)|不参与|"
+    r"(?:(?:held|kept|out|down) )?(?:in|for|under) (?:maintenance|repairs?)|"
     r"not (?:ours|available|to be used)|(?:do|must) not use|blocked|unavailable|"
     r"[冷热灾]备|不可用|预留|备用|留[给出]|占用"
 )
@@ -114,7 +123,7 @@ def known_key(key: str) -> str | None:
     statistics = [match.group() for match in _STATISTIC.finditer(words)]
     unit = _TIME_UNIT.search(bare)
     if unit is not None:
-        named = " ".join(_TIME_UNIT.sub("", bare).split())
+        named = " ".join(_LIMIT.sub("", _TIME_UNIT.sub("", bare)).split())
         if latency := _name_of(named, _LATENCIES):
             return " ".join((latency, *statistics, _CHINESE_UNITS.get(unit.group(), unit.group())))
     if kept := next(filter(None, (pattern.fullmatch(words) for pattern in _KEPT)), None):

@@ -11,9 +11,12 @@ from ..patterns.quantities import Quantity
 from .key_words import key_words
 from .statements import Statement
 
+_SPEED = r"(?:tps|(?:tok(?:en)?s?|t)(?: per)? s(?:ec(?:ond)?)?)"
+_STREAM = r"(?:user|request|stream|session|client|reader|conversation|sequence)"
+_ARRIVALS = r"(?:req(?:uest)?s?|rate|arrivals?|inbound|incoming|lambda|calls?|queries)"
 _KEY_UNITS: tuple[tuple[str, str], ...] = (
-    (r"(?:tps|(?:tokens?|toks?|t)(?: per)? s(?:ec(?:ond)?)?)(?: per)? (?:user|request|stream)", "tokens/s per user"),
-    (r"tokens? ?(?:/|per) ?s(?:ec(?:ond)?)?|\btps|tok ?/ ?s", "tokens/s"),
+    (rf"{_SPEED}(?: per| each)? {_STREAM}|(?:per|each) {_STREAM} {_SPEED}", "tokens/s per user"),
+    (r"tok(?:en)?s? ?(?:/|per| ) ?s(?:ec(?:ond)?)?|\btps", "tokens/s"),
     (r"tflop ?/? ?s?|tflops?|tops", "TFLOPS"),
     (r"pflop ?/? ?s?|pflops?", "PFLOPS"),
     (r"gib(?: ?/ ?s| s| per s\w*)|gibps", "GiB/s"),
@@ -36,9 +39,11 @@ _KEY_UNITS: tuple[tuple[str, str], ...] = (
     (r"rpm|qpm|(?:req(?:uest)?s?|rate) ?(?:/|per) ?min(?:ute)?", "rpm"),
     (r"(?:req(?:uest)?s?|rate) ?(?:/|per) ?(?:hour|hr?)", "requests per hour"),
     (r"(?:usd|dollars?|\$)(?: per)? (?:hour|hr?)", "USD per hour"),
-    (r"qps|rps|(?:req(?:uest)?s?|rate|arrivals?|calls?|queries) ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
+    (rf"qps|rps|hz|{_ARRIVALS} ?(?:/|per) ?s(?:ec(?:ond)?)?", "rps"),
 )
 _KEY_UNIT_PATTERNS = tuple((re.compile(rf"(?:^|[\s(\[,])(?:in )?(?:{p})\s?[)\]]?$"), unit) for p, unit in _KEY_UNITS)
+# Behind a unit: which of the figures of a quantity stands there.
+_BOUND = re.compile(r" (?:min(?:imum)?|max(?:imum)?|limit|target|goal|bound|at least|at most)$")
 _OF_EACH = re.compile(r" per (?:card|gpu|device|accelerator|node|server|host)$")
 _WRITTEN_RATE = re.compile(r"(?<![A-Za-z])G(B|b)(?:ps|/s|_per_s)(?![A-Za-z])")
 _UNIT_INSIDE = re.compile(r"[(\[（]([^()\[\]（）]{1,16})[)\]）]")
@@ -48,7 +53,7 @@ def key_unit(key: str) -> str | None:
     """The unit that a key or a column header ends with or has in brackets: `gpu_memory_gb`, `TTFT (ms)`."""
     if written := _WRITTEN_RATE.search(key):  # the case of the b tells bytes from bits
         return "GB/s" if written[1] == "B" else "Gbit/s"
-    words = _OF_EACH.sub("", key_words(key))
+    words = _OF_EACH.sub("", _BOUND.sub("", key_words(key)))
     for candidate in (*(m.strip() for m in _UNIT_INSIDE.findall(words)), words):
         for pattern, unit in _KEY_UNIT_PATTERNS:
             if pattern.search(candidate):

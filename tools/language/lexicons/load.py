@@ -85,7 +85,7 @@ _ROLES: dict[str, tuple[str, ...]] = {
     ),
     "input": (
         rf"(?<![a-z])(?:(?:avg_)?isl|inputs?{_LENGTH}|prompts?{_LENGTH}|prefill[\s_\-](?:lengths?|tokens?|size)|"
-        r"questions?|documents?|docs|articles?)(?![a-z])",
+        r"(?<!parallel\s)(?<!concurrent\s)(?<!simultaneous\s)(?:questions?|documents?|docs|articles?)(?!\sper\s))(?![a-z])",
         r"(?<![a-z])in(?=\s?[:=]?\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?(?:and\s)?out)",
         r"(?<![a-z])in(?=\s?[:=]|\s?/\s?out)",
         r"(?<![\u4e00-\u9fff])入(?=\s?\d[\dk,.]*\s?(?:tokens?)?\s?[,/;]?\s?出)",

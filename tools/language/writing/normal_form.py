@@ -36,13 +36,13 @@ _BUSY_KEY = Gated(
     rf"(?:\s?[:=]\s?|\s(?:has|had|carries|carried|brings|brought|sees|saw|holds|is|was|takes|took|gets|got)\s(?:about\s|some\s|around\s)?)(\d(?:[\d,.]{{0,14}}\d)?k?)\s({_THINGS}|of\sthem)(?![a-z])",
 )
 _KEYED_RATE = Gated(
-    rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/|\sin\s(?:the\s)?(?:busiest|busy|peak)\s)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
+    rf"(?<![a-z])({_THINGS}|segments|sentences|pages|images|items|turns|lookups|searches|inferences|generations|arrivals|e-?mails|articles|records|rows|reviews|transcripts|translations|summaries|tasks|utterances|(?:output\s)?tokens?)\s?(?:[\s_](?:per|a)[\s_]|/|\sin\s(?:the\s)?(?:busiest|busy|peak)\s)(s|sec|second|min|minute|h|hour|day)((?:[\s_]per[\s_](?:user|gpu|card))?)"
     r"(?:[\s_]\(?(?:min(?:imum)?|max|peak|avg|mean|total|overall|aggregate|in\stotal|at\sleast|required|target)\)?){0,2}\s?[:=]\s?(?:(?:mean|avg|average|peak)\s)?"
     r"(\d(?:[\d,.]{0,14}\d)?k?)(?![\w%]|[.,]\d|\s?(?:ms|s|tok\w*|toks?/s|rp[sm]|qp[sm]|requests?|reqs?)(?![a-z]))",
 )
 # "每天请求数: 172800".
 _KEYED_CHINESE = Gated(
-    r"(每(?:天|小时|分钟|秒))的?(?:请求|调用|提问|问答|咨询|查询|推理|对话|消息)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
+    r"(每(?:天|小时|分钟|秒))的?(?:请求|调用|到达|提问|问答|咨询|查询|推理|对话|消息)(?:总?[数量]|次数)?\s?[:=]\s?(\d[\d,.]{0,12}\s?[万亿千]?)(?![\w%])"
 )
 # "1.200 employees": people and requests are counted whole.
 _WHOLE_THINGS = Gated(
@@ -51,7 +51,7 @@ _WHOLE_THINGS = Gated(
 )
 _OF_ALL = Gated(r"total|overall|aggregate|at\sleast|required|target")
 _QUALIFIED_RATE = Gated(r"\sin\s|[\s_](?:peak|max|avg|mean)")
-_OF_REQUESTS = Gated(rf"{_THINGS}|(?:output\s)?tokens?")
+_OF_REQUESTS = Gated(r"requests?|reqs?|quer(?:y|ies)|calls|prompts|completions|(?:output\s)?tokens?")
 # "documents: 48000": as many of them.
 _KEYED_WORK = Gated(
     r"(?<![a-z_])(documents|docs|records|rows|articles|e-?mails|tickets|reviews|transcripts|invoices|contracts)(?:[\s_](?:total|count))?\s?[:=]\s?"
