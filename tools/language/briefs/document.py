@@ -32,9 +32,10 @@ _MODEL_KEY = Gated(
     r"(?:.* )?(?:model|llm|checkpoint|base model|model (?:name|id|path|config)|(?:model|architecture) card(?: name)?|"
     r"模型(?:名称)?|大模型)"
 )
-_CARD_KEY = Gated(rf"(?:.* )?{GPU}(?: ?(?:type|model|name|kind|sku|型号|类型|名称))?|hardware|硬件|算力卡|卡型|型号")
+_NAME = r"(?:type|model|name|kind|sku|product|designation|part(?: (?:no|number))?|chip|型号|类型|名称|产品)"
+_CARD_KEY = Gated(rf"(?:.* )?{GPU}(?: ?{_NAME})?|hardware|硬件|算力卡|卡型|型号")
 _WIDE_KEYS = ("hardware", "硬件")  # these may hold any words: only what looks like a part is a card
-_ASKS_NAME = re.compile(r"(?:type|model|name|kind|sku|型号|类型|名称)$")
+_ASKS_NAME = re.compile(rf"{_NAME}$")
 _PLAIN_ANSWER = Gated(
     r"(?:no|false|off|none|n/a|yes|true|on|any|open|unlimited|as many.*|no limit.*|不限.*|无限.*|否|是)\W*|"
     # not decided yet
@@ -64,9 +65,11 @@ _PRODUCT_KEY = Gated(rf"(?:.* )?(?:{_PRODUCT})")
 # "Subject: Re: Re: DeepSeek sizing" has the words of an older mail.
 _REPLY = Gated(r"(?:subject|betreff|objet|主题)\s?[:：]\s?(?:re|aw|fwd?|wg|sv|rv|答复|回复|转发)\s?[:：]")
 _NOISE_KEY = Gated(
-    r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|title|version|"
-    r"date|author|owner|team|contact|project|service|id|notes?|comments?|description|purpose|status|region|zone|currency|"
-    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|项目|负责人)"
+    r"(?:.* )?(?:name|brief|subject|phase|type|topology|scenario|use case|driver|vendor|manufacturer|maker|title|"
+    r"version|date|author|owner|team|contact|project|service|id|notes?|comments?|description|purpose|status|region|zone|"
+    r"currency|"
+    r"hostname|ip|format|schema|kind|api ?version|source|link|url|架构师|作者|日期|版本|备注|名称|说明|"
+    r"项目|负责人|厂[家商]|供应商)"
 )
 
 
@@ -106,6 +109,7 @@ class Document(Struct, frozen=True):
             page = Page(settled.text)
             pages.append(page)
             is_named = _with_names(page).text != page.text and not _REPLY.match(line.text)
+            is_named = is_named or _CARD_KEY.fullmatch(_asked(line.statement)) is not None  # "accelerator", "product"
             is_foreign = _FOREIGN_KEY.fullmatch(line.key) and not is_named and not _tells_a_load(line.key, page.text)
             is_name = " " not in line.statement.text.strip()
             if is_foreign or (has_model and is_name and _SERVED_AS_KEY.fullmatch(line.key)):

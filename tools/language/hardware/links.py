@@ -16,7 +16,7 @@ from ..patterns.quantities import Quantity, find_quantities
 from .network import BOTH_WAYS, MOST_OF_A_CARD_GB_S, PER_GPU, PER_NODE, is_of_ethernet, read_networks
 
 _LINKS = Gated(
-    r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|hccs|ualink|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?gpus|gpu[\s\-]to[\s\-]gpu|scale[\s\-]up)(?![a-z])|机内|节点内|卡间|片间)"
+    r"(?P<intra>(?<![a-z])(?:nv[\s\-]?link|nv[\s\-]?switch|xgmi|infinity\sfabric|hccs|ualink|intra[\s\-]?node|(?:inside|within)\s(?:a|each|the|one)\s(?:node|server|machine|box)|between\s(?:the\s)?(?:gpus|cards|boards)|(?:gpu|card|board|chip)[\s\-]to[\s\-](?:gpu|card|board|chip)|scale[\s\-]up)(?![a-z])|机内|节点内|卡间|片间)"
     r"|(?P<inter>(?<![a-z])(?:infini\s?band|ib|roce(?:v2)?|ethernet|nics?|inter[\s\-]?node|between\s(?:them|both(?:\sof\sthem)?|the\stwo)|(?:the|our|that|this)\s(?:up)?links?|between\s(?:the\s)?(?:nodes|servers|machines|boxes|hosts)|across\s(?:nodes|servers|machines)|network(?:ing)?|rdma|efa|hdr|ndr|scale[\s\-]out|connectx(?:-?\d)?)(?![a-z])|机间|节点间|跨机|网络|网卡|网口|以太网)"
     r"|(?P<other>(?<![a-z])(?:memory\sbandwidth|hbm\w{0,3}|pcie)(?![a-z])|显存带宽)",
 )
