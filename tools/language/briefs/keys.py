@@ -16,8 +16,9 @@ COUNT = Gated(
 )
 # {"type": "L40S", "quantity_total": 16, "per_server": 8}: of cards, whatever holds them.
 ALL_CARDS = Gated(
-    r"total(?: (?:gpus?|cards?|count|quantity|number))?|(?:gpus?|cards?|count|quantity|number) total|"
-    r"max(?:imum)? total|总卡数(?:上限)?|卡总数"
+    r"total(?: (?:gpus?|cards?|boards|count|quantity|number))?|(?:gpus?|cards?|boards|count|quantity|number) total|"
+    r"max(?:imum)? total|总卡数(?:上限)?|卡总数|"
+    r"(?:boards |units |modules )?(?:fitted|installed|mounted)|slots (?:filled|populated)|boards|已装|装有"
 )
 GPU_KEY = Gated(r"(?:gpu|card|accelerator|device|npu)(?: ?(?:type|model|name))?|显卡|加速卡|型号")
 # Words in a row, or a value of an object, by which it counts for nothing.
@@ -27,6 +28,9 @@ GONE = Gated(
     r"|(?<![a-z])(?:out\sof\sservice|(?:do\snot|don't|must\snot|never)\s(?:use|touch|plan))(?![a-z])"
     r"|退役|下线|淘汰|仅供参考|报废|停用|(?:不[可能要得]|勿)(?:占?用|动)|被?(?:借|占)走|不参与",
 )
+CARDS = Gated(r"(?:gpu|card|accelerator|device|npu|board)s|显卡|加速卡")
+# {"part": "MI300X"}: a card where the catalogue has its name.
+PART_KEY = Gated(r"(?:part|product|chip|board|sku)(?: (?:name|no|number))?|产品|芯片")
 # {"gpu": "A100", "use": "no, reserved for CFD"}
 _USED = Gated(
     r"(?:use|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|used (?:for|by) (?:us|this)|"
@@ -54,7 +58,8 @@ _STANDS = Gated(
 _ALLOWED = Gated(r"(?:is |are )?(?:allowed|permitted|allows?|permits?|may use)|允许|可用")
 # "gpus_granted_to_us", "taken_by_others".
 _GRANTED_KEY = Gated(
-    r"(?:gpus?|cards?|accelerators?) (?:granted|given|assigned|allotted|allocated|available)"
+    r"(?:gpus?|cards?|boards|accelerators?) "
+    r"(?:granted|given|assigned|allotted|allocated|available|fitted|installed|mounted)"
     r"(?: (?:to|for) (?:us|me|this|the project))?"
 )
 # "cards_for_vision", "taken_by_others", "视觉占用卡数": what others have of the hardware that was counted.
@@ -75,6 +80,11 @@ _BETWEEN_NODES = Gated(r"between|across|inter|outside|external|节点间|机间"
 _HARDWARE = Gated(r"(?P<nodes>(?:node|server|machine|host|box)(?:e?s)?)|(?P<gpus>(?:gpu|card)s?)")
 _CROSSING = Gated(
     r"(?:cross|across|inter|span|spans|multi) ?(?:the )?(?:nodes?|hosts?|servers?|machines?)|跨(?:节点|机)"
+)
+_IN_ONE_NODE = Gated(
+    r"(?:all )?(?:(?:in|on|inside|within) )?(?:the )?(?:one|a single|single|same) "
+    r"(?:node|server|machine|host|box|chassis)(?: only)?|"
+    r"(?:在?同一?[台个]?|单[台个]?)(?:服务器|机器?|节点)[内上]?"
 )
 _EACH_MACHINE = Gated(r"每(?:台|节点|机器?)")
 # {"requests": {"per_minute": 90}}
@@ -138,6 +148,17 @@ IS_PATH = re.compile(r"(?=.*[A-Za-z]{2})[\w.:~-]*/[\w./:~-]+|[\w-]+\.(?:csv|json
 # {"budget": {"per_hour_usd": 11}}
 _BUDGET = Gated(r"(?:.* )?(?:budget|spend(?:ing)?|money)(?: .*)?|预算|费用")
 _PER_TIME = Gated(r"(?<![a-z])(?:per|an?|each) (?:hour|day|week|month)|hourly|daily|monthly")
+# {"redundancy": {"replicas": 1}}
+_REDUNDANCY = Gated(r"redundancy|stand ?by|spares?|failover|fault tolerance|冗余|备用|容灾")
+_REPLICAS = Gated(r"(?:model )?(?:replicas?|copies)|副本[数量]{0,2}")
+# {"memory": {"headroom": "10%"}}: none of the load.
+_LIMITED = Gated(r"(?:.* )?(?:memory|vram|hbm|disk|storage|budget|costs?|power|cpu|network)|显存|内存|预算")
+# {"quantization": {"linear_weights": "int8", "linear_inputs": "int8"}}
+_FORMATS = Gated(r"(?:.* )?(?:precisions?|quanti[sz]ations?|(?:d|data ?)types?|number formats?)|精度|量化")
+_TENSOR = Gated(
+    r"(?P<weights>(?:linear|layer|gemm|matmul|model) weights?)|"
+    r"(?P<activations>(?:(?:linear|layer|gemm|matmul|compute) )?inputs?)"
+)
 # {"nice": ["first token after 700 ms"]}
 _WISH = Gated(r"nice|wish(?:es|list)?|optional(?:ly)?|stretch(?: goals?)?|bonus|加分项|期望")
 
@@ -148,6 +169,8 @@ def statement_of_key(parent: str, words: str, value: Any) -> tuple[str, ...] | N
         return words, "allowed" if value else "not allowed"
     if parent and _is_denied(value) and _CROSSING.search(words):
         return (_kept_inside(words),)
+    if value in (True, "yes") and _IN_ONE_NODE.fullmatch(words):
+        return "nodes", "1"
     if isinstance(value, str) and _FORBIDS.fullmatch(words):
         return (f"no {value}",)
     if value is True and _FORBIDS.fullmatch(parent):
@@ -171,6 +194,10 @@ def key_under(parent: str, key: str, value: Any) -> str:
     words = key_words(key)
     if parent and KEPT_BACK.search(parent) and (kept := _HARDWARE.fullmatch(words)):
         return f"reserved {kept.lastgroup}"
+    if any(
+        _REDUNDANCY.fullmatch(one) and _REPLICAS.fullmatch(other) for one, other in ((parent, words), (words, parent))
+    ):
+        return "spare replicas"
     of_others = _OTHERS_KEY.fullmatch(words) if isinstance(value, int) else None
     if of_others and not (of_others["bare"] and not _OF_HARDWARE.search(parent)):
         return "reserved nodes" if any(map(of_others.group, ("node", "node2"))) else "reserved gpus"
@@ -178,6 +205,10 @@ def key_under(parent: str, key: str, value: Any) -> str:
         return f"{parent} between nodes"
     if _BUDGET.fullmatch(parent) and _PER_TIME.search(words) and not _BUDGET.fullmatch(words):
         return f"budget {words}"
+    if _LIMITED.fullmatch(parent) and words.startswith("headroom"):
+        return f"{parent} {words}"
+    if _FORMATS.fullmatch(parent) and (tensor := _TENSOR.fullmatch(words)):
+        return str(tensor.lastgroup)
     if _WISH.fullmatch(words):
         return "nice to have"
     if _SHARED_KEY.fullmatch(words):

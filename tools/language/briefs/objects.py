@@ -1,6 +1,6 @@
-"""Objects that a structured brief states as one thing: a range, a figure with its metric, layouts to be weighed.
+"""Objects that a structured brief states as one thing: hardware and what it is counted in, layouts to be weighed.
 
-{"min": 512, "max": 8192}, {"metric": "ttft", "max_s": 3}, {"candidates": [{"tp": 8}, {"tp": 4, "replicas": 2}]}
+{"gpu": "H100", "count": 16}, {"gpu-a": {"h100": 8}, "gpu-b": {"h100": 8}}, {"candidates": [{"tp": 8}, {"tp": 4}]}
 """
 
 from __future__ import annotations
@@ -14,49 +14,26 @@ from msgspec import Struct
 from ...catalog.hardware import mentions
 from ...input.shapes import is_object
 from ..patterns.gated import Gated
+from ..patterns.quantities import read_number
+from .figure_objects import QUALIFIER, UNIT_KEYS, percentile_text, unit_words
 from .key_words import key_words
-from .keys import DEGREE, GPU_KEY, MACHINE_TYPE, MACHINES, OF_EACH, names_full_machine, rules_out
+from .keys import (
+    ALL_CARDS,
+    CARDS,
+    COUNT,
+    DEGREE,
+    EACH,
+    GPU_KEY,
+    MACHINE,
+    MACHINE_TYPE,
+    MACHINES,
+    OF_EACH,
+    PART_KEY,
+    names_full_machine,
+    rules_out,
+)
+from .statements import PER_NODE
 
-_RANGE_KEYS = {
-    "min": "low", "minimum": "low", "from": "low", "low": "low", "lower": "low", "shortest": "low", "最小": "low",
-    "max": "high", "maximum": "high", "to": "high", "high": "high", "upper": "high", "longest": "high", "最大": "high",
-    "typical": "typical", "typ": "typical", "avg": "typical", "average": "typical", "mean": "typical",
-    "median": "typical", "p50": "typical", "usual": "typical", "典型": "typical", "平均": "typical",
-}  # fmt: skip
-# Keys beside a figure in its object that qualify it.
-QUALIFIER = Gated(
-    r"direction(?:ality)?|duplex|p|pct|percentile|quantile|statistic|stat|方向|分位数?|(?:统计)?口径|"
-    r"(?:(?:all|both|each|limits?)(?: are)? )?(?:(?:measured|taken|counted|evaluated|stated|given) (?:at|as|by)|at)"
-)
-# What is counted in no unit that its object states for lengths or times.
-OF_NO_UNIT = Gated(r"(?:^| )(?:concurren\w*|requests?|calls|users|sessions?|turns)(?: |$)|并发|请求|人数|轮")
-# "ttft_percentile" beside "ttft_ms".
-_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?|(?:统计)?口径|统计)")
-_LABEL_KEYS = (
-    "metric",
-    "name",
-    "kind",
-    "key",
-    "parameter",
-    "item",
-    "field",
-    "sli",
-    "slo",
-    "kpi",
-    "indicator",
-    "指标",
-    "名称",
-)
-_FIGURE_KEY = Gated(
-    r"(?:(?:value|target|limit|max(?:imum)?|threshold|min(?:imum)?|amount|取?值|目标|上限)(?: |$)|(?=ms|milli|s))"
-    r"(?P<unit>ms|milliseconds?|s|sec|seconds?|毫?秒)?"
-)
-_QUANTILE = re.compile(r"p|pct|quantile|percentile|分位数?")
-_HOURS_KEY = re.compile(
-    r"(?P<start>\d{1,2})(?::00)?\s?(?:h\s?)?(?:-|–|to|~|至|到)\s?(?P<end>\d{1,2})(?::00)?\s?(?:h|点|时)?"
-)
-_OF_LOAD = Gated(r"rps|qps|rates?|requests?|traffic|load|curve|profile|concurren\w*|流量|请求|负载|曲线|并发")
-UNIT_KEYS = ("unit", "units", "单位")
 # Layouts that are listed to be weighed: {"candidates": [{"tp": 8}, {"tp": 4, "replicas": 2}]}.
 _WEIGHED = Gated(
     r"(?:(?:decide|choose|pick|select) )?(?:between|among)|(?:to )?compare[ds]?|comparisons?|options?|"
@@ -78,14 +55,14 @@ _CHOICE_LIST = Gated(
 # A list of offers to choose from, each with its cards and number of nodes.
 _OFFERS = Gated(r"(?:.* )?(?:options?|choices?|alternatives?|candidates?|offers?|quotes?)|.*(?:方案|候选|备选|选项)")
 _NODES_OF_OFFER = Gated(r"(?:max(?:imum)? |available )?(?:nodes?|servers?|machines?)(?: count)?|(?:最大)?(?:节点|台)数")
-IDENTITY = r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|uuid|serial|rack|zone|address|no)"
+IDENTITY = (
+    r"(?:.* )?(?:id|index|rank|ip|hostname|host|name|fqdn|dns|uuid|serial|rack|room|site|zone|address|location|"
+    r"asset(?: tag)?|no)|主机名|编号|机[房柜]|位置"
+)
 
 
-def percentile_text(key: str, value: Any) -> str:
-    """A qualifier of a figure in words: a quantile of 0.95 or 95 is p95."""
-    if not isinstance(value, int | float) or not _QUANTILE.fullmatch(key):
-        return f"{value}"
-    return f"p{round(value * 100, 6) if value < 1 else value:g}"
+_OF_CARDS = re.compile(r"gpu|card|accelerator|卡")
+_NODE_NAME = re.compile(r"(?=.*[\d.-])[A-Za-z][\w.-]{1,60}")
 
 
 class CommonFacts(Struct, frozen=True):
@@ -100,22 +77,10 @@ class CommonFacts(Struct, frozen=True):
 def common_facts(parent: str, value: Mapping[str, Any]) -> CommonFacts:
     """What an object under the key `parent` says of all its figures."""
     named = [(key, key_words(key), item) for key, item in value.items()]
-    texts = [words for _, words, item in named if isinstance(item, str)]
-    of_each = [words for _, words, _ in named if OF_EACH.fullmatch(words)]
-    counts_both = any(
-        MACHINES.fullmatch(words) and isinstance(item, int) and words not in of_each for _, words, item in named
-    )
-    is_of_machines = (
-        (of_each and not counts_both)
-        or any(map(MACHINE_TYPE.fullmatch, texts))
-        or MACHINES.fullmatch(parent)
-        or any(names_full_machine(item) for _, _, item in named)
-    )
-    names_card = GPU_KEY.fullmatch(parent) or any(map(GPU_KEY.fullmatch, texts))
     qualifying = [entry for entry in named if QUALIFIER.fullmatch(entry[1]) and isinstance(entry[2], str | int | float)]
     qualifier = ", ".join(percentile_text(words, item) for _, words, item in qualifying)
     return CommonFacts(
-        counted="node" if is_of_machines else "gpu" if names_card else "",
+        counted=_counted(parent, {words: item for _, words, item in named}),
         unit=next(
             (f" {unit_words(item)}" for _, words, item in named if words in UNIT_KEYS and isinstance(item, str)), ""
         ),
@@ -124,87 +89,76 @@ def common_facts(parent: str, value: Mapping[str, Any]) -> CommonFacts:
     )
 
 
-def with_own_qualifiers(value: Mapping[str, Any]) -> dict[str, Any]:
-    """The mapping with "ttft_percentile: p90" as a remark behind the figure of "ttft_ms"."""
-    merged = dict(value)
-    for key, qualifier in value.items():
-        stem = _QUALIFIER_OF.fullmatch(key_words(key))
-        # "e2e_ms" is "end to end latency ms" in words, "e2e_percentile" names the key as it is written.
-        figures = [
-            k
-            for k in merged
-            if stem
-            and k != key
-            and any(form.startswith(stem[1]) for form in (key_words(k), k.lower().replace("_", " ")))
-        ]
-        if figures and isinstance(qualifier, str | int | float):
-            remark = percentile_text(key_words(key).removeprefix(stem[1] if stem else "").strip(), qualifier)
-            merged |= {k: f"{merged[k]} ({remark})" for k in figures if isinstance(merged[k], int | float | str)}
-            del merged[key]
-    return merged
-
-
-def unit_words(unit: str) -> str:
-    """A unit in plain words: "requests per minute" for "requests_per_minute"."""
-    return unit.replace("_", " ")
-
-
-def range_text(value: Mapping[str, Any]) -> str | None:
-    """`{"min": 512, "max": 8192, "typical": 4096}` as words; `None` where it is not such an object."""
-    parts: dict[str, Any] = {}
-    unit = ""
-    for key, item in value.items():
-        words = key_words(key)
-        if words in UNIT_KEYS and isinstance(item, str):
-            unit = f" {unit_words(item)}"
-        elif (kind := _RANGE_KEYS.get(words)) and isinstance(item, int | float | str) and kind not in parts:
-            parts[kind] = item
-        else:
-            return None
-    if not {"low", "high"} <= parts.keys():
-        return None
-    typical = f", typically {parts['typical']}{unit}" if "typical" in parts else ""
-    return f"{parts['low']} to {parts['high']}{unit}{typical}"
-
-
-def curve_text(key: str, value: Mapping[str, Any]) -> str | None:
-    """Rates by all hours of the day, `{"00-07": 0.5, "07-19": 8, "19-24": 2}`, as words; `None` where it is none.
-
-    `key`: what they stand under.
-    """
-    if len(value) < 2 or not _OF_LOAD.search(key_words(key)):
-        return None
-    hours = [match for part in value if (match := _HOURS_KEY.fullmatch(part.strip())) is not None]
-    rates = [rate for rate in value.values() if isinstance(rate, int | float) and not isinstance(rate, bool)]
-    spans = [(int(match["end"]) - int(match["start"])) % 24 for match in hours]
-    if not len(value) == len(hours) == len(rates) or sum(spans) != 24:
-        return None
-    mean = sum(rate * span for rate, span in zip(rates, spans, strict=True)) / sum(spans)
-    return f"{max(rates)} at peak, {mean:.6g} on average over the day"
-
-
-def labelled_figure(value: Mapping[str, Any]) -> tuple[str, str] | None:
-    """`{"metric": "TTFT p99", "value": 2, "unit": "s"}` as a label and words; `None` where it is not such an object."""
-    plain = {key_words(k): v for k, v in value.items() if isinstance(v, str | int | float) and not isinstance(v, bool)}
-    if len(plain) != len(value):
-        return None
-    label_key = next((k for k in _LABEL_KEYS if k in plain), None)
-    figure_key = next((k for k in plain if _FIGURE_KEY.fullmatch(k)), None)
-    unit = next((unit_words(str(plain[k])) for k in UNIT_KEYS if k in plain), "")
-    match = None if figure_key is None else _FIGURE_KEY.fullmatch(figure_key)
-    unit = unit or (match["unit"] if match else None) or ""
-    used = {label_key, figure_key, *UNIT_KEYS}
-    # Without a label or a unit of its own it is one figure with what qualifies it, or several.
-    is_one = (
-        label_key is not None
-        or used & plain.keys() > {figure_key}
-        or all(k in used or QUALIFIER.fullmatch(k) for k in plain)
+def _counted(parent: str, value: Mapping[str, Any]) -> str:
+    """What the counts of an object under `parent` count, by its keys in plain words: "node", "gpu" or nothing."""
+    each = [item for words, item in value.items() if OF_EACH.fullmatch(words)]
+    numbers = {words: item for words, item in value.items() if type(item) is int}
+    most = max((n for words, n in numbers.items() if COUNT.fullmatch(words)), default=0)
+    if CARDS.fullmatch(parent) and not any(type(n) is int and n > most for n in each):
+        return "gpu"
+    counts_both = any(MACHINES.fullmatch(words) and not OF_EACH.fullmatch(words) for words in numbers)
+    cards = [words for words, item in value.items() if _names_card(words, item)]
+    is_of_machines = (
+        (each and not counts_both)
+        or any(MACHINE_TYPE.fullmatch(words) for words in value.keys() - cards if isinstance(value[words], str))
+        or MACHINES.fullmatch(parent)
+        or any(map(names_full_machine, value.values()))
     )
-    if figure_key is None or (label_key is None and not unit) or not is_one or len(plain) > 6:
+    return "node" if is_of_machines else "gpu" if cards or GPU_KEY.fullmatch(parent) else ""
+
+
+def _names_card(words: str, item: Any) -> bool:
+    """Whether a key in plain words names a card, or describes one without its number."""
+    if is_object(item):
+        inner = [key_words(key) for key in item]
+        return bool(GPU_KEY.fullmatch(words)) and not any(OF_EACH.fullmatch(k) or COUNT.fullmatch(k) for k in inner)
+    if not isinstance(item, str):
+        return False
+    is_part = PART_KEY.fullmatch(words) and any(card.accelerator and not card.gpus_per_node for card in mentions(item))
+    return bool(GPU_KEY.fullmatch(words) or is_part)
+
+
+def counted_card(keys: tuple[str, ...], key: str, value: Any) -> tuple[str, str] | None:
+    """The number of a card under its name as a key and words, `{"h100": 8}`; `None` for other keys."""
+    named = mentions(key) if type(value) is int and value > 0 else ()
+    if len(named) != 1 or named[0].accelerator is None or named[0].end - named[0].start < len(key):
         return None
-    remarks = ", ".join(percentile_text(k, v) for k, v in plain.items() if k not in used)
-    text = " ".join(part for part in (str(plain[figure_key]), unit) if part)
-    return (str(plain[label_key]) if label_key else "", f"{text} {remarks}".strip())
+    is_each = any(part.startswith(EACH) or part == PER_NODE for part in keys)
+    return f"{EACH}node" if is_each else "gpus", f"{value}x {key}"
+
+
+def is_name_of_node(key: str, value: Any) -> bool:
+    return MACHINE.fullmatch(key_words(key)) is not None and isinstance(value, str) and not mentions(value)
+
+
+def names_nodes(items: list[Any]) -> bool:
+    """Whether a list has an object for each node, by its name: [{"node": "a", "gpus": "8x H100"}, …]."""
+    named = (is_object(item) and any(is_name_of_node(key, value) for key, value in item.items()) for item in items)
+    return len(items) > 1 and all(named)
+
+
+def key_of_count(parent: str, key: str, item: Any, counted: str) -> str:
+    """A key that counts by what it counts: {"gpu": "H100", "count": 16} counts cards."""
+    words = key_words(key)
+    is_number = read_number(str(item)) is not None
+    if is_number and (counted or "卡" in words) and ALL_CARDS.fullmatch(words):
+        return "gpu count"
+    if counted and is_object(item) and COUNT.fullmatch(words):
+        return f"{counted}s"  # {"gpu": "L4", "count": {"max": 6}}
+    if not counted or words == "replicas" or not COUNT.fullmatch(words) or not is_number:
+        return key
+    return "gpus per node" if parent.startswith(EACH) else "nodes" if counted == "node" else f"{counted} count"
+
+
+def named_nodes(key: str, value: Mapping[str, Any]) -> list[Any]:
+    """Nodes under their names as a list, `{"gpu-a": {"gpus": 8}, "gpu-b": {"gpus": 8}}` under "hosts"; else empty."""
+    is_named = len(value) > 1 and MACHINES.fullmatch(key_words(key)) and all(map(_NODE_NAME.fullmatch, value))
+    nodes: list[Any] = [{"name": name, **item} for name, item in value.items() if is_named and is_object(item)]
+    return nodes if len(nodes) == len(value) and all(map(_has_cards, nodes)) else []
+
+
+def _has_cards(node: Mapping[str, Any]) -> bool:
+    return any(_OF_CARDS.search(key_words(key)) or mentions(key) or mentions(str(item)) for key, item in node.items())
 
 
 def weighed_layouts(key: str, items: list[Any]) -> str | None:

@@ -13,13 +13,19 @@ from typing import Any
 from msgspec import Struct
 
 from ...catalog.config import TEXT_PARTS
-from ...catalog.hardware import mentions
 from ...input.shapes import is_list, is_object
 from ..patterns.gated import Gated
-from ..patterns.quantities import read_number
-from .key_words import key_words
+from .figure_objects import (
+    OF_NO_UNIT,
+    UNIT_KEYS,
+    curve_text,
+    figure_in,
+    labelled_figure,
+    range_text,
+    with_own_qualifiers,
+)
+from .key_words import KEPT_BACK, key_words
 from .keys import (
-    ALL_CARDS,
     COUNT,
     DEGREE,
     EACH,
@@ -37,17 +43,16 @@ from .keys import (
 from .launch import tells_former
 from .objects import (
     IDENTITY,
-    OF_NO_UNIT,
-    UNIT_KEYS,
     are_kinds,
     common_facts,
-    curve_text,
+    counted_card,
     is_choice,
-    labelled_figure,
+    is_name_of_node,
+    key_of_count,
+    named_nodes,
+    names_nodes,
     offered_hardware,
-    range_text,
     weighed_layouts,
-    with_own_qualifiers,
 )
 from .parse import Parsed, Path, parse_json, parse_yaml
 from .qualifiers import key_unit
@@ -76,9 +81,11 @@ _NODE_LIST = re.compile(r"\b(?:nodes|servers|hosts|machines|instances|boxes)$|�
 _GPU_LIST = re.compile(r"\b(?:gpus|cards|accelerators|devices|npus)$|显卡|加速卡")
 _NOTE = Gated(r"(?:.* )?(?:notes?|comments?|remarks?|history)|备注|说明|历史")
 _FIGURE = re.compile(r"[<>=≤≥~\s]*\d")
+# Comments that say what a number counts: "held_back: 1  # node for repairs".
+_COUNTED = Gated(r"(?:nodes?|servers?|hosts?|machines?|gpus?|cards?)(?![\w-])|[台卡张]")
 # Comments on their own line that demand something; others are about the file.
 _DEMANDS = Gated(
-    r"(?<![a-z])(?:must|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
+    r"(?<![a-z])(?:must|shall|never|not|only|keep|leave|reserved?|belongs?)(?![a-z])|n't(?![a-z])|(?:不[要能得可]|别|必须|留给|预留|只能)"
 )
 _SEVERAL_WORDS = re.compile(r"\s|[\u4e00-\u9fff]{5}")
 # "so choose among these:", above a list that says it.
@@ -180,7 +187,10 @@ class _Walker:
         if comment and tells_former(comment):
             self._state((f"{OUT_OF_SCOPE}tells what held before",), comment, self._where(at))
             comment = None
-        self._state(keys, f"{text} ({comment})" if comment else text, self._where(at))
+        if comment:
+            is_kept = keys and KEPT_BACK.fullmatch(key_words(keys[-1])) and _COUNTED.match(comment)
+            text = f"{text} {comment}" if is_kept else f"{text} ({comment})"
+        self._state(keys, text, self._where(at))
 
     def _state(self, keys: tuple[str, ...], text: str, where: str) -> None:
         check_statement(text, where, len(self._statements))
@@ -211,6 +221,9 @@ class _Walker:
         elif (planned := planned_figure(value)) is not None:
             self._add(keys, planned[1], (*at, planned[0]))
             return
+        if keys and (named := named_nodes(keys[-1], value)):
+            self._list(keys, named, at)
+            return
         if keys and (says_no := says_unused(value.items())) is not None:
             keys = (*keys, f"{OUT_OF_SCOPE}stands beside {says_no!r}")
         value = self._without_tables(keys, self._planned_of(keys, value, at), at)
@@ -226,12 +239,12 @@ class _Walker:
                 continue
             if key in common.keys or (common.unit and words in UNIT_KEYS) or says_used(words, str(item)):
                 continue
-            if (entry := statement_of_key(parent, words, item)) is not None:
+            if (entry := counted_card(keys, key, item) or statement_of_key(parent, words, item)) is not None:
                 self._add((*keys, *entry[:-1]), entry[-1], (*at, key))
                 continue
             # {"node": {"gpu": "H100", "n": 8}, "nodes": 2}
             is_each = is_object(item) and counts_nodes and MACHINE.fullmatch(words)
-            name = f"{EACH}{key}" if is_each else _counted_key(parent, key, item, common.counted)
+            name = f"{EACH}{key}" if is_each else key_of_count(parent, key, item, common.counted)
             title = self._parsed.titles.get((*at, key), "").split(",")[0]  # "# history, Q2"
             said_of_all = (common.qualifier.strip(" ()"), title) * is_object(item)
             self._walk((*keys, *filter(None, said_of_all), key_under(parent, name, item)), item, (*at, key))
@@ -267,9 +280,10 @@ class _Walker:
         for i in unused:
             self._mapping(keys, items[i], (*at, i))
         items = [item for i, item in enumerate(items) if i not in unused]
-        if (rows := rows_in(items)) is not None:
+        are_figures = bool(items) and all(is_object(item) and labelled_figure(item) for item in items)
+        if not are_figures and (rows := rows_in(items)) is not None:
             self._table(keys[:-1], rows, at)
-        elif items and (_NODE_LIST.search(last_key) or _names_nodes(items)):
+        elif items and (_NODE_LIST.search(last_key) or names_nodes(items)):
             self._counted(keys, items, at, _NODES)
         elif len(items) > 1 and _GPU_LIST.search(last_key) and are_kinds(items):
             self._add(keys, " or ".join(items), at)
@@ -282,6 +296,8 @@ class _Walker:
             self._add(keys, weighed, at)
         elif len(items) > 1 and all(isinstance(item, str) for item in items) and is_choice(last_key, items):
             self._add(keys, " or ".join(items), at)
+        elif (figure := figure_in(items)) is not None:
+            self._add(keys, figure, at)
         elif all(isinstance(item, int | float) and not isinstance(item, bool) for item in items):
             is_range = len(items) == 2 and items[0] < items[1] and not DEGREE.fullmatch(last_key)
             self._add(
@@ -320,28 +336,8 @@ class _Walker:
                 continue
             for key, value in item.items():
                 plain = isinstance(value, str | int | float)
-                is_name = counting.identity.fullmatch(key_words(key)) or _is_name_of_node(key, value)
-                if key != counted_key and not (plain and is_name):
+                is_name = counting.identity.fullmatch(key_words(key)) or is_name_of_node(key, value)
+                if (entry := counted_card(inside, key, value)) is not None:
+                    self._add((*inside, *entry[:-1]), entry[-1], (*at, i, key))
+                elif key != counted_key and not (plain and is_name):
                     self._walk((*inside, key), value, (*at, i, key))
-
-
-def _is_name_of_node(key: str, value: Any) -> bool:
-    return MACHINE.fullmatch(key_words(key)) is not None and isinstance(value, str) and not mentions(value)
-
-
-def _names_nodes(items: list[Any]) -> bool:
-    """Whether a list has an object for each node, by its name: [{"node": "a", "gpus": "8x H100"}, …]."""
-    named = (is_object(item) and any(_is_name_of_node(key, value) for key, value in item.items()) for item in items)
-    return len(items) > 1 and all(named)
-
-
-def _counted_key(parent: str, key: str, item: Any, counted: str) -> str:
-    """A key that counts by what it counts: {"gpu": "H100", "count": 16} counts cards."""
-    words = key_words(key)
-    if (counted or "卡" in words) and ALL_CARDS.fullmatch(words):
-        return "gpu count"
-    if counted and is_object(item) and COUNT.fullmatch(words):
-        return f"{counted}s"  # {"gpu": "L4", "count": {"max": 6}}
-    if not counted or words == "replicas" or not COUNT.fullmatch(words) or read_number(str(item)) is None:
-        return key
-    return "gpus per node" if parent.startswith(EACH) else "nodes" if counted == "node" else f"{counted} count"
