@@ -31,7 +31,7 @@ QUALIFIER = Gated(
 # What is counted in no unit that its object states for lengths or times.
 OF_NO_UNIT = Gated(r"(?:^| )(?:concurren\w*|requests?|calls|users|sessions?|turns)(?: |$)|并发|请求|人数|轮")
 # "ttft_percentile" beside "ttft_ms".
-_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?)")
+_QUALIFIER_OF = re.compile(r"(.+?) ?(?:percentile|pctl?|quantile|statistic|stat|分位数?|(?:统计)?口径|统计)")
 _LABEL_KEYS = (
     "metric", "name", "kind", "key", "parameter", "item", "field", "sli", "slo", "kpi", "indicator", "what", "which",
     "measure", "signal", "quantity", "on", "of", "指标", "名称", "项目", "项", "内容",

@@ -123,8 +123,8 @@ ENOUGH_ASKED = Gated(
     r"(?:enough|sufficient|suffice|do|work|hold|carry\sit|make\sit|ok(?:ay)?)(?![a-z])(?=[^?.;\n]{0,80}\?)|"
     rf"(?<![a-z])(?:do|would)\s(?:i|we)\s(?:really\s)?need\sall\s(?:\d{{1,4}}|{ENGLISH_NUMBER})(?![a-z])(?=[^?.;\n]{{0,60}}\?)",
 )
-# "more than two GPUs in a group", "never split one copy over more than 2 cards", "bridges join two cards each": no count
-# of the hardware.
+# "more than two GPUs in a group", "never split one copy over more than 2 cards", "bridges join two cards each": no
+# count of the hardware.
 _MOST = r"(?:no\smore\sthan|more\sthan|at\smost|up\sto|over|beyond|max(?:imum)?(?:\sof)?)"
 _COPY = r"(?:group|copy|instance|replica|vm|pod|container|engine)"
 _GROUP = (
