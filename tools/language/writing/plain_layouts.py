@@ -125,7 +125,14 @@ def _between(match: re.Match[str]) -> str:
     return f"at least {match['least'] or match['from']} {what}, at most {match['most']} {what}"
 
 
+# "Why not TP4?" asks for it to be judged, and rules nothing out.
+_WHY_NOT = Gated(
+    r"(?:(?<![a-z])why\s(?:not|isn't\sit|don't\s(?:i|we|you)(?:\s(?:just\s)?use)?)\s(?:just\s|simply\s|use\s)?|(?:为什么|为何|为啥|怎么)不用?)"
+    r"(?=\s?(?:[tpe]p\s?=?\s?\d|(?:tensor|pipeline|expert)\sparallel))"
+)
+
 REWRITTEN: Rewriting = (
+    (_WHY_NOT, "what about "),
     (_BETWEEN_COPIES, _between),
     (_AND_AT_MOST, r"\g<head>, at most \g<most> \g<what>"),
     (_NEITHER, _of_each_primitive),
