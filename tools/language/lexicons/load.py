@@ -181,7 +181,7 @@ WHEN = Gated(rf"(?<![a-z])(?:{_WHEN})(?![a-z])|{_WHEN_CHINESE}")
 """When something comes."""
 AT_OTHER_TIMES = Gated(
     r"(?<![a-z])(?:otherwise|(?:at\s|by\s|during\s(?:the\s)?)?nights?|overnight|off[\s\-]peak|quiet(?:er|est)?|calm|slow(?:er|est)?|weekends?|"
-    r"(?:the\s)?rest\sof\s(?:the|each|every)\s(?:day|time|week|year)|outside\s(?:of\s)?(?:it|that|those|them|these|(?:the\s)?peaks?))(?![a-z])|"
+    r"(?:the\s)?rest\sof\s(?:the|each|every)\s(?:day|time|week|year)|outside\s(?:of\s)?(?:it|that|those|them|these|(?:the\s)?(?:[a-z]{4,10}\s)?(?:peaks?|hours?|times?|weeks?|seasons?|term|crunch|exams?|shifts?)))(?![a-z])|"
     r"夜[里间晚]|凌晨|其[余他它]时[间段候]|低峰|淡季",
 )
 """When less comes than at another time that is named."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -31,7 +32,7 @@ _STATE_BEFORE = Gated(r"(?<![a-z])(?:is|are|be|being|actually|really|currently|s
 _OF_ELSE = Gated(
     r"(?<![a-z])(?:cach\w*|hit[\s\-]?rates?|hits|hitting|prefix\w*|reus\w*|shared|identical|tokens?|prompts?\sare|memory|vram|hbm|growth|grows?|headroom|margin|reserve|util\w*|cpu|"
     r"uptime|availab\w*|slo|sla|fail\w*|errors?|reject\w*|percentile|quantile|budget|costs?|cheaper|discount|accura\w*|quality|recall|experts?|layers?|param\w*|weights?|loss|"
-    r"of\s(?:(?:the|our|all|these|those)\s)?(?:concurrent|simultaneous|active|online|tickets|invoices|orders|documents|files|questions|messages|countries|regions|cases|requests?|quer(?:y|ies)|calls|prompts|traffic|load|time|hours?|days?))(?![a-z])|"
+    r"of\s(?:(?:the|our|all|these|those)\s)?(?:(?:concurrent|simultaneous|active|online)(?!\s(?:ones|people)(?![a-z]))|tickets|invoices|orders|documents|files|questions|messages|countries|regions|cases|requests?|quer(?:y|ies)|calls|prompts|traffic|load|time|hours?|days?))(?![a-z])|"
     r"%\s(?:more|less|fewer|above|below|over|on\stop)(?![a-z])|缓存|命中|前缀|显存|内存|增长|余量|冗余|利用率|可用|失败|错误|流量|请求中|并发中|共享|以[上下内]|的时间|的请求"
 )
 _SERVED = Gated(
@@ -40,6 +41,14 @@ _SERVED = Gated(
 # In the clause of a share: it is one of those counted before.
 _OF_THOSE = Gated(
     r"(?<![a-z])of\s(?:them|those|these|which|whom|us)(?![a-z])|(?<![a-z])(?:(?:share|fraction)\s(?:with|who|that)|(?:are|is)\s(?:really|actually|actively))(?![a-z])|其中|真正"
+)
+# In the clause of a share: it is one of those of the share before it.
+_OF_THE_LAST = Gated(
+    r"(?<![a-z])of\s(?:(?:those|these|which|whom)|the\s[a-z\-]{4,12}\s(?:ones|people))(?![a-z])|其中|[里中](?:面|平均|大?约|有){0,2}\s?(?=[\d一二两三四五六七八九十半])"
+)
+# "60% are online, half of them ask": who is there, of whom others are a part.
+_ARE_THERE = Gated(
+    r"(?<![a-z])(?:online|(?:logged|signed)\s(?:in|on)|connected|present|at\s(?:work|(?:their|the)\sdesks?)|on\s(?:shift|duty|site)|in\sthe\s(?:app|tool|office|building))(?![a-z])"
 )
 # "1,200 chats open in parallel, but one in eight is waiting": a ratio is one of those counted before.
 _RATIO = Gated(r"(?<![a-z])(?:in|out\sof)(?![a-z])")
@@ -120,27 +129,12 @@ def with_shares_of_people(
     an hour or a day does not tell how many are served at once.
     """
     statements = [load for load in statements if not _is_of_each_person(page, load)]
-    people = [load for load in statements if load.role == "concurrency"]
-    together: list[Quantity] = []
-    over: list[Quantity] = []
-    for part in find_quantities(page.text):
-        words = page.clause_text(part.start, part.end)
-        if not _is_of_people(part, words):
-            continue
-        is_said = _OF_PEOPLE.match(page.text, part.end)
-        is_ratio = _RATIO.search(part.words) is not None and lex.ACTIVE.search(words) is not None
-        is_of_those = is_ratio or _OF_THOSE.search(words)
-        if not is_of_those and any(_is_served(page, load, part) for load in people):
-            continue
-        is_active = lex.ACTIVE.search(words) and (is_said or not _FRACTION.search(words))
-        is_together = lex.TOGETHER.search(words if is_said or is_of_those else _OF_ANYTHING.sub("", words))
-        if is_active or is_together or (is_of_each and is_said):
-            together.append(part)
-        elif is_said and lex.OVER_TIME.search(words):
-            over.append(part)
-    share = next(iter(together or over), None)
-    if len(together or over) != 1 or share is None:
+    people = [load for load in statements if load.role == "concurrency" and load.quantity.value > 1]
+    together, over, others = _shares(page, people, is_of_each=is_of_each)
+    shares = together or over
+    if not shares or (not together and len(over) > 1):
         return statements
+    share = shares[0]
     if not people:  # "600 advisers, of whom 5% ..."
         counted = [total for total in find_quantities(page.text[: share.start]) if _stands_before(page, total, share)]
         if (of := _OF_A_WHOLE.match(page.text, share.end)) is not None:  # "a third of our 600 editors"
@@ -149,8 +143,11 @@ def with_shares_of_people(
     latest = _corrected(page, people)
     if latest is None:
         return statements
-    page.take(share.start, share.end)
-    others = [load for load in statements if load not in people]
+    for part in shares:
+        page.take(part.start, part.end)
+    for part in others:
+        claims.reading(f"{shares[-1].words!r} is planned for, not {page.take(part.start, part.end)!r}")
+    remaining = [load for load in statements if load not in people]
     whole = latest.quantity
     for former in (load.quantity for load in people if load.quantity.start != whole.start):
         claims.reading(f"{latest.words!r} takes the place of {page.take(former.start, former.end)!r}")
@@ -158,11 +155,64 @@ def with_shares_of_people(
         page.take(whole.start, whole.end)
         subject = f"{share.words!r} of {whole.words!r} in such a time"
         claims.leave_unread(f"{subject}: how many of them are served at once was not said")
-        return others
-    count = max(1.0, round(whole.decimal_value * share.decimal_value))
-    claims.reading(f"{share.words!r} of {whole.words!r} read as {count:g} served together")
+        return remaining
+    count = max(1.0, round(whole.decimal_value * math.prod(part.decimal_value for part in shares)))
+    claims.reading(
+        f"{' of '.join(repr(part.words) for part in (*shares[::-1], whole))} read as {count:g} served together"
+    )
     served = replace(whole, value=count, decimal_value=count)
-    return [*others, replace(latest, quantity=served, words=page.clause_text(share.start, share.end))]
+    return [*remaining, replace(latest, quantity=served, words=page.clause_text(shares[-1].start, shares[-1].end))]
+
+
+def _shares(
+    page: Page, people: list[Statement], *, is_of_each: bool
+) -> tuple[list[Quantity], list[Quantity], list[Quantity]]:
+    """The share of people that is served together, with those that it is a share of, shares over a time, and lesser ones.
+
+    The lesser ones hold at other times than the rest.
+    """
+    parts = [part for part in find_quantities(page.text) if _is_of_people(page, part)]
+    apart = [part for part in parts if lex.AT_OTHER_TIMES.search(page.clause_text(part.start, part.end))]
+    most = max((part.decimal_value for part in parts if part not in apart), default=0.0)
+    lesser = [part for part in apart if part.decimal_value < most]
+    parts = [part for part in parts if part not in lesser]
+    together: list[Quantity] = []
+    over: list[Quantity] = []
+    for part in parts:
+        words = page.clause_text(part.start, part.end)
+        is_said = _OF_PEOPLE.match(page.text, part.end)
+        is_ratio = _RATIO.search(part.words) is not None and lex.ACTIVE.search(words) is not None
+        is_of_those = is_ratio or _OF_THOSE.search(words)
+        if not is_of_those and any(_is_served(page, load, part) for load in people):
+            continue
+        is_active = lex.ACTIVE.search(words) and (is_said or not _FRACTION.search(words))
+        is_together = lex.TOGETHER.search(words if is_said or is_of_those else _OF_ANYTHING.sub("", words))
+        if is_active or is_together or (is_of_each and (is_said or _ARE_THERE.search(words))):
+            together.append(part)
+        elif is_said and lex.OVER_TIME.search(words):
+            over.append(part)
+    chain = _chain(page, parts, together) if together else []
+    return chain, [] if together else over, lesser
+
+
+def _chain(page: Page, parts: Sequence[Quantity], together: Sequence[Quantity]) -> list[Quantity]:
+    """The last share that is served together, with those that it is a share of: "60% are online, half of those ask".
+
+    None at all where another share is served together too.
+    """
+    chain = list(together[-1:])
+    for former in reversed(parts[: parts.index(chain[0])]):
+        clauses = [page.clause_text(part.start, part.end) for part in (former, chain[0])]
+        are_there = [_ARE_THERE.search(clause) is not None for clause in clauses]
+        is_of_former = _OF_THE_LAST.search(clauses[1]) or (are_there == [True, False] and _OF_THOSE.search(clauses[1]))
+        of = _OF_A_WHOLE.match(page.text, former.end)
+        between = page.text[of.end() if of else former.end : chain[0].start].lstrip("0123456789,.")
+        apart = [part for part in SENTENCE_END.split(between) if part.strip()]
+        counts = any(counts_things(between, count) for count in find_quantities(between))
+        if not is_of_former or len(apart) > _MOST_SENTENCES or counts:
+            break
+        chain.insert(0, former)
+    return chain if all(part in chain for part in together) else []
 
 
 def _is_of_each_person(page: Page, load: Statement) -> bool:
@@ -179,8 +229,9 @@ def _is_served(page: Page, load: Statement, share: Quantity) -> bool:
     return _SERVED.search(page.text, left, share.start if left <= share.start < right else right) is not None
 
 
-def _is_of_people(share: Quantity, clause: str) -> bool:
+def _is_of_people(page: Page, share: Quantity) -> bool:
     """Whether a number may be a share of people: nothing in its clause says of what else."""
+    clause = page.clause_text(share.start, share.end)
     is_fraction = share.unit == "count" and 0.0 < share.decimal_value < 1.0 and _FRACTION.search(clause) is not None
     return (share.unit == "share" or is_fraction) and not _OF_ELSE.search(clause)
 

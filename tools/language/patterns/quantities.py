@@ -53,7 +53,7 @@ _FEW_OF = (
 _RATIO = (
     rf"(?<![\d.,])(?P<part>{_FEW_OF})\s(?:in|out\sof)\s(?:every\s|each\s)?(?P<whole>{_FEW_OF})(?![\d.,]*\d)"
     r"(?=\s(?:(?!tok|gpu|card|accelerator|device|server|node|machine|box|host|instance|replica)[a-z]{3,12}s\s)?(?:of\s(?:them|those|these|the|our|us|which|whom)|is|are|has|have|sends?|runs?|asks?|gets?|waits?|uses?|needs?|at\s(?:any|once|the\ssame)|users?|people|sessions?|employees|customers|agents|students|will\sbe)"
-    r"(?![a-z]))"
+    r"(?![a-z])|\s?(?:[,.;)\n]|$))"
 )
 # The sign counts only where a word or a bracket does not end just before it ("512-8192" is a range).
 _NUMBER = Gated(

@@ -59,7 +59,7 @@ _OF_EACH_CHINESE = Gated(
 _ORDINALS = {"second": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "twentieth": 20}
 _DOES = r"(?=\s(?:is|are|has|have|waits?|runs?|gets?|will)(?![a-z]))"
 _EVERY = Gated(
-    rf"(?<![a-z])every\s(?!second{_DOES})(?P<ordinal>{'|'.join(_ORDINALS)})(?:\s(?:one|of\sthem|user|person|session|chat|conversation|player|student|employee))?{_DOES}|"
+    rf"(?<![a-z])every\s(?!second{_DOES})(?P<ordinal>{'|'.join(_ORDINALS)})(?:\s(?:one|(?P<of>of\s(?:them|those|these|whom))|user|person|session|chat|conversation|player|student|employee))?{_DOES}|"
     rf"每\s?(?P<whole>{_NC})\s?个?(?:[^\d,;。]{{0,4}}?)(?:里|中|当中)?(?:就|只|大约|约)?有\s?(?P<part>{_NC})\s?[个人](?:人)?(?=[^,;。\d]{{0,4}}(?:在|等|跑|问|用))"
 )
 # "1% 的人同时有一个请求在处理": the one request is that of each.
@@ -102,7 +102,7 @@ def _at_work_in_all_in_chinese(match: re.Match[str]) -> str | None:
 
 def _share(match: re.Match[str]) -> str | None:
     if match["ordinal"]:
-        return f"{100 / _ORDINALS[match['ordinal'].lower()]:.4g}% of them"
+        return f"{100 / _ORDINALS[match['ordinal'].lower()]:.4g}% {match['of'] or 'of them'}"
     part, whole = (read_number(match[name]) or 0.0 for name in ("part", "whole"))
     return f"其中 {100 * part / whole:.4g}% 的人" if 0 < part < whole else None
 
