@@ -34,9 +34,9 @@ _HAPPENED = (
     r"故障(?:经过|现象|描述)?|事故(?:经过|描述)?|现象|问题现象|发生了什么)"
 )
 # Where a sentence begins.
-_BEGIN = r"(?:(?<=[.!?;:\n]\s)|(?<=[\n])|^)"
+_BEGIN = r"(?:(?<=[.!?;:\n]\s)|(?<=[\n(])|^)"
 _PAST = Gated(
-    rf"{_BEGIN}(?:in\s[a-z0-9\s]{{2,16}},?\s)?{_TRIAL}\s(?:(?:only|still|just|also|already|even)\s)?{_DID}(?![a-z])(?:[^.;!?\n]|\.(?=\S)){{0,200}}|"
+    rf"{_BEGIN}(?:in\s[a-z0-9\s]{{2,16}},?\s)?{_TRIAL}(?:\s\([^()\n]{{1,120}}\))?\s(?:(?:itself|only|still|just|also|already|even)\s)?(?:{_DID}|ended|finished)(?![a-z])(?:[^.;!?\n]|\.(?=\S)){{0,200}}|"
     rf"{_BEGIN}(?:and\s|but\s|so\s)?{_WHEN},?\s(?:we|i|they|it|the\steam|somebody|someone)\s(?:(?:only|still|just|also|already|even|always)\s)?{_DID}(?![a-z])(?:[^.;!?\n]|\.(?=\S)){{0,200}}|"
     rf"(?:(?<=[.!?;]\s)|(?<=\n)|(?<=[\n。])|^){_HAPPENED}\s?[:：](?:[^\n.。]|\.(?=\S)){{4,300}}|"
     rf"{_BEGIN}(?:(?:on|at)\s[\w:]{{2,12}}(?:\s(?:morning|night))?|yesterday|last\snight|the\sother\sday|{_WHEN}),?\s[^.;!?\n]{{2,60}}?(?<![a-z]){_BEFELL}(?![a-z])(?:[^.;!?\n]|\.(?=\S)){{0,120}}|"

@@ -217,11 +217,16 @@ VAGUE = Gated(
     r"customers|callers|employees|students)(?![a-z])|(?:几|数|上)[十百千万]+个?(?:人|用户|并发|请求|路)",
 )
 WORK = Gated(
-    r"[^\S\n](?:[a-z]{3,12}[^\S\n])?(?:documents|docs|records|rows|articles|(?:e-?)?mails|tickets|items|images|samples|reviews|files|pages|"
+    r"[^\S\n](?:(?!(?:from|for|the|with|per|our|and|out|each|into|about|are)[^\S\n])[a-z]{3,12}[^\S\n]){0,2}(?:documents|docs|records|rows|articles|(?:e-?)?mails|tickets|items|images|samples|reviews|files|pages|"
     r"conversations|transcripts|papers|abstracts|posts|tweets|descriptions|listings|entries|comments|headlines|products|profiles|essays|letters|forms|invoices|contracts|questions|calls|reports|messages|claims|notes|cases|logs|drafts|summaries|translations)(?![a-z])|"
-    r"[^\S\n][a-z]{3,16}s\sto\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|check|tag|extract|convert|redact|screen)(?![a-z])",
+    r"[^\S\n][a-z]{3,16}s\sto\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|check|tag|extract|convert|redact|screen)(?![a-z])|"
+    r"[^\S\n][a-z\-]{3,16}s\s(?:(?:(?:have|need|are)\sto|must|should|will)\sbe\s[a-z\-]{4,14}(?:ed|t|n)|need\s[a-z]{4,14}ing)(?![a-z])",
 )
-WORK_CHINESE = re.compile(r"\s?[条篇份封](?!\s?(?:[/每]|请求|并发))")
+WORK_BEFORE = Gated(
+    r"(?<![a-z])(?:to|must|will|should)\s(?:grade|mark|score|translate|process|classify|review|summari[sz]e|label|annotate|judge|code|tag|convert|redact|screen)\s(?:(?:about|some|around|roughly|all|the|our|these|those)\s){0,3}$"
+)
+"""Before a number: so many of something are to be worked on."""
+WORK_CHINESE = re.compile(r"\s?[条篇份封段](?!\s?(?:[/每]|请求|并发))")
 """Behind a large number, in Chinese."""
 FACTOR = Gated(
     r"(?:\s?|-)(?:fold|times(?!\s(?:an?|per|each|every|in)\s)|倍)(?![a-z])|\s?x(?=\s(?:as|more|the|that|of|our|today|what|current|normal|now)(?![a-z]))",

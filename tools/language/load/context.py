@@ -9,7 +9,7 @@ import re
 
 from msgspec import Struct
 
-from ..lexicons.load import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_CHINESE, WRITING
+from ..lexicons.load import CALLS, LOGGED, OF_READ_MATTER, ROLE, TOGETHER, WORK, WORK_BEFORE, WORK_CHINESE, WRITING
 from ..patterns.gated import Gated
 from ..patterns.page import Page
 from ..patterns.quantities import Quantity
@@ -78,6 +78,8 @@ def is_about_reading(page: Page, word: re.Match[str]) -> bool:
 
 def counts_work(page: Page, quantity: Quantity) -> bool:
     """Whether a number counts work to be done ("3 million documents") and so is no length."""
+    if quantity.unit == "count" and WORK_BEFORE.search(page.text[max(0, quantity.start - 40) : quantity.start]):
+        return True
     kind = WORK_CHINESE if quantity.value >= _LEAST_CHINESE and WORK_CHINESE.match(page.text, quantity.end) else WORK
     work = kind.match(page.text, quantity.end) if quantity.unit == "count" else None
     return work is not None and not TOGETHER.match(_IN_WORK.sub("", page.text[work.end() :], count=1))

@@ -17,6 +17,8 @@ from ..patterns.gated import Gated
 from ..patterns.page import Page
 from ..patterns.quantities import Quantity, find_quantities, read_number
 from ..writing.normal_form import normalise
+from .context import Statement
+from .shares import is_of_each
 
 # Words for rates that vary over a day, to be planned for hour by hour.
 _DAY = Gated(
@@ -53,6 +55,8 @@ def read_rate_curve(page: Page, claims: Claims) -> None:
     Raises:
         RequestError: it contradicts itself, or has a peak but no rate.
     """
+    if any(is_of_each(page, Statement("rate", rate, rate.words)) for rate in _rates_in(page)):
+        return  # what one person sends is no curve of all
     try:
         stated = _steps(page, needs_whole=False) or _shape(page, needs_day=True)
     except InputError as error:

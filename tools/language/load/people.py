@@ -167,7 +167,7 @@ def with_shares_of_people(
 def _shares(
     page: Page, people: list[Statement], *, is_of_each: bool
 ) -> tuple[list[Quantity], list[Quantity], list[Quantity]]:
-    """The share of people that is served together, with those that it is a share of, shares over a time, and lesser ones.
+    """The share of people that is served together, with those that it is a share of; shares over a time; lesser ones.
 
     The lesser ones hold at other times than the rest.
     """

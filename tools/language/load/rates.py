@@ -52,14 +52,17 @@ _COUNT = (
 # The hours of a day within which an amount comes.
 _HOURS = Gated(
     r"(?<![a-z])(?:within|in|into|inside|over|during|across|spread\s(?:over|across))\s(?:(?:an?|the|about|around|roughly|some|only|"
-    rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?![a-z])"
+    rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:(?:working|business|office)\s)?(?:hours?|hrs?|h)(?![a-z])"
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
-    rf"(?<![a-z])(?:within|in|over|during)\s(?:(?:max(?:imum)?|at\smost|about|the|next|only|under|no\smore\sthan)\s){{0,2}}(?P<days>{_COUNT})\sdays(?![a-z])|"
+    rf"(?<![\w.])(?P<times>{_COUNT})\s(?:nights|days|evenings|shifts|sessions|windows)\s(?:of|at|x|with)\s(?P<h7>{_COUNT})[\s\-]?(?:hours|hrs|h)(?:\seach)?(?![a-z])|"
+    rf"(?<![a-z])(?:have|get|got|ours|mine|booked|rented|reserved|available|free)\s(?:[a-z0-9]{{2,12}}\s){{0,5}}?for\s(?:only\s|just\s|about\s)?(?P<h8>{_COUNT})\s(?:hours|hrs|h)(?![a-z])|"
+    rf"(?<![a-z])(?:within|in|over|during)\s(?:(?:max(?:imum)?|at\smost|about|the|next|only|under|no\smore\sthan)\s){{0,2}}(?P<days>{_COUNT})\sdays(?![a-z]|\s(?:of|at|x|with)\s\d)|"
     rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
     rf"(?<![a-z])(?:(?:window|deadline)\shours?\s?[:=]\s?(?P<h3>{_COUNT})(?![\w.])|"
     rf"window\s?(?:[:=]|of|is)?\s?(?P<h6>{_COUNT})[\s\-]?(?:hours?|hrs?|h)(?=\s?(?:[,.;:()!?\n]|$|to(?![a-z])|for\s(?:it|them|this|that|all)(?![a-z])|(?:each|every|per|a|at|over)\s?(?:night|day)))|"
     rf"(?P<h5>{_COUNT})[\s\-](?:hours?|hrs?|h)\s(?:(?:time\s)?(?:windows?|budget|slot)|to\s(?:get|do|finish|process|work|run|complete))(?![a-z]))|"
-    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})\s?个?小时(?:之内|以内|里|内|均匀|的?时?间?窗口?|的?(?:工作|上班|营业)时间)",
+    rf"(?<![\d.])(?P<days2>{_COUNT})\s?天(?:之?内)?(?:要|得|必须|能|就|全部)?(?:跑完|处理完|做完|完成|搞定)|"
+    rf"(?:集中|全部|全都?|都|均匀)?(?:落|发生|分布)?在?(?:这|那|白天|一天的?|工作的?)?(?<!\d)(?P<h2>{_COUNT})\s?个?小时(?:之内|以内|里|内|均匀|(?:要|得|必须|能|就|全部)?(?:跑完|处理完|做完|完成|搞定)|的?时?间?窗口?|的?(?:工作|上班|营业)时间)",
 )
 _BETWEEN_HOURS = Gated(
     rf"(?P<lead>(?<![a-z])(?:between|from|在)\s?)?{_CLOCK.format(n=1)}\s?(?:and|to|until|till|-|–|~|到|至)\s?{_CLOCK.format(n=2)}(?![\d:%]|\.\d)"
@@ -332,11 +335,12 @@ def _hours(page: Page, match: re.Match[str], most: float = 24.0) -> float | None
             for n in (1, 2)
         )
         return (ends - begins) % 168 or 168.0
-    if groups.get("days"):
-        hours = 24 * (read_number(groups["days"]) or 0.0)
+    if days := groups.get("days") or groups.get("days2"):
+        hours = 24 * (read_number(days) or 0.0)
         return hours if 24 < hours <= most else None
     if "h" in groups:
-        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4", "h5", "h6")))))
+        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4", "h5", "h6", "h7", "h8")))))
+        hours = (hours or 0.0) * ((read_number(groups["times"]) or 1.0) if groups["times"] else 1.0)
         return hours if hours and hours > 1 and (hours <= most or groups["h3"]) else None
     is_clock = groups["s1"] and groups["s2"]
     if not (

@@ -91,11 +91,11 @@ def of_all_people(page: Page, claims: Claims, statements: list[Statement], each:
             page.take(other.quantity.start, other.quantity.end)
             statements = [s for s in statements if s is not other]
     people = [s for s in people if s in statements] or near
-    if not people and _is_of_each(page, each):
+    if not people and is_of_each(page, each):
         page.take(each.quantity.start, each.quantity.end)
         claims.leave_unread(f"{each.words!r} is the load of each: how many there are was not said")
         return statements
-    is_several = _is_of_each(page, each) and people[0] not in statements
+    is_several = is_of_each(page, each) and people[0] not in statements
     if len({s.quantity.value for s in people}) != 1 or (others and not is_several) or people[0].quantity.upper:
         return [*statements, each] if each.quantity.unit != "requests/s/user" else statements
     whole = times(each, people[0].quantity.value)
@@ -169,7 +169,7 @@ def _things(text: str) -> tuple[Quantity, ...]:
     return tuple(q for q in find_quantities(text) if counts_things(text, q) or q.spelled == "devices")
 
 
-def _is_of_each(page: Page, load: Statement) -> bool:
+def is_of_each(page: Page, load: Statement) -> bool:
     """Whether the words of a load, or those before it in its clause, say that it is one person's."""
     left, _ = page.clause(load.quantity.start, load.quantity.end)
     return _PER_PERSON.search(page.original, left, load.quantity.end) is not None

@@ -72,7 +72,7 @@ _EACH_SECOND_BEFORE = Gated(
     r"(?P<user>每个?(?:用户|请求|人|路))?(?:每(?P<time>秒钟?|分钟|小时|天)(?P<user2>每个?(?:用户|请求|人|路))?[^\d,.;:。/(]{0,12}"
     r"|(?<![\d一二三四五六七八九十])一(?P<one>秒钟?|分钟|小时|天)(?:大?概?约?|差不多|总?共?|要?有?来?|处理|跑){0,4}\s?)$"
 )
-_PIECES = re.compile(r"\s?[个次条笔单件封篇则](?![个月小字词])")
+_PIECES = re.compile(r"\s?[个次条笔单件封篇则份段通](?![个月小字词])")
 _PER_SECOND_OF: dict[Unit, Unit] = {"tokens": "tokens/s", "requests": "requests/s"}
 _MOST = 1e30
 _PERCENT_BEFORE = re.compile(r"百分之\s?$")

@@ -39,7 +39,7 @@ _TOKEN_RATE = rf"(?:{_TOKEN}{_PER_SECOND}|tps{_END}|(?:tok|t)/s{_END})"
 # Things that come in, with their verb ("tickets arrive", "calls on average"); nothing that is measured or paid for.
 _REQUEST = (
     r"(?:(?:个\s?)?(?:(?!(?:and|but|can|could|get|gets|got|has|have|the|our|its|is|are|was|were|or|so|to|in|on|want|need|take|takes|with|for|from|then|must|may)\s)(?!tok|hour|hr|day|week|min|shift|sec|ms(?:ec|(?![a-z]))|gpu|card|node|word|char|usd|eur|dollar|buck|cent|step|layer)"
-    r"[a-z\-]{3,16}(?:\s(?!at|for|with|over|of|(?:and|or|but|can|get|gets|have|has|buy|take|rent|add|order|into|need|want|use|give|gave|bring)\s)[a-z]{2,10}){0,3}?|次?请求|[次条笔单件封篇])|个(?=\s?[/每]))"
+    r"[a-z\-]{3,16}(?:\s(?!at|for|with|over|of|(?:and|or|but|can|get|gets|have|has|buy|take|rent|add|order|into|need|want|use|give|gave|bring)\s)[a-z]{2,10}){0,3}?|次?请求|[次条笔单件封篇份段通])|个(?=\s?[/每]))"
 )
 _BARE_PER = r"\s?(?:/\s?|(?:per|a|each|every)\s)"
 _GBIT_SECOND = r"(?:\s?/\s?s(?:ec)?|ps|\sper\ssecond)?(?![a-z])"

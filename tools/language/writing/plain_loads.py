@@ -1,4 +1,4 @@
-"""Colloquial wordings about loads, lengths and limits: "the busiest hour has 14k turns", "2,100 tokens go in"."""
+"""Colloquial wordings about loads, lengths and limits: "日均 80 万次", "2,100 tokens go in"."""
 
 from __future__ import annotations
 
@@ -16,10 +16,6 @@ _ONE_EACH_AT_A_TIME = Gated(
 # "has to be through in two weeks": within so many days.
 _WEEKS = Gated(
     r"(?<![a-z])(?:(?:be|is|are|get|gets|been)\s)?(?:through|done|finished|complete[d]?|ready|over)\s(?:with(?:in)?|in)\s(?:about\s|at\smost\s|max(?:imum)?\s)?(?P<n>\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|fourteen)\s(?P<unit>days?|weeks?)(?![a-z])"
-)
-# "the busiest hour has 14k turns": requests of an hour.
-_BUSIEST_HOUR = Gated(
-    r"(?<![a-z])(?:the\s|our\s|in\sthe\s)?(?:busiest|peak|rush|worst|top)\shour\s?(?:has|have|sees?|brings?|gets?|carries|is|with|:|=|we\s(?:get|see|have))\s?(?:about\s|around\s|roughly\s|some\s|~\s?)?(?P<n>\d[\d,.]{0,11}\s?k?)\s(?:turns?|chats?|calls?|requests?|queries|messages?|conversations?|prompts?|questions?)(?![a-z])(?!\s(?:per|a|each)\s)"
 )
 # "日均请求 80 万左右", "日均 80 万次"
 _DAILY_CHINESE = Gated(
@@ -54,7 +50,7 @@ _LENGTHS_OF_REQUESTS = Gated(
 # "filing goes in (1,100 tokens), a 60-token verdict comes out".
 _GOES_IN = Gated(r"(?<![a-z])(?:goes|go|is\sput|comes)\sin\s?\(\s?(?P<n>\d[\d,]{0,9}k?)\stok(?:en)?s?\s?\)")
 _COMES_OUT = Gated(
-    r"(?<![\w.,])(?P<n>\d[\d,]{0,9}k?)[\s\-]tokens?\s(?:[a-z]{2,14}\s){0,3}?(?:comes?|goes|go)\s(?:out|back)(?![a-z])"
+    r"(?<![\w.,])(?P<n>\d[\d,]{0,9}k?)[\s\-]tokens?\s(?:(?!(?:and|but|which|that)\s)[a-z]{2,14}\s){0,3}?(?:comes?|goes|go)\s(?:out|back)(?![a-z])"
 )
 # "每2分钟问一次", "每5分钟提两个问题", "平均每3分钟每人发一次请求".
 _EVERY_SO_OFTEN = Gated(
@@ -94,7 +90,6 @@ REWRITTEN: Rewriting = (
     (_NUMBER_OF_REQUESTS, r"每\g<time> \g<n> 次请求"),
     (_ONE_EACH_AT_A_TIME, ""),
     (_WEEKS, _within_days),
-    (_BUSIEST_HOUR, r"\g<n> requests per hour"),
     (_DAILY_CHINESE, r"每天 \g<n> 次请求"),
     (_TOKEN_RATE, r"\1 tokens "),
     (_NOTHING_SHOWS, r"; first token within \g<time>;"),

@@ -71,12 +71,18 @@ _TWICE_DENIED = Gated(
 )
 # "half a k out"
 _HALF_A_K = Gated(r"(?<![\w.])half\sa\s(?:k|thousand)(?![a-z])")
-# "two and a half thousand tokens"
-_HALF_THOUSAND = Gated(
-    r"(?<![a-z])(one|two|three|four|five|six|seven|eight|nine|ten)\sand\sa\shalf\s(thousand|million)(?![a-z])"
+# "two and a half thousand tokens", "one and a half times"
+_AND_A_HALF = Gated(
+    r"(?<![a-z])(one|two|three|four|five|six|seven|eight|nine|ten)\sand\sa\shalf(?:\s(thousand|million))?(?![a-z])"
+)
+# "a couple of thousand tokens"
+_COUPLE_OF_THOUSAND = Gated(r"(?<![a-z])a\scouple(?:\sof)?\s(?=(?:hundred|thousand|million)(?![a-z]))")
+# "nine answers out of ten": the share first, then of what.
+_OUT_OF_SO_MANY = Gated(
+    rf"(?<![\w.])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER})\s(?P<what>answers|replies|responses|requests|calls|queries|users|people|[a-z]{{4,12}}s)\s(?:out\sof|in)\s(?:every\s)?(?P<all>a\shundred|ten|100|10|20|twenty)(?![\w.,]*\d|[a-z]|\s(?:[a-z]+s)(?![a-z]))"
 )
 # "15 lakh", "1.2 crore".
-_SCALES = {"thousand": 1000, "million": 10**6}
+_SCALES = {"": 1, "thousand": 1000, "million": 10**6}
 # "输出512,100并发": two figures, which a comma parts; no thousands are counted so.
 _NO_THOUSANDS = Gated(r"((?:输入|输出|进|出)\s?\d{1,3}),(?=\d{3}\s?(?:个|路|的)?\s?(?:并发|用户|请求|QPS|RPS|路))")
 # "20 000 prompts", "10 500 in", "OSL 1 200": groups of digits as many countries write them.
@@ -157,13 +163,18 @@ _WORDS: Rewriting = (
     (_OTHER_THINGS, r"\g<n> 个"),
     (_WISH_BEHIND, ", "),
     (_TWICE_DENIED, ""),
+    (_OUT_OF_SO_MANY, r"\g<n> out of \g<all> \g<what>"),
 )
 _FIGURES: Rewriting = (
     (_SPELLED_PERCENT, lambda match: f"{(read_number(match['n'].lower()) or 1):g} percent"),
     (_SPELLED_PERCENTILE, lambda match: f"{_PERCENTILES[match['n'].lower().replace(' ', '-')]} percentile"),
     (_SPELLED_BITS, lambda match: f"{(read_number(match['n'].lower()) or 1):g}-bit"),
     (_HALF_A_K, "500"),
-    (_HALF_THOUSAND, lambda match: f"{((read_number(match[1]) or 0) + 0.5) * _SCALES[match[2].lower()]:g}"),
+    (
+        _AND_A_HALF,
+        lambda match: f"{((read_number(match[1].lower()) or 0) + 0.5) * _SCALES[(match[2] or '').lower()]:g}",
+    ),
+    (_COUPLE_OF_THOUSAND, "2 "),
     (_NO_THOUSANDS, r"\1, "),
     (_SPACED_GROUPS, _in_one_group),
     (_INDIAN_SCALE, lambda match: f"{float(match[1].replace(',', '')) * _INDIAN[match[2].lower()]:.0f}"),

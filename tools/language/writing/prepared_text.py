@@ -9,6 +9,7 @@ from ..conflicts.current_figures import without_observed
 from ..conflicts.withdrawn_figures import with_later_figures_in_place
 from ..patterns.rewriting import worked_out_by
 from .alternative_layouts import with_alternatives_apart
+from .amounts_in_time import as_rates
 from .arithmetic import worked_out
 from .asides import without_asides
 from .derived_lengths import TOLD_LENGTHS
@@ -38,6 +39,7 @@ def mended(text: str) -> Mended:
         with_later_figures_in_place,
         with_corrected_figures,
         PEOPLE,
+        as_rates,
         worked_out,
         FEWEST,
         with_parts_together,
