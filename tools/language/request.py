@@ -46,7 +46,7 @@ from .layouts.permissions import allow_stated, read_disaggregation, read_relaxat
 from .layouts.strategy import read_strategy
 from .load.changes import settle_growth
 from .load.curve import read_rate_curve
-from .load.prefixes import read_prefixes, settle_repeated
+from .load.prefixes import read_prefixes, settle_measured, settle_repeated
 from .load.rates import leave_mixed_units, read_batches, settle_rates
 from .load.token_amounts import read_token_amounts
 from .load.words import read_load
@@ -221,6 +221,7 @@ def read_page(page: Page, claims: Claims) -> None:
     settle_speed(claims)
     settle_most_load(claims)
     settle_repeated(claims)
+    settle_measured(claims)
     settle_settings(claims)
     _say_people(claims)
     _doubt_unlikely_load(claims)

@@ -86,6 +86,10 @@ _NO_FIGURE = (
     r"(?!(?:[\s:=<>≤≥~()]|of|in|under|below|within|at|is|least|most|around|about|p\d\d|max|to|be|must|should|stay|no|more|"
     r"than|延迟|时延|时间|不超过|小于|低于|不高于|控制在|平均|均值|最多|约){0,12}\d[\d.,]{0,8}k?\s?(?:ms|s|sec|seconds?|tok|tokens?|t/s|tps|毫秒|秒)(?![a-z]))"
 )
+_AS_IT_CAN = (
+    r"as\s(?:possible|(?:we|you|it|they|i|(?:the|this|that|these|those)\s[a-z]{2,10})(?:'ll|'d|\swill|\swould)?\s(?:(?:possibly|ever)\s)?"
+    r"(?:can|could|allows?|permits?|takes?|gives?|manages?|delivers?|yields?|bears?)(?![a-z]))"
+)
 _LESS = r"(?:then|and|or|the|a|is|to|on|for|with|of)(?![a-z])"
 _PHRASES: dict[tuple[str, str], str] = {
     ("best", "latency"): (
@@ -94,8 +98,10 @@ _PHRASES: dict[tuple[str, str], str] = {
         r"尽(?:快|可能快)|越快越好|最快|快就是王道"
     ),
     ("best", "throughput"): (
-        r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:\w+\s){1,3}?(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:\w+\s){1,3})?as\s(?:possible|(?:we|you|it|they)\s(?:(?:possibly\s)?can|allows?|permits?|takes?))|most\stokens|gets?\sthe\smost\s\w+\sthrough|"
-        r"as\smuch\s(?:total\s|overall\s|aggregate\s)?(?:throughput|output|tokens?)\s(?:[^.,;\n]{2,24}\s)?as\s(?:possible|we\scan|you\scan)|"
+        r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:[\w/]+\s){1,3}?(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:[\w.\-]+\s){1,3})?"
+        rf"{_AS_IT_CAN}|most\stokens|gets?\sthe\smost\s\w+\sthrough|"
+        r"as\smuch\s(?:total\s|overall\s|aggregate\s)?(?:throughput|output|tokens?)\s(?:[^.,;\n]{2,24}\s)?"
+        rf"{_AS_IT_CAN}|"
         r"(?:squeeze|push|crank|get)\s(?:out\s)?(?:the\smost|as\smuch\sas\spossible|everything)\s(?:out\sof|from)|"
         r"(?:多多益善|越多越好)"
     ),

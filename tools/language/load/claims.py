@@ -98,9 +98,13 @@ def claim_context(page: Page, claims: Claims, statement: Statement) -> None:
     claims.reading(f"{words!r} read as the length of the input")
 
 
-def is_most(page: Page, quantity: Quantity) -> bool:
-    """Whether the words of a context make it an upper bound."""
-    return lex.MOST_CONTEXT.search(page.clause_text(quantity.start, quantity.end)) is not None
+def is_prompt(page: Page, claims: Claims, context: Statement) -> bool:
+    """Whether a context is the prompt: words call it no bound, and lengths that nothing explains are smaller."""
+    if claims.has("input_tokens") or claims.has("input_tokens_range") or context.quantity.unit != "tokens":
+        return False
+    most = lex.MOST_CONTEXT.search(page.clause_text(context.quantity.start, context.quantity.end))
+    others = [length for length in _lone_lengths(page) if length.start != context.quantity.start]
+    return most is None and bool(others) and all(length.value < context.quantity.value for length in others)
 
 
 def _claim_longest(page: Page, claims: Claims, statement: Statement) -> None:

@@ -177,6 +177,14 @@ def settle_repeated(claims: Claims) -> None:
     claims.reading(f"{words!r} read as {tokens / prompt:.1%} of each prompt found in the cache")
 
 
+def settle_measured(claims: Claims) -> None:
+    """Let a stated share of prompts that the cache holds count before the one that what they share would give."""
+    if claims.has("prefix_cache_hit_rate") and claims.has("prefixes"):
+        _, words = claims.drop("prefixes")
+        rate = claims.words["prefix_cache_hit_rate"]
+        claims.reading(f"{words!r} is a part of the prompt; {rate!r} says how much of it the cache holds")
+
+
 def _is_length(_: Page, match: re.Match[str]) -> bool:
     """Whether a number may be a number of tokens: "system prompt: 2 rules" states none."""
     return (_tokens_of(match) or 0) >= _LEAST_SHARED or "token" in match.group().lower()

@@ -19,7 +19,7 @@ from ..patterns.gated import Gated
 from ..patterns.matching import Pairing, Role, gap_cost, pair
 from ..patterns.page import Page
 from ..patterns.quantities import Quantity, find_quantities
-from .claims import FAR, PHASES, claim_context, claim_lone_length, claim_statement, is_most
+from .claims import FAR, PHASES, claim_context, claim_lone_length, claim_statement, is_prompt
 from .context import LOADS, MOST_AT_ONCE, Statement, counts_calls, counts_work, is_about_reading, is_listed, is_logged
 from .length_percentiles import PERCENTILE
 from .people import is_part, is_state, is_whole, served_part
@@ -107,24 +107,21 @@ def read_load(page: Page, claims: Claims) -> None:
             or _continued(page, statements, quantity)
         )
     statements = settled(page, claims, statements)
+    contexts = [statement for statement in statements if statement.role == "context"]
     for statement in statements:
         page.take(statement.quantity.start, statement.quantity.end)
-        if statement.role != "context":
+        if statement not in contexts:
             claim_statement(page, claims, statement)
     for words in per_user:
         if claims.has("concurrency"):
             claims.reading(f"{words!r} is said of each user, beside {claims.words['concurrency']!r}")
         else:
             claims.claim("concurrency", 1, words)
-    contexts = [statement for statement in statements if statement.role == "context"]
-    # "Context 3,000, each beat 450": a context that is no bound is the prompt before a length without words is.
-    first = [entry for entry in contexts if not (claims.has("input_tokens") or is_most(page, entry.quantity))]
-    for statement in first:
-        claim_context(page, claims, statement)
+    if len(contexts) == 1 and is_prompt(page, claims, contexts[0]):
+        claim_context(page, claims, contexts.pop())
     claim_lone_length(page, claims)
-    for statement in contexts:
-        if statement not in first:
-            claim_context(page, claims, statement)
+    for context in contexts:
+        claim_context(page, claims, context)
 
 
 def _pair_up(page: Page) -> _Load:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from ..patterns.gated import Gated
+from ..patterns.number_words import ENGLISH_NUMBER
 from ..patterns.quantities import find_quantities, read_number, read_share
 from ..patterns.rewriting import Workings
 
@@ -52,6 +53,19 @@ _THOUGHT = Gated(
     r"(?<![\w.])(?P<a>\d[\d,]{0,12}k?)\s(?:tokens?\sof\s(?:reasoning|thinking)|(?:reasoning|thinking)\stokens?)\s?(?:,|plus|and|\+)\s?(?:then\s|about\s|some\s|another\s){0,2}(?P<b>\d[\d,]{0,12}k?)\s"
     r"(?:(?:tokens?\s)?of\s(?:the\s|final\s|actual\s){0,2}answer|(?:answer|visible|final)\stokens?)(?![a-z])",
 )
+# "it thinks for about 3,000 tokens and answers with 500", "reasons for 4k": the output too.
+_WRITTEN = rf"\d[\d,]{{0,12}}k?(?!\w|\.\d|\s?%)|{ENGLISH_NUMBER}(?![a-z])"
+_THINKS = Gated(
+    rf"(?<![a-z])(?:thinks|reasons|ponders|deliberates)\sfor\s(?:about\s|some\s|around\s|roughly\s|up\sto\s)?(?P<a>{_WRITTEN})(?!\s?(?:ms|s|secs?|seconds?|min|minutes?|hours?|steps?|rounds?|turns?|times)(?![a-z]))(?:\stokens)?"
+    rf"(?:,?\s(?:(?:and|before|then|it)\s){{1,3}}(?:answers|replies|writes|responds|says)\s(?:(?:with|in|about|some|around)\s){{0,2}}(?P<b>{_WRITTEN})(?:\stokens)?)?"
+)
+# "answers were 300 tokens and grew to 420", "回答从 300 涨到 420 token": the later length.
+_GREW = Gated(
+    r"(?P<what>(?<![a-z])(?:answers?|repl(?:y|ies)|outputs?|completions?|responses?|summar(?:y|ies)|prompts?|inputs?|contexts?|documents?)(?![a-z])[^.;\n\d]{0,24}?)"
+    r"(?:(?P<a>\d[\d,]{0,9}k?)(?:\stokens)?,?\s(?:(?:at\sfirst|to\sbegin\swith|last\s[a-z]{4,7}|and|but|then|they|it|have|has|since|now|recently)\s){0,4})?"
+    r"(?:grew|grown|rose|risen|increased|swelled|(?:went|gone)\sup|shrank|shrunk|(?:went|gone)\sdown|fell|fallen|dropped)\s(?:since\s)?(?:from\s\d[\d,]{0,9}k?\s(?:tokens\s)?)?to\s(?:about\s|some\s|around\s)?(?=\d)|"
+    r"(?P<cn>(?:回答|回复|输出|输入|提示词?|摘要)(?:长度)?[^\d,;。\n]{0,8}?)(?:从|由|原来)\s?\d[\d,]{0,9}k?\s?(?:个?\s?tokens?)?\s?(?:涨|增加?|升|变|降|减少?|缩短?|扩大?)[到至成为]\s?(?:了)?(?=\d)"
+)
 _MOST_BACK = 160  # characters to the length that a part is of
 _LEAST = 32  # tokens
 
@@ -84,11 +98,18 @@ def _same_length(match: re.Match[str]) -> str:
     return f"input of {amount + more:.0f} tokens{shared}, output of {amount:.0f} tokens"
 
 
+def _of_thinker(match: re.Match[str]) -> str | None:
+    lengths = [read_number(match[part].lower()) or 0.0 for part in "ab" if match[part]]
+    return None if min(lengths) < _LEAST else f"output of {sum(lengths):.12g} tokens"
+
+
 def _sum_of(match: re.Match[str]) -> str:
     return f"{sum(read_number(match[part]) or 0 for part in 'ab'):.12g}"
 
 
 TOLD_LENGTHS: Workings = (
+    (_GREW, lambda match: f"{(match['what'] or match['cn']).rstrip()} "),
+    (_THINKS, _of_thinker),
     (_THOUGHT_CHINESE, lambda match: f"输出 {_sum_of(match)}"),
     (_THOUGHT, lambda match: f"{_sum_of(match)} output tokens"),
     (_SAME_LENGTH, _same_length),

@@ -17,9 +17,17 @@ _NOUN = (
     r"system\s(?:prompts?|messages?|instructions?)|instructions?|templates?|rules?|rubrics?|schemas?|definitions|style\sguide|persona|"
     r"examples?|few[\s\-]shots?|checklists?|boilerplate|guidelines?|preamble|polic(?:y|ies)|headers?|context|history|snippets?|chunks?|"
     r"excerpts?|passages?|threads?|transcripts?|diffs?|code|files?|letters?|mails?|e-?mails?|tickets?|questions?|quer(?:y|ies)|data|documents?|"
-    r"docs|articles?|contracts?|records?|reports?|conversation|messages?|turns?|retrieval|metadata|pages?|paragraphs?|results|images?|screenshots?|logs?|text|research|(?:user\s)?input|scheme"
+    r"docs|articles?|abstracts?|contracts?|records?|reports?|conversation|messages?|turns?|retrieval|metadata|pages?|paragraphs?|results|images?|screenshots?|logs?|text|research|(?:user\s)?input|scheme"
 )
-_MATERIAL = rf"(?:[a-z][a-z\-]{{1,14}}\s){{0,3}}?(?<![a-z])(?:{_NOUN})(?![a-z])(?:\sso\sfar|\sitself)?"
+_MATERIAL = (
+    rf"(?:[a-z][a-z\-]{{1,14}}\s){{0,3}}?(?<![a-z])(?:{_NOUN})(?![a-z])(?:\sso\sfar|\sitself)?"
+    rf"(?:\s(?:and|&)\s(?:{_NOUN})(?![a-z])(?!\s?[\d(:=]|\s(?:is|are|of|at|with|has|have)(?![a-z])))?"
+)
+# "of the lecture notes", behind a part: where it is taken from.
+_FROM = (
+    r"(?:\s(?:out\sof|from|of|in)\s(?:the|our|its|an?|earlier|previous)\s[a-z\-]{3,14}"
+    r"(?:\s(?!and|plus|with|then)[a-z\-]{3,14})?)?"
+)
 _MATERIAL_CHINESE = (
     r"[^\d,;。:()\s]{0,6}?(?:系统提示词?|提示词|指令|模板|规则|历史(?:对话|消息)?|上下文|检索(?:内容|片段|结果)?|文档|正文|片段|问题|提问|"
     r"用户输入|消息|对话|画像|说明|表结构|原文|简历|合同|病历|工单|邮件)"
@@ -33,18 +41,26 @@ _PART = Gated(
     rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\s(?:of\s)?(?:(?:the|our|its|an?|some)\s)?(?:{_MATERIAL})|"
     rf"(?:{_MATERIAL})(?:,?\s(?:which\s)?(?:(?:is|are|of|at|has|have|takes?|makes?|adds?|with|:|=)\s){{0,2}}|\s?[:=(]\s?|\s)(?:{_ABOUT})(?P<b>{_N})(?:{_T}(?:\sof\s(?:the\s)?{_MATERIAL})?)?(?:\son\saverage)?\)?|"
     rf"{_ABOUT}(?P<e>{_N})(?:{_T})(?:\sof\s[a-z\-]{{3,16}}(?:\s[a-z\-]{{3,16}})?)?(?=\s?(?:plus(?![a-z])|\+))|"
-    rf"(?<!每秒)(?<!每秒\s)(?<!每分钟)(?<!每分钟\s)(?<!每小时)(?<!每小时\s)(?<!每天)(?<!每天\s)(?P<c>{_N})(?:{_T})?\s?的?(?:{_MATERIAL_CHINESE})|(?:{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_SAME}"
+    rf"(?<!每秒)(?<!每秒\s)(?<!每分钟)(?<!每分钟\s)(?<!每小时)(?<!每小时\s)(?<!每天)(?<!每天\s)(?P<c>{_N})(?:{_T})?\s?的?(?:{_MATERIAL_CHINESE})|(?:{_MATERIAL_CHINESE})\s?(?:大?约|平均|是|为|有|:)?\s?(?P<d>{_N})(?:{_T})?){_FROM}{_SAME}"
 )
+# "2,200 tokens of lore + 300 of player state + call so far 300": any part behind a sign or "plus".
+_MORE = Gated(
+    rf"(?:{_ABOUT}(?P<a>{_N})(?:{_T})?\sof\s(?:(?:the|our|its|an?|some)\s)?[a-z\-]{{3,16}}(?:\s(?!and|plus|with|then|per|for)[a-z\-]{{3,16}})?(?![a-z])|"
+    rf"(?:[a-z][a-z\-]{{1,14}}\s){{1,3}}?(?:(?:of|is|about|~|:|=|\()\s?){{0,2}}(?P<b>{_N})(?:{_T})?\)?|[\u4e00-\u9fff]{{2,8}}\s?(?:大?约|平均|:)?\s?(?P<c>{_N})(?:{_T})?){_SAME}"
+)
+_ADDED = Gated(r"\+|(?<![a-z])plus(?![a-z])")
 _JOINED = Gated(
     r"(?:\s?(?:[,;+&]|\n\s?[-*•]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"
     r"(?:(?:(?:of\s)?(?:that|it)|there\s(?:is|are)|the|an?|our|its|another|fixed|static|constant|common|shared)\s){0,3}"
 )
 _OUTPUT = Gated(
-    r"(?<![a-z])(?:out|outputs?|answers?|repl(?:y|ies)|completions?|responses?|generates?d?|back|summar(?:y|ies)|writes?|returns?|verdicts?)(?![a-z])|输出|回答|回复|答案"
+    r"(?<![a-z])(?:out(?!\sof(?![a-z]))|thinking|reasoning|outputs?|answers?|repl(?:y|ies)|completions?|responses?|generates?d?|back|summar(?:y|ies)|writes?|returns?|verdicts?)(?![a-z])|输出|回答|回复|答案"
 )
 _SHARED = Gated(
     r"system\s(?:prompt|message|instruction)|系统提示|(?<![a-z])(?:same|identical|fixed|never\schanges?|constant)(?![a-z])|固定|一样|相同|不变"
 )
+# "900 + 1,800 + 300": parts whose unit stands behind them.
+_ARE_ADDED = Gated(r"[^+,;.]{1,60}(?:\+[^+,;.]{1,60}){1,11}")
 _NEAR = 40
 _MOST_LISTS, _MOST_PARTS = 40, 12
 _LEAST = 16  # tokens: "2 rules and 3 examples" have no length
@@ -59,7 +75,9 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
             break
         parts = [first]
         while len(parts) < _MOST_PARTS and (joined := _JOINED.match(text, parts[-1].end())) is not None:
-            following = _PART.match(text, joined.end())
+            following = _PART.match(text, joined.end()) or (
+                _MORE.match(text, joined.end()) if _ADDED.search(joined.group()) else None
+            )
             if following is None or _is_of_output(text, following, joined.start()):
                 break
             parts.append(following)
@@ -67,7 +85,11 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
         amounts = [_tokens(part) for part in parts]
         start = first.start()
         words = text[start:position]
-        if len(parts) < 2 or min(amounts) < _LEAST or "token" not in words.lower() or _is_of_output(text, first, start):
+        if len(parts) < 2 or min(amounts) < _LEAST or _is_of_output(text, first, start):
+            continue
+        if "token" not in words.lower() and not (
+            _ARE_ADDED.fullmatch(words) and "token" in text[position : position + _NEAR].lower()
+        ):
             continue
         shared = sum(amount for part, amount in zip(parts, amounts, strict=True) if _SHARED.search(part.group()))
         length = _length(sum(amounts), shared, words)
@@ -78,7 +100,7 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
 
 
 def _tokens(part: re.Match[str]) -> float:
-    words = next(filter(None, (part[name] for name in "abcde")))
+    words = next(filter(None, (part.groupdict().get(name) for name in "abcde")))
     quantities = find_quantities(f"{words.strip()} tokens")
     return quantities[0].value if quantities else 0.0
 
