@@ -90,6 +90,7 @@ _REMARK = Gated(
     r"(?:(?:constraint|requirement|limit|restriction|rule|condition|wish|demand)(?:e?s)?)?\s?(?:(?:is|are)\s(?:fixed|required|given|set|decided|known|demanded))?|"
     r"(?:(?:it|this|that|which|the\smodel|we)(?:'s|'re|\s(?:is|are))?\s)?(?:(?:not|n't|never)\s(?:yet\s)?(?:published\s|released\s|available\s)?(?:on|in)\s(?:the|any)\s(?:hugging\s?face\s|hf\s)?hubs?(?:\s(?:yet|either))?)|"
     r"(?:we\s(?:do|use|want|take|buy)(?:n't|\snot)?\s)?(?:no|not|nothing|never|without)\s(?:on\s|any\s)?(?:spot|pre-?emptible|interruptible)(?:\s(?:instances?|stuff|vms?|capacity|nodes?|machines?|pricing|market|please)){0,2}|(?:不用|不要|不买|不考虑)竞价(?:实例)?|"
+    r"(?:(?:the|this|that|these|those|which|all|it)\s)?(?:[a-z\-]{3,14}\s){0,3}?(?:(?:is|are)\swhat\s)?(?:(?:has|have|needs?)\sto|must)\sbe\s(?:met|served|survived|held|sustained|carried)|"
     r"(?:其[他它余]|另外)?(?:的)?(?:都|就|也)?(?:没有?|无)(?:其[他它]|别的)?(?:硬性|特别|特殊)?的?(?:要求|限制|约束|条件)了?|(?:这|那|以上)(?:就|也|才|些)?是?(?:唯一|仅有)的?(?:硬性|一条|一个)?(?:要求|限制|条件|指标|红线)|"
     r"(?:只有|就)这(?:一|么一)?[个条点](?:硬性?)?(?:要求|限制|条件)|(?:你|您)?还(?:需要|要|缺)(?:我|我们)?(?:补充|提供|告诉|给|说明)?(?:你|您)?(?:什么|哪些)?(?:信息|数据|参数)?(?:吗|么|呢)?)",
 )

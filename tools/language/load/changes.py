@@ -46,6 +46,7 @@ _OF_ELSE = Gated(
 _PLAN = Gated(
     r"(?<![a-z])(?:plan(?:ned|ning)?|siz(?:e|ed|ing)|design(?:ed)?|dimension(?:ed)?|provision(?:ed)?|prepare|calculate|budget|spec|(?:be|get)\sready|cater)\s"
     r"(?:(?:it|this|that|us|everything|please|the\s(?:plan|system|cluster))\s)?(?:for|with|on|by|against|to)\s(?P<en>[^.;,\n]{1,60})|"
+    r"(?<![a-z])(?P<that>(?:doubl|tripl|quadrupl)ed\s(?:figure|number|load|rate|value|amount|traffic))\s(?:is\s(?:what|the\sone|to\sbe)|has\sto|must|counts|applies|needs)(?![a-z])|"
     r"(?:按|以|照)照?(?P<cn>[^,;。\n]{1,16}?)的?(?:量|负载|流量|来)?(?:规划|计?算|做|设计|估算?|配置?|准备|定|为准)(?!的(?!话))"
 )
 _NOW = Gated(
@@ -79,8 +80,8 @@ _FAR = 160  # characters
 _GROWING = r"(?:requests?|traffic|load|users?|calls?|volume|quer(?:y|ies)|chats?|sessions?|tickets?)(?![a-z])"
 _GROWTH = Gated(
     r"(?:(?<![a-z])(?:plus|add(?:ing)?|with|including|incl\.?|plan\sfor|expect(?:s|ed|ing)?)|\+)\s?(?:another\s|about\s|some\s){0,2}(?P<a>\d{1,3}(?:\.\d)?)\s?%\s"
-    r"(?:(?:for|of|as)\s)?(?:(?:the\s|future\s|expected\s|a\s)*(?:growth|safety|reserve|margin)|more)(?![a-z])|"
-    r"(?:(?<![a-z])(?:put|add|and)\s)?(?<![\d.])(?P<b>\d{1,3}(?:\.\d)?)\s?%\son\stop(?:\sof\s(?:that|it|the\s[a-z]{3,12}(?:\sfigures?)?))?(?:\sfor\s(?:growth|safety|reserve))?(?![a-z])|"
+    r"(?:(?:for|of|as)\s)?(?:(?:the\s|future\s|expected\s|a\s)*(?:growth|safety|reserve|margin|headroom|buffer|slack|cushion)|more)(?![a-z])|"
+    r"(?:(?<![a-z])(?:put|add|and)\s)?(?<![\d.])(?P<b>\d{1,3}(?:\.\d)?)\s?%\s(?:(?:growth|safety|reserve|margin|headroom|buffer|slack)\s)?on\stop(?:\sof\s(?:that|it|the\s[a-z]{3,12}(?:\sfigures?)?))?(?:\sfor\s(?:growth|safety|reserve))?(?![a-z])|"
     rf"(?<![\w.])(?P<c>\d{{1,3}}(?:\.\d)?\s?%|a\squarter|a\sthird|a\sfifth|a\stenth)\smore\s{_GROWING}|(?<![a-z])(?P<d>half)\sas\s(?:many|much)\s(?:{_GROWING})?\s?again|"
     r"(?:再|另外?|还要|多)?(?:加|预留|多留|考虑|按|留)\s?(?P<e>\d{1,3}(?:\.\d)?)\s?%\s?的?(?:增长|余量|冗余|富余|增量|涨幅)",
 )
@@ -93,7 +94,7 @@ _HEADROOM = Gated(
     r"(?:容量|流量|负载|吞吐|性能)(?:余量|冗余|裕[量度])(?:比例?|率)?\s?[:=为]?\s?(?P<c>\d{1,2}(?:\.\d)?\s?%|0?\.\d{1,3})(?![\d%])"
 )
 _NO_LOAD = Gated(r"(?<![a-z])(?:disks?|storage|power|cooling|cpus?|network)(?![a-z])|磁盘|功率")
-_MEMORY = re.compile(r"显存|内存|memory|vram|hbm", re.IGNORECASE)
+_MEMORY = re.compile(r"显存|内存|memory|vram|hbm|util", re.IGNORECASE)
 
 
 def multiplied(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
@@ -168,7 +169,7 @@ def of_planned_state(page: Page, rivals: Sequence[Statement]) -> list[Statement]
     plans = [plan for plan in _PLAN.finditer(page.original) if not page.is_negated(*plan.span())]
     if len(plans) != 1:
         return []
-    what = plans[0]["en"] or plans[0]["cn"]
+    what = plans[0]["en"] or plans[0]["that"] or plans[0]["cn"]
     # "Size for the peak" is asked of the marks of each figure, "for the morning peak" of when each comes.
     words = _words(" ".join(WHEN.findall(what)) if OF_SPREAD.search(what) else what)
     chosen: list[Statement] = []
@@ -186,7 +187,7 @@ def _planned(
     """Which state words near a factor of `base` say to plan for; `None` for neither, both, or that of another load."""
     states: set[Literal["now", "later"] | None] = set()
     for plan in _PLAN.finditer(page.original, max(0, cue.start() - _FAR), cue.end() + _FAR):
-        what = (plan["en"] or plan["cn"]).strip()
+        what = (plan["en"] or plan["that"] or plan["cn"]).strip()
         if page.is_negated(*plan.span()):
             continue
         left, right = page.clause(*cue.span())

@@ -68,6 +68,8 @@ _BETWEEN_HOURS = Gated(
     rf"(?P<lead>(?<![a-z])(?:between|from|在)\s?)?{_CLOCK.format(n=1)}\s?(?:and|to|until|till|-|–|~|到|至)\s?{_CLOCK.format(n=2)}(?![\d:%]|\.\d)"
     r"(?P<tail>(?=\s?(?:[,.;:!?()\n]|$|(?:o'clock|hours|every|each|on|only|in\sthe|local|daily|utc|gmt|ces?t|and|but)(?![a-z])|之间|[均基都这])))?",
 )
+# "bursts of 18 when a streamer goes live": before a figure beside a rate. What comes "in bursts of 18" comes at once.
+_BURSTS = Gated(r"(?<![a-z])(?<!in\s)(?:bursts?|spikes?|peaks?|surges?)\s(?:(?:of|to|at|up\sto|around|about)\s){1,2}$")
 # "The busiest hour carries 12% of the day", "最忙的一小时占全天的12%".
 _BUSY_SHARE = Gated(
     r"(?<![a-z])(?:(?:busiest|peak|rush|worst|top)\shour)(?:\s(?:alone|of\sthe\sday))?\s(?:carries|carry|is|has|takes|sees|gets|brings|makes(?:\sup)?|holds|accounts\sfor|handles)\s"
@@ -94,6 +96,7 @@ _COSTS = Gated(
 )
 _OF_A_CARD = re.compile(rf"{CARD}\s?(?:[(@]|at|for)\s?\Z")
 _MOST_TO_COST = 80  # characters
+_MOST_OF_BURSTS = 24  # characters
 _MONTH = Gated("month|月")
 _SENTENCE_END = re.compile(r"[!?。\n]|\.(?!\d)")
 # In the clause of a window of hours: it is none in which the load comes.
@@ -252,6 +255,8 @@ def _is_of_a_time(page: Page, number: Quantity) -> bool:
     left, right = page.clause(number.start, number.end)
     if _OF_ELSE.match(page.text, number.end):
         return False
+    if _BURSTS.search(page.original[max(0, number.start - _MOST_OF_BURSTS) : number.start]):
+        return True
     words = f"{page.original[left : number.start]} {page.original[number.end : right]}"
     is_marked = OF_SPREAD.search(words) or WHEN.search(words)
     return is_marked is not None and not PERCENTILE.search(words) and _cost(words) < _NOTHING

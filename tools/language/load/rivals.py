@@ -20,7 +20,7 @@ from .context import LOADS, Statement
 from .length_percentiles import chosen, claim_percentiles, take_choice
 from .mix import with_mix
 from .people import with_shares_of_people, without_populations
-from .shares import load_per_person, of_all_hardware, of_all_people
+from .shares import load_per_person, of_all_hardware, of_all_people, without_parts
 
 _BY_THE_HOUR = 1 / 3601  # amounts of a day, a week or a month have smaller factors
 _TIME_END = re.compile(r"[;!?\n。]|\.(?=\s|$)|(?<=\d)\s?[,，](?=\s)|\s(?:and|but|while)\s", re.IGNORECASE)
@@ -37,6 +37,7 @@ def settled(page: Page, claims: Claims, statements: list[Statement]) -> list[Sta
     A figure that was agreed on counts before both, and the usual load does where words say to plan for it.
     """
     statements = [s for s in statements if not _HOUR.match(page.text, s.quantity.end)]
+    statements = without_parts(page, claims, statements)
     each = load_per_person(page, statements)
     figures = of_all_hardware(page, claims, [s for s in statements if s is not each])
     figures = _without_overtaken(page, claims, _without_past(page, claims, figures))

@@ -34,6 +34,14 @@ _GROUPS = Gated(
     rf"(?<![A-Za-z0-9.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?[个家]?\s?"
     rf"(?:[a-z]{{3,12}}\s)?(?:(?:{_GROUP})s(?![a-z])|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)"
 )
+# "11 states, up to 2,700 questions an hour per state", "三县,每县 12 路": of each of what is counted elsewhere.
+_PER_NOUN = Gated(
+    r"(?<![a-z])(?:per|each|every)\s(?P<noun>(?!user|person|head|second|minute|hour|day|week|month|year|night|card|gpu|node|server|machine|host|box|replica|request|token|one|of)[a-z]{3,14})(?![a-z])|"
+    r"每一?个?(?P<cn>(?![个位名人秒分小天日周月年张台块卡机节用路条次份段])[\u4e00-\u9fff]{1,2}?)(?=\s?\d|每|最多|平均|约|大约|有)"
+)
+_COUNT = rf"(?<![\w.,])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})"
+# "三县合计 36 路": a figure of all, beside which that of each adds nothing.
+_TOTAL = Gated(r"(?<![a-z])(?:in\s(?:total|all)|altogether|all\stold|overall)(?![a-z])|合计|总计|共计|总共|一共")
 # "5 people, one request each at the same time"
 _EACH_BEHIND = Gated(
     r"\s?(?:(?:requests?|prompts?|quer(?:y|ies)|chats?|sessions?)\s)?(?:each|apiece|(?:per|a)\s(?:head|person|user|seat))(?![a-z])"
@@ -71,6 +79,8 @@ def load_per_person(page: Page, statements: Sequence[Statement]) -> Statement | 
 
 def _is_of_one(page: Page, load: Statement) -> bool:
     """Whether a rate is that of a person or of each thing counted before it, or a number at once that of each group."""
+    if _groups_of(page, load) is not None:
+        return True
     words = _up_to(page, load)
     things = _counted_before(page, load) if _PER_THING.search(words) else []
     if load.role == "concurrency":
@@ -149,8 +159,47 @@ def _counts_people(load: Statement) -> bool:
     )
 
 
+def without_parts(page: Page, claims: Claims, statements: list[Statement]) -> list[Statement]:
+    """The statements without loads of each of several groups, where the load of all of them is stated too."""
+    kept = list(statements)
+    for role in LOADS:
+        rivals = [s for s in statements if s.role == role]
+        clauses = [page.clause_text(s.quantity.start, s.quantity.end) for s in rivals]
+        totals = [s for s, words in zip(rivals, clauses, strict=True) if _TOTAL.search(words)]
+        parts = [s for s, words in zip(rivals, clauses, strict=True) if s not in totals and _PER_NOUN.search(words)]
+        for part in parts if len(totals) == 1 else ():
+            page.take(part.quantity.start, part.quantity.end)
+            claims.reading(f"{totals[0].words!r} is the load of all, {part.words!r} a part of it")
+            kept.remove(part)
+    return kept
+
+
+def _plural(noun: str) -> str:
+    return f"{noun[:-1]}(?:ie|y)s" if noun.endswith("y") else f"{noun}e?s"
+
+
+def _groups_of(page: Page, each: Statement) -> Quantity | None:
+    """The number of groups whose noun the clause of a load names as that of each; `None` unless one is stated."""
+    per = _PER_NOUN.search(page.clause_text(each.quantity.start, each.quantity.end))
+    if per is None:
+        return None
+    groups = f"[个家所座]?{per['cn']}" if per["cn"] else rf"(?:[a-z\-]{{3,14}}\s)?{_plural(per['noun'])}(?![a-z])"
+    counts = [
+        count
+        for count in re.finditer(rf"{_COUNT}\s?{groups}", page.text, re.IGNORECASE)
+        if count.end("n") <= each.quantity.start or each.quantity.end <= count.start("n")
+    ]
+    values = {read_number(count["n"].lower()) or 1.0 for count in counts}
+    if len(values) != 1:
+        return None
+    value = values.pop()
+    return Quantity(value, value, "count", *counts[0].span("n"), counts[0].group().strip())
+
+
 def _counted_before(page: Page, each: Statement) -> list[Statement]:
     """The only things counted in the words before a load of each of them: "120 students, each asks …"."""
+    if (groups := _groups_of(page, each)) is not None:
+        return [Statement("concurrency", groups, groups.words)]
     start = each.quantity.start
     sentence, _ = page.sentence(start, start)
     for left in (sentence, max(0, start - _MOST_BEFORE_EACH)):
