@@ -46,7 +46,7 @@ def read_limits(page: Page, claims: Claims) -> None:
 def _take_statistics(page: Page, claims: Claims) -> list[tuple[Statistic, int, int]]:
     statistics: list[tuple[Statistic, int, int]] = []
     for match in page.search(lex.STATISTIC_WORDS):
-        figure = match["p"] or match["nth"] or match["cn"] or match["share"]
+        figure = match["p"] or match["nth"] or match["cn"] or match["share"] or match["share2"]
         is_average = match["mean"] or match["mean2"]
         start = _begins(page, *match.span()) if is_average else match.start()
         if is_average and not _near_limit(page, start, match.end()):
@@ -78,10 +78,10 @@ def _near_limit(page: Page, start: int, end: int) -> bool:
         return True
     if lex.LENGTH_FOLLOWS.match(page.text, end):
         return False
-    if any(match.lastgroup in lex.FIELDS for match in lex.ROLE.finditer(page.text, left, start)):
-        return True
-    speeds = [q for q in find_quantities(page.text[left:right]) if q.unit.startswith("tokens/s")]
-    return any(q.unit == "tokens/s/user" or lex.ONE_USER.search(page.text[left:right]) for q in speeds)
+    speeds = [q for q in find_quantities(page.text[left:start]) if q.unit.startswith("tokens/s")]
+    if speeds and (speeds[-1].unit == "tokens/s/user" or lex.ONE_USER.search(page.original, left, right)):
+        return True  # "20 tokens/s per reader on average"
+    return any(match.lastgroup in lex.FIELDS for match in lex.ROLE.finditer(page.text, left, start))
 
 
 def _roles(page: Page) -> list[Role]:

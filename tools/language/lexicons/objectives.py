@@ -98,7 +98,7 @@ _PHRASES: dict[tuple[str, str], str] = {
         r"尽(?:快|可能快)|越快越好|最快|快就是王道"
     ),
     ("best", "throughput"): (
-        r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:[\w/]+\s){1,3}?(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s(?:[\w.\-]+\s){1,3})?"
+        r"as\smany\s(?!gpus?|cards?|nodes?|servers?|machines?)(?:[\w/]+\s){1,3}?(?:(?:per|an?|each|every)\s\w+\s)?(?:(?:out\sof|from|through|on)\s[^.,;\n]{1,40}?\s)?"
         rf"{_AS_IT_CAN}|most\stokens|gets?\sthe\smost\s\w+\sthrough|"
         r"as\smuch\s(?:total\s|overall\s|aggregate\s)?(?:throughput|output|tokens?)\s(?:[^.,;\n]{2,24}\s)?"
         rf"{_AS_IT_CAN}|"

@@ -27,6 +27,7 @@ _OF_WHOLE = Gated(
     r"(?:\d\sof\s(?:(?:our|the|all|those|these|its|their)\s){1,2}|(?<![a-z])out\sof\s(?:(?:our|the|all|those|these|its|their)\s){0,2})(?:about\s)?$",
 )
 _OF_STATE = Gated(r"generating|producing|writing|emitting|receiving")
+_IN_WORK = Gated(r"\sbeing\s(?:generated|written|produced|drafted|streamed|processed|made)(?![a-z])")
 _STATE_BEFORE = Gated(r"(?<![a-z])(?:is|are|be|being|actually|really|currently|still|only|busy|ever)\s$")
 # In the clause of a share: it is none of people, or one of those already served together.
 _OF_ELSE = Gated(
@@ -95,7 +96,11 @@ def served_part(page: Page, quantity: Quantity) -> Statement | None:
 
 def is_state(page: Page, word: re.Match[str]) -> bool:
     """Whether a word for an output says what people or sessions do, and has no length: "50 are generating"."""
-    if word.lastgroup != "output" or not _OF_STATE.match(word.group()):
+    if word.lastgroup != "output":
+        return False
+    if _IN_WORK.match(page.text, word.end()) or page.text[: word.start()].endswith("being "):
+        return True  # "120 had an answer being generated"
+    if not _OF_STATE.match(word.group()):
         return False
     _, right = page.clause(*word.span())
     is_said = _STATE_BEFORE.search(page.text[max(0, word.start() - 12) : word.start()])

@@ -143,7 +143,10 @@ def _pair_up(page: Page) -> _Load:
 
     def accepts(role: str, quantity: Quantity) -> bool:
         is_length = not (
-            counts_calls(page, quantity) or is_part(page, quantity) or _COUNTS_THINGS.match(page.text, quantity.end)
+            counts_calls(page, quantity)
+            or is_part(page, quantity)
+            or is_whole(page, quantity)
+            or _COUNTS_THINGS.match(page.text, quantity.end)
         )
         if role == "output" and quantity.unit == "tokens" and _is_of_item(page, quantity):
             return False
