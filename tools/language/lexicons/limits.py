@@ -75,10 +75,16 @@ FROM_BELOW = Gated(
 """Before a time: it may not be shorter."""
 PLURAL_AFTER = Gated(r"^\s?(?:latency\s)?(?:targets|limits|slos|slas|latencies|for\sboth|for\sall|on\sboth|指标)")
 
+_NO_USER = (
+    r"(?:second|minute|hour|day|gpu|card|accelerator|device|chip|node|server|machine|host|box|rack|replica|instance|worker|engine|rank|pod|stage|group|"
+    r"cluster|system|deployment|site|team|model|token|watt|dollar|euro)s?(?![a-z])"
+)
 ONE_GPU = Gated(r"(?<![a-z])(?:per|each|every)[\s\-](?:gpu|card|accelerator)(?![a-z])|[每单][张块]?卡")
 ONE_USER = Gated(
     r"(?<![a-z])(?:per|each|every|single|individual|any|for\sa|one)[\s\-]+(?:one\s)?(?:concurrent\s|active\s|single\s|of\s(?:the\s|our\s|these\s|those\s)?(?:\d{1,9}\s|\ue002{1,12}\s)?(?:concurrent\s|simultaneous\s|parallel\s)?)?"
-    r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?|readers?|students?|callers?|players?|viewers?|agents?|members?)(?![a-z])|(?<![a-z])(?:nobody|no\sone|anybody|anyone|each|all\sof\sthem|every(?:one|body|\sone\sof\s(?:them|those|these|us)|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
+    r"(?:users?|requests?|streams?|clients?|sessions?|sequences?|persons?|customers?|chats?)(?![a-z])|"
+    rf"(?<![a-z])per\s(?!{_NO_USER})[a-z]{{4,12}}(?![a-z])|"
+    r"(?<![a-z])(?:nobody|no\sone|anybody|anyone|each|all\sof\sthem|every(?:one|body|\sone\sof\s(?:them|those|these|us)|\s(?:reader|person|caller|student|agent|viewer|player|member)))(?![a-z])|"
     r"(?<![a-z])apiece(?![a-z])|(?<![a-z])(?:a|one)\suser\s(?:must|should|can|has)(?![a-z])|read\salong|per[\s\-]user|user[\s\-](?:perceived|visible|facing|experienced|side)|perceived|users?\s(?:should\s|must\s|to\s|will\s)?(?:each\s)?(?:sees?|gets?|reads?|receives?|experiences?)|"
     r"(?:decode|decoding|generation|output|streaming|token|typing)\sspeed|(?:stream(?:ed|ing|s)?|read(?:ing)?|flow(?:s|ing)?|arriv(?:e|es|ing)|typ(?:e|es|ing)|com(?:e|es|ing)(?:\sin|\sout)?)\sat|users?\sread|(?:after(?:wards|\sthat)|thereafter|then|followed\sby)(?=[\s,])|interactivity|"
     r"后面|之后|后续|随后|然后|单一?个?(?:用户|请求|路|流)|每(?:个|位|一个)?\s?(?:用户|请求|人|路)|(?:生成|输出|解码|出字|吐字|打字)速度",
