@@ -174,6 +174,11 @@ def without_parts(page: Page, claims: Claims, statements: list[Statement]) -> li
     return kept
 
 
+@lru_cache(4)
+def _counts_of(text: str, groups: str) -> list[re.Match[str]]:
+    return list(re.finditer(rf"{_COUNT}\s?{groups}", text, re.IGNORECASE))
+
+
 def _plural(noun: str) -> str:
     return f"{noun[:-1]}(?:ie|y)s" if noun.endswith("y") else f"{noun}e?s"
 
@@ -184,11 +189,8 @@ def _groups_of(page: Page, each: Statement) -> Quantity | None:
     if per is None:
         return None
     groups = f"[个家所座]?{per['cn']}" if per["cn"] else rf"(?:[a-z\-]{{3,14}}\s)?{_plural(per['noun'])}(?![a-z])"
-    counts = [
-        count
-        for count in re.finditer(rf"{_COUNT}\s?{groups}", page.text, re.IGNORECASE)
-        if count.end("n") <= each.quantity.start or each.quantity.end <= count.start("n")
-    ]
+    start, end = each.quantity.start, each.quantity.end
+    counts = [count for count in _counts_of(page.text, groups) if count.end("n") <= start or end <= count.start("n")]
     values = {read_number(count["n"].lower()) or 1.0 for count in counts}
     if len(values) != 1:
         return None
