@@ -49,7 +49,7 @@ _OF_THE_LAST = Gated(
 )
 # "60% are online, half of them ask": who is there, of whom others are a part.
 _ARE_THERE = Gated(
-    r"(?<![a-z])(?:online|(?:logged|signed)\s(?:in|on)|connected|present|at\s(?:work|(?:their|the)\sdesks?)|on\s(?:shift|duty|site)|in\sthe\s(?:app|tool|office|building))(?![a-z])"
+    r"(?<![a-z])(?:online|active|(?:logged|signed)\s(?:in|on)|connected|present|at\s(?:work|(?:their|the)\sdesks?)|on\s(?:shift|duty|site)|in\sthe\s(?:app|tool|office|building))(?![a-z])"
 )
 # "1,200 chats open in parallel, but one in eight is waiting": a ratio is one of those counted before.
 _RATIO = Gated(r"(?<![a-z])(?:in|out\sof)(?![a-z])")
@@ -208,8 +208,9 @@ def _chain(page: Page, parts: Sequence[Quantity], together: Sequence[Quantity]) 
     chain = list(together[-1:])
     for former in reversed(parts[: parts.index(chain[0])]):
         clauses = [page.clause_text(part.start, part.end) for part in (former, chain[0])]
-        are_there = [_ARE_THERE.search(clause) is not None for clause in clauses]
-        is_of_former = _OF_THE_LAST.search(clauses[1]) or (are_there == [True, False] and _OF_THOSE.search(clauses[1]))
+        there, then = ({match.group().lower() for match in _ARE_THERE.finditer(clause)} for clause in clauses)
+        is_further = there and then <= {"active"} and not there & then
+        is_of_former = _OF_THE_LAST.search(clauses[1]) or (is_further and _OF_THOSE.search(clauses[1]))
         of = _OF_A_WHOLE.match(page.text, former.end)
         between = page.text[of.end() if of else former.end : chain[0].start].lstrip("0123456789,.")
         apart = [part for part in SENTENCE_END.split(between) if part.strip()]

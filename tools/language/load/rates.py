@@ -55,6 +55,7 @@ _HOURS = Gated(
     rf"just|one|those|these|our|same|single)\s){{0,3}}(?P<h>{_COUNT})[\s\-]?(?:(?:working|business|office)\s)?(?:hours?|hrs?|h)(?![a-z])"
     r"(?:[\s\-](?:windows?|(?:working\s|business\s)?days?|workdays?|shifts?|periods?|spans?)(?![a-z]))?|"
     rf"(?<![\w.])(?P<times>{_COUNT})\s(?:nights|days|evenings|shifts|sessions|windows)\s(?:of|at|x|with)\s(?P<h7>{_COUNT})[\s\-]?(?:hours|hrs|h)(?:\seach)?(?![a-z])|"
+    rf"(?<![a-z])(?:run|window|batch|job|slot|night)\s(?:has|lasts|takes)\s(?P<h9>{_COUNT})\s(?:hours|hrs|h)(?![a-z])|"
     rf"(?<![a-z])(?:have|get|got|ours|mine|booked|rented|reserved|available|free)\s(?:[a-z0-9]{{2,12}}\s){{0,5}}?for\s(?:only\s|just\s|about\s)?(?P<h8>{_COUNT})\s(?:hours|hrs|h)(?![a-z])|"
     rf"(?<![a-z])(?:within|in|over|during)\s(?:(?:max(?:imum)?|at\smost|about|the|next|only|under|no\smore\sthan)\s){{0,2}}(?P<days>{_COUNT})\sdays(?![a-z]|\s(?:of|at|x|with)\s\d)|"
     rf"[(]\s?(?P<h4>{_COUNT})\s?(?:hours|hrs?|h)(?:\s(?:flat|straight|in\s(?:all|total)))?(?=\s?[,)])|"
@@ -198,7 +199,7 @@ def read_rates(page: Page, claims: Claims) -> list[Statement]:
     factors = {factor_of(match) for match in peaks}
     is_wanted = any(peak["that"] and SIZED_FOR.search(page.original, 0, peak.start()) for peak in peaks)
     clauses = [page.clause_text(load.quantity.start, load.quantity.end) for load in loads]
-    is_mean = loads and not any(map(PEAK.search, clauses))
+    is_mean = (loads or claims.has("request_rate")) and not any(map(PEAK.search, clauses))
     if len(factors) == 1 and (claims.has(AMOUNTS) or is_mean or (loads and is_wanted)):
         claims.claim(_STRETCH, factors.pop(), ", ".join(page.take(*match.span()) for match in peaks))
     return loads
@@ -344,7 +345,7 @@ def _hours(page: Page, match: re.Match[str], most: float = 24.0) -> float | None
         hours = 24 * (read_number(days) or 0.0)
         return hours if 24 < hours <= most else None
     if "h" in groups:
-        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4", "h5", "h6", "h7", "h8")))))
+        hours = read_number(next(filter(None, map(groups.get, ("h", "h2", "h3", "h4", "h5", "h6", "h7", "h8", "h9")))))
         hours = (hours or 0.0) * ((read_number(groups["times"]) or 1.0) if groups["times"] else 1.0)
         return hours if hours and hours > 1 and (hours <= most or groups["h3"]) else None
     is_clock = groups["s1"] and groups["s2"]

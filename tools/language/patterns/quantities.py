@@ -37,7 +37,7 @@ _CHINESE = (
 _CHINESE_FIGURE = re.compile(
     r"[一二两三四五六七八九][十百千万]|十[二三四五六七八九](?!月|点|日|号)|十[一二三四五六七八九]?[万千亿]"
 )
-_OF = r"(?=\s(?:of|the|a|an|its|our|all|is|are|has|have|will)\b)"
+_OF = r"(?=\s(?:of|the|a|an|its|our|all|is|are|has|have|will|online|active|busy|waiting|logged)\b)"
 _PART_NAMES = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 # "a third of", "two thirds of", "三分之二", "六成", "六成五".
 _FRACTION = (

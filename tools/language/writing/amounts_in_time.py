@@ -49,24 +49,34 @@ def form(pattern: str, place: str) -> str:
     return re.sub(r"\?P<(n|t|unit|what)>", rf"?P<\g<1>{place}>", pattern)
 
 
-# "A shift has 8 hours and sees 230,400 explanations", "57,600 letters per 8-hour shift": as many in an hour.
-_SHIFT = r"(?:shift|duty|session|night|window|work(?:ing)?\sday)"
+# "A shift has 8 hours and sees 230,400 letters", "57,600 letters per 8-hour shift": as many in an hour.
+_SHIFT = r"(?!request|call|answer|prompt|job|task|node|server)[a-z]{3,12}(?:\sday)?"
 _THINGS = rf"\s(?P<what>(?:[a-z\-]{{3,14}}\s)?{NO_REQUEST}[a-z\-]{{3,16}}s)(?![a-z])"
-_THINGS_OF = [form(_THINGS, place) for place in "012"]
+_THINGS_OF = [form(_THINGS, place) for place in "01234"]
+_LONG = r"(?P<unit>hours?|h|minutes?|min)"
+_LONG_OF = [form(_LONG, place) for place in "01234"]
 _IN_A_SHIFT = Gated(
-    rf"(?<![a-z])(?:an?|the|our|each|every|one|per)\s(?:(?P<h1>{N})[\s\-]hours?\s{_SHIFT}|{_SHIFT},?\s(?:(?:which|that|it)\s)?(?:has|of|is|lasts|runs|takes)\s(?P<h2>{N})\s(?:hours|h)(?:\slong)?),?\s"
+    rf"(?<![a-z])(?:an?|the|our|each|every|one|per)\s(?:(?P<t1>{N})[\s\-]{_LONG_OF[1]}\s{_SHIFT}|{_SHIFT},?\s(?:(?:which|that|it)\s)?(?:has|of|is|lasts|runs|takes)\s(?P<t2>{N})\s{_LONG_OF[2]}(?:\slong)?),?\s"
     rf"(?:(?:and|that|it|we|which|there)\s){{0,2}}(?:sees?|brings?|gets?|has|have|handles?|takes?|produces?|are|is)\s{ABOUT}(?P<n1>{N}){_THINGS_OF[1]}"
     rf"(?:[.;,][^\n.;,]{{0,60}}?[.;,:]?[^\n.;,]{{0,24}}?(?P<share>{SHARE})\sof\s(?:(?:the|a)\s{_SHIFT}'s|its|them|those|these|it|that)(?:\s[a-z]{{2,12}}){{0,4}}?\s(?:in|within|during)\s(?:the|that|its|one)\s(?:first|last|busiest|peak|worst|single)\shour)?|"
-    rf"(?P<n2>{N}){_THINGS_OF[2]}\s(?:per|an?|each|every|in\san?|over\san?)\s(?:(?P<h3>{N})[\s\-]hours?\s{_SHIFT}|{_SHIFT}\sof\s(?P<h4>{N})\s(?:hours|h))(?![a-z])"
+    rf"(?P<n2>{N}){_THINGS_OF[2]}\s(?:per|an?|each|every|in\san?|over\san?)\s(?:(?P<t3>{N})[\s\-]{_LONG_OF[3]}\s{_SHIFT}|{_SHIFT}\sof\s(?P<t4>{N})\s{_LONG_OF[4]})(?![a-z])|"
+    r"(?:一个|每个?)?(?:班次?|夜班|白班|早班|晚班|工作日|晚上|白天)(?:有|是|共|为)?\s?(?P<t5>\d{1,2}(?:\.\d)?)\s?个?(?P<unit5>小时)[,;]?[^\d,;。]{0,8}(?P<n5>\d[\d,.]{0,11}\s?[万千]?)\s?(?P<what5>[份条个篇封件通次单段])(?!人)"
 )
-# "240 bulletins every 10 minutes".
+# "240 bulletins every 10 minutes", "in 15 minutes 2,700 alerts arrive".
 _IN_A_TIME = Gated(
-    rf"(?P<n>{N})\s(?:[a-z\-]{{3,14}}\s)?{NO_REQUEST}(?:[a-z\-]{{3,16}}s|(?<=\d\s)requests?)\s(?:every|per|each|in)\s(?P<t>{N})\s(?P<unit>seconds|minutes|hours)(?![a-z])"
+    rf"(?P<n1>{N}){_THINGS_OF[1]}\s(?:every|per|each|in)\s(?P<t1>{N})\s(?P<unit1>seconds|minutes|hours)(?![a-z])|"
+    rf"(?<![a-z])(?:in|within|during|over)\s(?:(?:an?|the|our|about|some)\s[a-z\s]{{3,24}}\sof\s)?(?P<t2>{N})\s(?P<unit2>seconds|minutes|hours),?\s(?P<n2>{N}){_THINGS_OF[2]}(?=\s(?:come|arrive|land|pour|are\s(?:sent|filed|written))(?![a-z]))"
 )
-# "the busiest hour has 14k turns", "Busiest hour (09-10): 1,440 letters": requests of an hour.
-_BUSIEST_HOUR = Gated(
-    r"(?<![a-z])(?:(?:in\s)?(?:the|our)\s|in\s)?(?:busiest|peak|rush|worst|top)\shour(?:\s?\([^()\n]{1,24}\))?\s?(?:(?:has|have|had|sees?|saw|brings?|brought|gets?|got|carries|is|was|with|we\s(?:get|see|have))(?![a-z])|[:=|,])\s?(?:about\s|around\s|roughly\s|some\s|up\sto\s|~\s?){0,2}(?P<n>\d[\d,.]{0,11}\s?k?)\s(?P<what>(?:(?!(?:active|concurrent|simultaneous|parallel|output|input)\s)[a-z\-]{3,14}\s)?(?!tokens|words|gpus|cards|nodes|minutes|seconds|users|people|agents|clients|customers|employees|students|visitors|members|players|sessions|streams|callers|workers|engineers|developers|times)[a-z\-]{3,16}s)(?![a-z]|\s(?:per|an?|each|every|at\sonce|online|open|active|are|is|wait)(?![a-z]))|"
-    r"(?:最忙|最高峰|高峰)的?(?:那|一)?个?小时(?:\([^()\n]{1,24}\))?(?:里|内)?\s?(?:有|来|大?约|达到?|是|为|:){0,3}\s?(?P<cn>\d[\d,.]{0,11}\s?[万千]?)\s?[份条个篇封件通次单段](?!人)"
+# "the busiest hour has 14k turns", "Busiest hour (09-10): 1,440 letters", "最忙 15 分钟有 2700 个请求".
+_NO_REQUESTS = (
+    r"(?!tokens|words|gpus|cards|nodes|minutes|seconds|users|people|agents|clients|customers|employees|students|visitors|members|players|sessions|streams|callers|workers|engineers|"
+    r"developers|times)"
+)
+_BUSIEST_TIME = Gated(
+    rf"(?<![a-z])(?:(?:in\s)?(?:the|our)\s|in\s)?(?:busiest|peak|rush|worst|top)\s(?P<time>hour|half[\s\-]hour|quarter(?:[\s\-]|\sof\san\s)hour|minute|(?P<t>{N})\s(?:minutes|seconds))(?:\s?\([^()\n]{{1,24}}\))?\s?"
+    rf"(?:(?:has|have|had|sees?|saw|brings?|brought|gets?|got|carries|is|was|with|we\s(?:get|see|have))(?![a-z])|[:=|,])\s?(?:about\s|around\s|roughly\s|some\s|up\sto\s|~\s?){{0,2}}(?P<n>\d[\d,.]{{0,11}}\s?k?)\s"
+    rf"(?P<what>(?:(?!(?:active|concurrent|simultaneous|parallel|output|input)\s)[a-z\-]{{3,14}}\s)?{_NO_REQUESTS}[a-z\-]{{3,16}}s)(?![a-z]|\s(?:per|an?|each|every|at\sonce|online|open|active|are|is|wait)(?![a-z]))|"
+    r"(?:最忙|最高峰|高峰)的?(?:那|一)?\s?(?P<t_cn>\d{1,2})?\s?个?(?P<time_cn>小时|分钟|半小时|刻钟)(?:\([^()\n]{1,24}\))?(?:里|内)?\s?(?:有|来|大?约|达到?|是|为|:){0,3}\s?(?P<cn>\d[\d,.]{0,11}\s?[万千]?)\s?[份条个篇封件通次单段](?!人)"
 )
 # "On a busy day that's 90k conversations": an amount of each day.
 _ON_A_DAY = Gated(
@@ -140,23 +150,43 @@ def _in_a_part_of_the_day(match: re.Match[str]) -> str:
     return f"{amount:.12g}{match['what']} per day, within {value_of(match['h']):g} hours{match['between']}"
 
 
-def _busiest_hour(match: re.Match[str]) -> str:
-    return f"a peak of {match['n']} {match['what']} per hour" if match["n"] else f"高峰每小时 {match['cn']}次请求"
+def _hours(number: str | None, time: str) -> float:
+    """The hours of so many of a time ("15", "minutes"; "quarter hour")."""
+    parts = {
+        "half": 2.0,
+        "quarter": 4.0,
+        "minute": 60.0,
+        "min": 60.0,
+        "second": 3600.0,
+        "半": 2.0,
+        "刻": 4.0,
+        "分": 60.0,
+    }
+    per_hour = next((part for words, part in parts.items() if words in time.lower()), 1.0)
+    return (value_of(number) if number else 1.0) / per_hour
+
+
+def _busiest_time(match: re.Match[str]) -> str | None:
+    hours = _hours(match["t"] or match["t_cn"], match["time"] or match["time_cn"])
+    if not hours:
+        return None
+    amount = value_of(match["n"] or match["cn"]) / hours
+    return f"a peak of {amount:.12g} {match['what']} per hour" if match["n"] else f"高峰每小时 {amount:.12g} 次请求"
 
 
 def _in_an_hour(match: re.Match[str]) -> str | None:
-    amount, hours = (
-        next(value_of(match[name]) for name in names if match[name])
-        for names in (("n1", "n2"), ("h1", "h2", "h3", "h4"))
+    groups = match.groupdict()
+    number, amount, what, unit = (
+        next(filter(None, (groups.get(f"{name}{i}") for i in "12345"))) for name in ("t", "n", "what", "unit")
     )
-    each = amount * (read_share(match["share"]) or 0.0) if match["share"] else amount / (hours or 1.0)
-    peak = "a peak of " if match["share"] else ""
-    return f"{peak}{each:.12g} {match['what1'] or match['what2']} per hour" if amount >= _FEWEST and hours else None
-
-
-def _in_one_of_them(match: re.Match[str]) -> str | None:
-    amount, times = value_of(match["n"]), value_of(match["t"])
-    return f"{amount / times:.12g} requests per {match['unit'].lower().removesuffix('s')}" if times else None
+    share = read_share(groups.get("share") or "") if groups.get("share") else None
+    hours = 1.0 if share else _hours(number, unit)
+    if value_of(amount) < _FEWEST or not hours:
+        return None
+    each = value_of(amount) * (share or 1.0) / hours
+    if not what.isascii():
+        return f"每小时 {each:.12g} 次请求"
+    return f"{'a peak of ' if share else ''}{each:.12g} {what} per hour"
 
 
 def _each_second(match: re.Match[str]) -> str:
@@ -174,8 +204,8 @@ _RULES: Workings = (
     (_WORKING_DAY, lambda match: f"per day, within {value_of(match['h']):g} hours{match['between']}"),
     (_ON_A_DAY, lambda match: f"{match['n']}{match['what']} per day"),
     (_EVERY_SO_OFTEN, _every_so_often),
-    (_BUSIEST_HOUR, _busiest_hour),
+    (_BUSIEST_TIME, _busiest_time),
     (_IN_A_SHIFT, _in_an_hour),
     (_PART_OF_DAY, _in_a_part_of_the_day),
-    (_IN_A_TIME, _in_one_of_them),
+    (_IN_A_TIME, _in_an_hour),
 )

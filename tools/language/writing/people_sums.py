@@ -37,7 +37,7 @@ _OF_PLACES = Gated(
 )
 _NC = r"(?<![\d.])(?:\d{1,6}(?![\d.%])|[一二两三四五六七八九十]{1,3})"
 _OF_PLACES_CHINESE = Gated(
-    rf"(?P<m>{_NC})\s?(?P<unit>[层栋间所家座个])(?!节点|副本|实例)(?P<what>[^\d,;。每个名位人]{{0,5}})[,;]?\s?(?:平均)?每[一]?(?P=unit)(?P<what2>[^\d,;。一二两三四五六七八九十]{{0,5}}?)(?:有|约|大约|大概)?\s?(?P<n>{_NC})\s?(?:多?[个名位]\s?)?(?P<who>人|用户|员工|医生|护士|学生|老师|客服|坐席|同事)"
+    rf"(?P<m>{_NC}|(?<=[店点校院所部])\s?\d{{1,6}})\s?(?P<unit>[层栋间所家座个])(?!节点|副本|实例)(?P<what>[^\d,;。每个名位人]{{0,5}})[,;]?\s?(?:平均)?每[一]?(?P=unit)(?P<what2>[^\d,;。一二两三四五六七八九十]{{0,5}}?)(?:有|约|大约|大概)?\s?(?P<n>{_NC})\s?(?:多?[个名位]\s?)?(?P<who>人|用户|员工|学生|老师|客服|坐席|同事|(?P<other>[\u4e00-\u9fff]{{1,2}}[员师生手士民警]))"
 )
 _ALWAYS = (
     r"(?:always|constantly|permanently|continuously|at\s(?:all\stimes|any\s(?:given\s)?(?:time|moment)|every\smoment)|"
@@ -84,7 +84,7 @@ def _in_all_places(match: re.Match[str]) -> str | None:
 
 def _in_all_places_in_chinese(match: re.Match[str]) -> str | None:
     n, m = read_number(match["n"]), read_number(match["m"])
-    return f"{n * m:.12g}{match['who']}" if n and m else None
+    return f"{n * m:.12g}{'名' if match['other'] else ''}{match['who']}" if n and m else None
 
 
 def _at_work_in_all(match: re.Match[str]) -> str | None:

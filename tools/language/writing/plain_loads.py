@@ -10,8 +10,8 @@ from ..patterns.rewriting import Rewriting
 
 # "each has one request running at a time": as many requests as there are of what is counted.
 _ONE_EACH_AT_A_TIME = Gated(
-    r",?\s?\(?(?<![a-z])(?:each|every\sone|all)(?:\sof\s(?:them|these))?\s(?:has|have|runs?|keeps?|with|sends?)\s(?:only\s|just\s|exactly\s)?(?:one|a\ssingle|1)\s(?:request|call|query|stream|generation)s?"
-    r"(?:\s(?:running|open|active|in\sflight|going|outstanding))?\s(?:at\s(?:a|any|one|the\ssame)\stime|at\sonce|at\sany\smoment)\)?"
+    r",?\s?\(?(?<![a-z])(?:each|every\sone|all)(?:\sof\s(?:them|these|those)|\s(?:online|active|busy|logged-in)\s[a-z]{4,14})?\s(?:has|have|runs?|keeps?|with|sends?)\s(?:only\s|just\s|exactly\s)?(?:one|a\ssingle|1)\s(?:request|call|query|stream|generation)s?"
+    r"(?:\s(?:running|open|active|in\sflight|going|outstanding)(?:(?=\s?(?:[,.;)\n]|$))|\s(?:at\s(?:a|any|one|the\ssame)\stime|at\sonce|at\sany\smoment))|\s(?:at\s(?:a|any|one|the\ssame)\stime|at\sonce|at\sany\smoment))\)?"
 )
 # "has to be through in two weeks": within so many days.
 _WEEKS = Gated(
