@@ -83,7 +83,9 @@ _GROWTH = Gated(
     r"(?:(?:for|of|as)\s)?(?:(?:the\s|future\s|expected\s|a\s)*(?:growth|safety|reserve|margin|headroom|buffer|slack|cushion)|more)(?![a-z])|"
     r"(?:(?<![a-z])(?:put|add|and)\s)?(?<![\d.])(?P<b>\d{1,3}(?:\.\d)?)\s?%\s(?:(?:growth|safety|reserve|margin|headroom|buffer|slack)\s)?on\stop(?:\sof\s(?:that|it|the\s[a-z]{3,12}(?:\sfigures?)?))?(?:\sfor\s(?:growth|safety|reserve))?(?![a-z])|"
     rf"(?<![\w.])(?P<c>\d{{1,3}}(?:\.\d)?\s?%|a\squarter|a\sthird|a\sfifth|a\stenth)\smore\s{_GROWING}|(?<![a-z])(?P<d>half)\sas\s(?:many|much)\s(?:{_GROWING})?\s?again|"
-    r"(?:再|另外?|还要|多)?(?:加|预留|多留|考虑|按|留)\s?(?P<e>\d{1,3}(?:\.\d)?)\s?%\s?的?(?:增长|余量|冗余|富余|增量|涨幅)",
+    r"(?<![a-z])another\s(?P<f>\d{1,3})\s?%(?=\s(?:by|until|within|over|next|in\sthe\snext)(?![a-z]))|"
+    r"(?<![a-z])(?:grow|increase|rise)s?\sby\s(?P<g>\d{1,3}\s?%|half|a\s(?:third|quarter|fifth|tenth))(?=[^.;\n]{0,60}(?<![a-z])(?:size|plan|dimension)\sfor\s(?:that|it|this)(?![a-z]))|"
+    r"(?:再|另外?|还要|多)?(?:加|预留|多留|考虑|按|留)\s?(?P<e>\d{1,3}(?:\.\d)?\s?%|[一二两三四五六七八九]成)\s?的?(?:增长|余量|冗余|富余|增量|涨幅)",
 )
 # "25% headroom", "capacity headroom: 0.25": what may come in addition, while the load stays what it is.
 _OF_LOAD = r"(?:(?:capacity|load|traffic|rate|throughput|demand|peak|growth)\s)"
@@ -229,7 +231,7 @@ def settle_growth(page: Page, claims: Claims) -> None:
         if len(loads) != 1 or _MEMORY.search(page.clause_text(*match.span())):
             continue
         amount = next(filter(None, match.groups()))
-        factor = 1 + (read_share(amount if match["c"] or match["d"] else f"{amount}%") or 0.0)
+        factor = 1 + (read_share(f"{amount}%" if amount.replace(".", "").isdigit() else amount) or 0.0)
         before, words = claims.values[loads[0]], claims.words[loads[0]]
         value = before * factor if loads[0] == "request_rate" else math.ceil(before * factor - 1e-9)
         more = page.take(*match.span())

@@ -99,17 +99,19 @@ _FILTERED = Gated(
 )
 # "11 pages at some 520 tokens", "5 pages of text (a page ~ 600 tokens)", "18 pages, call it 500 words a page".
 _SHEET = (
-    r"(?:page|chunk|snippet|passage|document|file|message|turn|paragraph|result|example|image|screenshot|slide|section)"
+    r"(?:page|chunk|snippet|passage|document|file|message|turn|paragraph|result|example|image|screenshot|slide|section|"
+    r"case|record|note|article|abstract|table)"
 )
 _PAGES = Gated(
-    rf"(?P<n>{N})\s(?:(?:retrieved|scanned|top|rag|full|dense|text)\s)?(?P<what>{_SHEET}s)\s?(?:\s(?:at|of|with|x|each)|,)\s{ABOUT}(?P<m>{N})\s(?P<unit>tokens|words)(?:\s(?:each|apiece|(?:per|a)\s[a-z]{{4,9}}))?(?![a-z])|"
+    rf"(?P<n>{N})\s(?:(?:retrieved|scanned|top|rag|full|dense|text|similar|earlier|previous|past|older?|related|short|long|prior|relevant)\s)?(?P<what>{_SHEET}s)\s?(?:\s(?:at|of|with|x|each)|,)\s{ABOUT}(?P<m>{N})\s(?P<unit>tokens|words)(?:\s(?:each|apiece|(?:per|a)\s[a-z]{{4,9}}))?(?![a-z])|"
     rf"(?P<n3>{N})\s(?P<what3>{_SHEET}s)[^\n.;,\d]{{0,40}}?\s?[,;(]\s?(?:(?:call\sit|say|with|at|roughly|about)\s){{0,2}}"
     rf"(?:(?:an?|each|one|every|per)\s{_SHEET}\s(?:(?:is|has|being|of|at|holds|averages|~|=|≈)\s?){{0,2}}{ABOUT}(?P<m3>{N})\s(?P<unit3>tokens|words)|"
     rf"{ABOUT}(?P<m4>{N})\s(?P<unit4>tokens|words)\s(?:an?|per|each|every)\s{_SHEET})(?![a-z])\)?|"
-    r"(?<![\dA-Za-z.,])(?P<n2>\d{1,4})\s?[页段篇条个份张]\s?(?:片段|文档片段|文档|段落|切片|结果|图片|图)?\s?(?:[,x*]?\s?每[页段篇条个份张]?|[x*]\s?)(?:片段|文档|段落|切片|结果|图片|图)?(?:大?约|平均|折合)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
+    r"(?<![\dA-Za-z.,])(?P<n2>\d{1,4})\s?[页段篇条个份张]\s?(?:片段|文档片段|文档|段落|切片|结果|图片|图|(?:检索|知识库|历史|参考)?(?:内容|结果|资料|记录|案例))?\s?(?:[,x*]?\s?每[页段篇条个份张]?|[x*]\s?)(?:片段|文档|段落|切片|结果|图片|图)?(?:大?约|平均|折合)?\s?(?P<m2>\d[\d,]{1,7})\s?(?:个\s?)?token",
 )
 _UNITS = {"s": "second", "m": "minute", "h": "hour", "d": "day"}
 _ONCE = {"": 1.0, "once": 1.0, "twice": 2.0, "a": 1.0, "an": 1.0, "one": 1.0, "something": 1.0}
+_MOST_PAGES = 200
 _BEFORE_ONE = 160  # characters
 _FEWEST = 20  # "two agents" that make calls are no amount of work
 
@@ -154,7 +156,9 @@ def _let_through(match: re.Match[str]) -> str | None:
     return f"{value_of(match['n']) * share:.12g}{match['unit']}"
 
 
-def _all_pages(match: re.Match[str]) -> str:
+def _all_pages(match: re.Match[str]) -> str | None:
+    if value_of(match["n"] or match["n2"] or match["n3"]) > _MOST_PAGES:
+        return None  # "5,000 notes of 900 tokens each" are as many requests
     if match["n2"]:
         return f"文档 {value_of(match['n2']) * value_of(match['m2']):.12g} token"
     if match["n3"]:

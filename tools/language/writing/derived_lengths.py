@@ -47,11 +47,17 @@ _PART_OF_INPUT = Gated(
 )
 # "思考大概 1500 token, 正式回答 500 token", "2k reasoning tokens plus 500 of answer": both are the output.
 _THOUGHT_CHINESE = Gated(
-    r"(?:思考|推理过程)[^\d,;。\n]{0,8}(?P<a>\d[\d,]{0,12}k?)\s?(?:个?\s?tokens?)?[,;]?\s?(?:再加|加上|加|和)?\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]{0,12}k?)(?=\s?个?\s?tokens?)",
+    r"(?:思考|推理过程|推理|先想|平均想)[^\d,;。\n]{0,8}(?P<a>\d[\d,]{0,12}k?)\s?(?:个?\s?tokens?)?\s?(?:左右|上下)?(?:[,;]?\s?(?:再加|加上|加|和|再|然后|之后|后)?|才[^\d,;。\n]{1,6}[,;])\s?(?:正式|最终|最后)?的?(?:回答|答案|回复|正文)[^\d,;。\n]{0,8}(?P<b>\d[\d,]{0,12}k?)(?=\s?(?:个?\s?tokens?|[,;。\n]|$))",
 )
 _THOUGHT = Gated(
     r"(?<![\w.])(?P<a>\d[\d,]{0,12}k?)\s(?:tokens?\sof\s(?:reasoning|thinking)|(?:reasoning|thinking)\stokens?)\s?(?:,|plus|and|\+)\s?(?:then\s|about\s|some\s|another\s){0,2}(?P<b>\d[\d,]{0,12}k?)\s"
-    r"(?:(?:tokens?\s)?of\s(?:the\s|final\s|actual\s){0,2}answer|(?:answer|visible|final)\stokens?)(?![a-z])",
+    r"(?:(?:tokens?\s)?of\s(?:the\s|final\s|actual\s){0,2}answer|(?:answer|visible|final)\stokens?)(?![a-z])|"
+    r"(?<![a-z])(?:thinking|reasoning)\s(?:(?:takes|is|has|needs|about|around|some|of|runs|to)\s){1,3}(?P<a2>\d[\d,]{0,12}k?)(?:\stokens)?,?\s(?:and\s|plus\s)?(?:the\s|its\s)?(?:visible\s|final\s|actual\s|written\s)?answers?\s(?:(?:takes?|is|are|has|have|about|around|some|of)\s){0,2}(?P<b2>\d[\d,]{0,12}k?)(?:\stokens)?(?!\w|\s?(?:ms|s|sec)(?![a-z]))",
+)
+# "the reply is as long as the mail, 350 tokens", "译文和原文差不多长,1500 token".
+_AS_LONG = Gated(
+    r"(?<![a-z])(?:(?:the|our|its)\s)?(?:answers?|repl(?:y|ies)|outputs?|completions?|translations?|drafts?|rewrites?)\s(?:(?:is|are|has|have|about|roughly|more\sor\sless|usually)\s){0,3}(?:as\slong\sas|equals?|matches|(?:of\s)?the\ssame\s(?:length|size)\sas)\s(?:(?:the|its|our|an?)\s)?[a-z]{3,12}(?:\sin\slength)?\s?[,:(;]\s?(?:about\s|some\s|around\s)?(?P<n>\d[\d,]{0,7}k?)\stokens(?!\s?/)\)?|"
+    r"(?:译文|输出|回答|改写稿?)的?(?:长度)?[和与跟](?:原文|输入|问题|提示词?)的?(?:长度)?(?:都)?(?:差不多|大致相同|相当|一样|相同|基本一致|等)长?[,;](?:都是|[^\d;。\n]{0,6}?)\s?(?P<cn>\d[\d,]{0,7}k?)\s?个?\s?token"
 )
 # "it thinks for about 3,000 tokens and answers with 500", "reasons for 4k": the output too.
 _WRITTEN = rf"\d[\d,]{{0,12}}k?(?!\w|\.\d|\s?%)|{ENGLISH_NUMBER}(?![a-z])"
@@ -104,7 +110,7 @@ def _of_thinker(match: re.Match[str]) -> str | None:
 
 
 def _sum_of(match: re.Match[str]) -> str:
-    return f"{sum(read_number(match[part]) or 0 for part in 'ab'):.12g}"
+    return f"{sum(read_number(words) or 0 for words in match.groups() if words):.12g}"
 
 
 TOLD_LENGTHS: Workings = (
@@ -113,6 +119,14 @@ TOLD_LENGTHS: Workings = (
     (_THOUGHT_CHINESE, lambda match: f"输出 {_sum_of(match)}"),
     (_THOUGHT, lambda match: f"{_sum_of(match)} output tokens"),
     (_SAME_LENGTH, _same_length),
+    (
+        _AS_LONG,
+        lambda match: (
+            f"输入 {match['cn']} token, 输出 {match['cn']} token"
+            if match["cn"]
+            else f"input of {match['n']} tokens, output of {match['n']} tokens"
+        ),
+    ),
     (_OF_TOTAL, _both_lengths),
     (_PART_OF_INPUT, _part_of_input),
 )

@@ -17,10 +17,10 @@ _NOUN = (
     r"system\s(?:prompts?|messages?|instructions?)|instructions?|templates?|rules?|rubrics?|schemas?|definitions|style\sguide|persona|"
     r"examples?|few[\s\-]shots?|checklists?|boilerplate|guidelines?|preamble|polic(?:y|ies)|headers?|context|history|snippets?|chunks?|"
     r"excerpts?|passages?|threads?|transcripts?|diffs?|code|files?|letters?|mails?|e-?mails?|tickets?|questions?|quer(?:y|ies)|data|documents?|"
-    r"docs|articles?|abstracts?|contracts?|records?|reports?|conversation|messages?|turns?|retrieval|metadata|pages?|paragraphs?|results|images?|screenshots?|logs?|text|research|(?:user\s)?input|scheme"
+    r"docs|articles?|abstracts?|contracts?|records?|reports?|conversation|messages?|turns?|retrieval|metadata|pages?|paragraphs?|results|images?|screenshots?|logs?|text|research|tables?|rows?|cases?|notes?|charts?|profiles?|chats?|dialog(?:ue)?s?|chapters?|sections?|descriptions?|(?:user\s)?input|scheme"
 )
 _MATERIAL = (
-    rf"(?:[a-z][a-z\-]{{1,14}}\s){{0,3}}?(?<![a-z])(?:{_NOUN})(?![a-z])(?:\sso\sfar|\sitself)?"
+    rf"(?:[a-z][a-z'\-]{{1,14}}\s){{0,3}}?(?<![a-z])(?:{_NOUN})(?![a-z]|\s(?:{_NOUN})(?![a-z]))(?:\sso\sfar|\sitself)?"
     rf"(?:\s(?:and|&)\s(?:{_NOUN})(?![a-z])(?!\s?[\d(:=]|\s(?:is|are|of|at|with|has|have)(?![a-z])))?"
 )
 # "of the lecture notes", behind a part: where it is taken from.
@@ -50,7 +50,7 @@ _MORE = Gated(
 )
 _ADDED = Gated(r"\+|(?<![a-z])plus(?![a-z])")
 _JOINED = Gated(
-    r"(?:\s?(?:[,;+&]|\n\s?[-*•]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|和|及|另外|还有)\s?){1,4}"
+    r"(?:\s?(?:[,;+&]|\n\s?[-*•]|(?<![a-z])(?:and|plus|then|with|after|on\stop(?:\sof)?|followed\sby|as\swell\sas|beside)(?![a-z])|\.\s(?=our|the|its|on\stop)|加上?|再加|外加|另加|和|及|、|另外|还有)\s?){1,4}"
     r"(?:(?:(?:of\s)?(?:that|it)|there\s(?:is|are)|the|an?|our|its|another|fixed|static|constant|common|shared)\s){0,3}"
 )
 _OUTPUT = Gated(
@@ -61,6 +61,10 @@ _SHARED = Gated(
 )
 # "900 + 1,800 + 300": parts whose unit stands behind them.
 _ARE_ADDED = Gated(r"[^+,;.]{1,60}(?:\+[^+,;.]{1,60}){1,11}")
+# "..., 2,880 tokens in all" behind the parts: their sum.
+_TOTAL = Gated(
+    rf",?\s?(?:together|in\s(?:total|all)|all\sin\sall|so|=|总共|合计|一共|共|加起来)\s?(?:about|约)?\s?(?P<a>{_N})(?:{_T})|,?\s?(?:makes\s|that's\s)?(?P<b>{_N})(?:{_T})\s(?:together|in\s(?:total|all)|altogether)"
+)
 _NEAR = 40
 _MOST_LISTS, _MOST_PARTS = 40, 12
 _LEAST = 16  # tokens: "2 rules and 3 examples" have no length
@@ -83,6 +87,8 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
             parts.append(following)
         position = parts[-1].end()
         amounts = [_tokens(part) for part in parts]
+        if (total := _TOTAL.match(text, position)) is not None and _tokens(total) == sum(amounts):
+            position = total.end()
         start = first.start()
         words = text[start:position]
         if len(parts) < 2 or min(amounts) < _LEAST or _is_of_output(text, first, start):
