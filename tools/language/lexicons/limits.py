@@ -7,7 +7,7 @@ from ..patterns.gated import Gated
 from ..said import Statistic
 
 _ANSWER = (
-    r"(?:response|answer|reply|request|generation|completion|output|message|summary|suggestion|letter|call|text|document|"
+    r"(?:response|answer|repl(?:y|ie)|request|generation|completion|output|message|summar(?:y|ie)|suggestion|letter|call|text|document|"
     r"doc|result|report|draft|translation|review|memo|e?-?mail|verdict|note|article|opinion|query|classification|extraction)"
 )
 # "latency per call", "delay of each answer", "request latency"; not "latency per request to the first token".
@@ -44,6 +44,7 @@ _ROLES: tuple[tuple[str, str], ...] = (
         rf"(?:full|whole|complete|entire|finished)\s{_ANSWER}s?(?:[\s\-](?:time|latency))?|response[\s\-]time|{_OF_ANSWER}|(?:start|beginning)\sto\s(?:finish|end)|"
         rf"(?:{_ANSWER}s?|it|they|text)\s(?:(?:should|must|to|has\sto|have\sto|needs?\sto|can|will|shall|is\sto|are\sto)\s)?(?:be\s|is\s|are\s)?(?:all\s|fully\s|completely\s|entirely\s)?"
         r"(?:finish(?:es|ed)?|complet(?:es?|ed)|done)|"
+        rf"{_ANSWER}s?\s(?:must|should|ha(?:s|ve)\sto|needs?\sto)\sbe\s(?:there|back|out|ready)(?=\s(?:with)?in(?![a-z])|\safter)|"
         r"(?:must|should|has\sto|have\sto|needs?\sto|to|shall)\sbe\s(?:all\s|fully\s|completely\s|entirely\s)?(?:finished|complete|completed|done)|"
         r"(?:until|till|before)\s(?:(?:the|its?|all|a)\s)?(?:\w+\s)?(?:is|are)\s(?:all\s|fully\s)?(?:complete|completed|finished|done))(?![a-z])|"
         r"端到端(?:延迟|时延|耗时|时间)?|总(?:延迟|时延|耗时|时长)|(?:每一?|单)[次个条]?(?:请求|调用|回答|回复|问答|响应)的?(?:平均)?(?:延迟|时延|延时|耗时|时间)|整体(?:延迟|时延)|响应时间|"

@@ -25,19 +25,22 @@ _PER_PERSON = Gated(
     r"per\s(?:head|person|agent|user|seat)|while\s(?:on|in)\s(?:an?|the|their)\s(?:call|chat|session|conversation))(?![a-z])|"
     r"(?:在线|活跃|登录|当班|值班|使用|在用|在岗)的?(?:人|用户|员工|坐席|老人|同学|学生)(?:每人)?(?:平均|大约|一般|每)|每(?:个|名|位)?(?:人|用户|坐席|座席|员工|客服|坐席员|同事|学生|同学)|每[名位]|人均|(?:坐席|座席|用户|员工|客服|人员|同事)(?:每人)?平均",
 )
-_GROUP = "tenant|team|department|customer|client|app|application|product|site|office|region|bot|squad|unit"
+_GROUP = (
+    "tenant|team|department|customer|client|app|application|product|site|office|region|bot|squad|unit|hospital|school|shop|store|"
+    "branch|state|district|plant|depot|harbou?r|clinic|court|campus|brand|market|hotel|station|terminal|studio|ward|farm|bank"
+)
 # "120 robots, 每台每 4 秒", "3 tenants, 20 each": of what was counted before, which need not be machines to plan with.
 _PER_THING = Gated(
     rf"(?<![a-z])(?:each|apiece|every(?=\s[a-z])|per\s(?:{_GROUP}))(?![a-z]|\s(?:s|sec|second|min|minute|h|hr|hour|day|week|month)(?![a-z]))|各|每(?:[台辆架只部艘套条家]|个)(?:[\u4e00-\u9fff]{{1,4}}?)?(?=\s?(?:每|平均|大约|\d))"
 )
 _GROUPS = Gated(
     rf"(?<![A-Za-z0-9.,])(?P<n>\d{{1,3}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})\s?[个家]?\s?"
-    rf"(?:[a-z]{{3,12}}\s)?(?:(?:{_GROUP})s(?![a-z])|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)"
+    rf"(?:[a-z]{{3,12}}\s)?(?:(?:{_GROUP})(?:e?s)(?![a-z])|租户|团队|部门|客户|业务线?|应用|产品|地区|小组)"
 )
 # "11 states, up to 2,700 questions an hour per state", "三县,每县 12 路": of each of what is counted elsewhere.
 _PER_NOUN = Gated(
     r"(?<![a-z])(?:per|each|every)\s(?P<noun>(?!user|person|head|second|minute|hour|day|week|month|year|night|card|gpu|node|server|machine|host|box|replica|request|token|one|of)[a-z]{3,14})(?![a-z])|"
-    r"每一?个?(?P<cn>(?![个位名人秒分小天日周月年张台块卡机节用路条次份段])[\u4e00-\u9fff]{1,2}?)(?=\s?\d|每|最多|平均|约|大约|有)"
+    r"每一?[个所家座间]?(?P<cn>(?![个位名人秒分小天日周月年张台块卡机节用路条次份段])[\u4e00-\u9fff]{1,2}?)(?=\s?\d|每|最多|平均|约|大约|有|高峰|峰值|同时)"
 )
 _COUNT = rf"(?<![\w.,])(?P<n>\d{{1,6}}|{ENGLISH_NUMBER}|[一二两三四五六七八九十]{{1,3}})"
 # "三县合计 36 路": a figure of all, beside which that of each adds nothing.
@@ -188,7 +191,7 @@ def _groups_of(page: Page, each: Statement) -> Quantity | None:
     per = _PER_NOUN.search(page.clause_text(each.quantity.start, each.quantity.end))
     if per is None:
         return None
-    groups = f"[个家所座]?{per['cn']}" if per["cn"] else rf"(?:[a-z\-]{{3,14}}\s)?{_plural(per['noun'])}(?![a-z])"
+    groups = f"[个家所座间]?{per['cn']}" if per["cn"] else rf"(?:[a-z\-]{{3,14}}\s)?{_plural(per['noun'])}(?![a-z])"
     start, end = each.quantity.start, each.quantity.end
     counts = [count for count in _counts_of(page.text, groups) if count.end("n") <= start or end <= count.start("n")]
     values = {read_number(count["n"].lower()) or 1.0 for count in counts}

@@ -15,7 +15,7 @@ N = (
     r"(?<![\w.,])(?:\d(?:[\d,]{0,12}\d)?(?:\.\d{1,12})?(?:\s?(?:k|m|million|thousand|万|亿))?(?![a-z\d%])|"
     r"(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve|fifteen|twenty|thirty)(?![a-z]))"
 )
-ABOUT = r"(?:(?:about|around|roughly|some|on\saverage|approximately|an\saverage\sof|only|~)\s?){0,2}"
+ABOUT = r"(?:(?:about|around|roughly|some|on\saverage|approximately|an\saverage\sof|up\sto|at\smost|only|~)\s?){0,2}"
 SHARE = r"(?:\d{1,3}(?:\.\d)?\s?%|a\sthird|half|a\squarter|two\sthirds|three\squarters|a\stenth|a\sfifth)"
 NO_REQUEST = (
     r"(?!(?:every|per|each|tokens?|gpus?|cards?|nodes?|servers?|hours?|minutes?|seconds?|days?|weeks?|usd|eur|euros?|"
