@@ -102,16 +102,21 @@ def is_prompt(page: Page, claims: Claims, context: Statement) -> bool:
     """Whether a context is the prompt: words call it no bound, and lengths that nothing explains are smaller."""
     if claims.has("input_tokens") or claims.has("input_tokens_range") or context.quantity.unit != "tokens":
         return False
-    most = lex.MOST_CONTEXT.search(page.clause_text(context.quantity.start, context.quantity.end))
     others = [length for length in _lone_lengths(page) if length.start != context.quantity.start]
-    return most is None and bool(others) and all(length.value < context.quantity.value for length in others)
+    is_longest = bool(others) and all(length.value < context.quantity.value for length in others)
+    return is_longest and not _is_most(page, context.quantity)
+
+
+def _is_most(page: Page, quantity: Quantity) -> bool:
+    """Whether the words of a context make it an upper bound."""
+    return lex.MOST_CONTEXT.search(page.clause_text(quantity.start, quantity.end)) is not None
 
 
 def _claim_longest(page: Page, claims: Claims, statement: Statement) -> None:
     """Claim the longest request beside the usual one; lengths that spread have their longest already."""
     words, most = statement.words, int(statement.quantity.value)
     tokens_in, tokens_out = (claims.values.get(name) for name in ("input_tokens", "output_tokens"))
-    if not is_most(page, statement.quantity):
+    if not _is_most(page, statement.quantity):
         claims.reading(f"{words!r} was not read as the length of the input, which is stated elsewhere")
     elif tokens_in is None or tokens_out is None or any(map(claims.has, _SPREAD)):
         claims.leave_unread(
