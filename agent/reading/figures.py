@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from ...tools.language.conflicts.claims import Claims
+from ...tools.language.conflicts.figures import impossible, typed
 from ...tools.language.patterns.quantities import find_quantities
 from ...tools.language.writing.normal_form import normalise
 from .answer import StatedFact
@@ -51,9 +51,10 @@ def number_of(fact: StatedFact, name: str) -> Any:
         if follows is None and fact.reason is None:
             raise UnverifiedError(f"{end:.12g} does not follow from the numbers of {fact.quote[:80]!r}")
         checked.append(end if follows is None else follows)
-    claims = Claims()
-    claims.claim(name, checked[0] if name == fact.field else tuple(checked), fact.quote)
-    value = claims.values[name]
+    stated = checked[0] if name == fact.field else tuple(checked)
+    if (reason := impossible(name, stated, fact.quote)) is not None:
+        raise UnverifiedError(reason)
+    value = typed(name, stated)
     return int(value) if name in _WHOLE and isinstance(value, float) and value.is_integer() else value
 
 

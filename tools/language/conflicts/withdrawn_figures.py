@@ -165,6 +165,8 @@ def _said_anew(text: str, figure: Quantity, new: Quantity) -> list[tuple[int, in
     (_, end), (left, right) = _clause(text, figure), _clause(text, new)
     if new.end <= figure.start:
         return []
+    if hardware.mentions(text[left:right]) or model_mentions.mentions(text[left:right]):
+        return []
     is_next = not any(map(str.isdigit, text[end:left])) and not _roles(text[end:left])
     return [(end if is_next else left, right)]
 

@@ -66,7 +66,8 @@ _COUNT = Gated(
 _NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis|nvlink|nvswitch|节点|机器?|服务器)"
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
-    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{NUMBER})\s)?(?:{_NODE}|infiniband|ib|ethernet|network|rdma|roce|efa|slingshot|omni-?path|fabric|wire|cable|uplinks?|nics?|lan)",
+    rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{NUMBER})\s)?(?:{_NODE}|infiniband|ib|ethernet|network|rdma|roce|efa|slingshot|omni-?path|fabric|wire|cable|uplinks?|nics?|lan)|"
+    r"(?:cross(?:es|ing)?|leav(?:e|es|ing))\s(?:it|them|that|this|those)",
     r"跨\s?(?:越)?(?:节点|机|服务器|网络)|(?:机器?|节点|服务器)(?:之)?间|出(?:节点|机器|单机)|走\s?(?:以太网|网络|网卡|IB|RoCE|RDMA|InfiniBand)",
 )
 _INSIDE = cues(
@@ -125,6 +126,10 @@ PHASE = Gated(r"(?P<prefill>(?<![a-z])prefill|预填充?)|(?P<decode>(?<![a-z])d
 _SCOPE = Gated(
     rf"\s{{0,3}}(?:(?:for|in|during|on)\s(?:the\s)?)?(?:{PHASE.pattern})[a-z]{{0,4}}(?:\s?(?:phase|stage|阶段|侧|端))?\s?[,:]",
 )
+# "TP别开太大", "TP not too wide": less of it, not none.
+_NOT_TOO = Gated(
+    r"(?:别|不要?|勿)[^,。;\n]{0,4}?[太过][大高多宽]|(?<![a-z])(?:not|don't)\s(?:[a-z]{2,6}\s){0,3}too\s(?:high|large|wide|big|far|much)(?![a-z])"
+)
 ONE_LEFT_OUT = "one degree alone cannot be left out: bound it (tp <= 2) or state another (tp = 8)"
 # More primitives than any request names.
 MOST_READ = 200
@@ -162,7 +167,7 @@ class _Clause(Struct, frozen=True):
     @property
     def denies(self) -> bool:
         """Whether the clause, or what stands before its colon, denies something."""
-        return self.is_ruled_out or _DENIAL.search(self.text) is not None
+        return self.is_ruled_out or (_DENIAL.search(self.text) is not None and _NOT_TOO.search(self.text) is None)
 
     @property
     def words(self) -> str:
@@ -345,13 +350,13 @@ def _not_either(page: Page, clause: _Clause) -> Constraint | None:
 
 def _crosses(clause: _Clause) -> bool:
     """Whether a clause speaks of leaving a single node; "more than two nodes" does not."""
-    crossing = _CROSSING.search(clause.text)
+    crossing = _CROSSING.search(clause.text) or (_CROSSING.search(clause.key) if clause.denies else None)
     return crossing is not None and (crossing["many"] is None or read_whole(crossing["many"]) == 1)
 
 
 def _is_denied(clause: _Clause) -> bool:
     """Whether the primitive itself is ruled out: not a degree of it, nor that it crosses nodes."""
-    if clause.is_asked or clause.stated is not None or _CROSSING.search(clause.text):
+    if clause.is_asked or clause.stated is not None or any(map(_CROSSING.search, (clause.text, clause.key))):
         return False
     return clause.denies
 

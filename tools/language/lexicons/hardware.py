@@ -136,7 +136,7 @@ OF_A_GROUP = Gated(
     r"(?:每个?|[单同]一?个?|一个)(?:副本|实例)[^,;。\n\d]{0,10}?(?:超过|大于|最多|至多|上限)[^,;。\n\d]{0,4}?(?:\d{1,3}|[一二两三四五六七八九十]{1,3})\s?[张块]?卡|"
     rf"(?<![a-z]){_GROUP}\s[^.,;:\n\d]{{0,30}}?(?<![\w.])(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}(?:\s(?:each|apiece))(?![a-z])|"
     rf"(?<![a-z])(?:each|every|per|a)\s{_GROUP}\s(?:has|holds|with|joins|connects|of)\s(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}|"
-    rf"(?<![\w.])(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:(?:each|apiece)\s[^.,;:\n\d]{{0,24}}?|(?:per|on\s(?:each|every|a|one)|to\s(?:an?|each))\s){_GROUP}(?![a-z])|"
+    rf"(?<![\w.])(?:\d{{1,2}}|{ENGLISH_NUMBER})\s{_GPU_WORDS}\s(?:(?:each|apiece)\s[^.,;:()\n\d]{{0,24}}?|(?:per|on\s(?:each|every|a|one)|to\s(?:an?|each))\s){_GROUP}(?![a-z])|"
     r"每\s?[两二四\d]\s?[张块]卡?[^,;。\n\d]{0,8}(?:桥|nvlink|pcie\s?switch|交换芯片)|每个?\s?(?:numa|cpu|pcie\s?switch)[^,;。\n\d]{0,8}[两二四\d]\s?[张块]卡?",
 )
 # "4 more of the same … plan for all of them", "8 more … on all 16": GPUs that are added to those counted.

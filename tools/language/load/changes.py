@@ -222,7 +222,8 @@ def _words(text: str) -> set[str]:
 
 def settle_growth(page: Page, claims: Claims) -> None:
     """Raise the load by its stated growth, where exactly one load is stated, and claim its headroom."""
-    for match in page.search(_HEADROOM):
+    has_rate = any(map(claims.has, ("request_rate", "rate_curve")))
+    for match in page.search(_HEADROOM) if has_rate else ():
         clause, amount = page.clause_text(*match.span()), match["a"] or match["b"] or match["c"]
         if not any(words.search(clause) for words in (_MEMORY, _OF_ELSE, _NO_LOAD, LATENCY)):
             claims.claim("headroom", read_share(amount) or float(amount), page.take(*match.span()))
