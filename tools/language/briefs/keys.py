@@ -31,6 +31,7 @@ GONE = Gated(
 CARDS = Gated(r"(?:gpu|card|accelerator|device|npu|board)s|显卡|加速卡")
 # {"part": "MI300X"}: a card where the catalogue has its name.
 PART_KEY = Gated(r"(?:part|product|chip|board|sku)(?: (?:name|no|number))?|产品|芯片")
+_OF_A_PART = Gated(r"\d|其中|部分|(?<![a-z])(?:one|two|half|some|rest|(?:of\s(?:the|them|these|those|which)))(?![a-z])")
 # {"gpu": "A100", "use": "no, reserved for CFD"}
 _USED = Gated(
     r"(?:use|usable|available|included?|in scope|ours|for us)(?: (?:for|by) (?:us|this))?|used (?:for|by) (?:us|this)|"
@@ -266,10 +267,14 @@ def names_full_machine(value: object) -> bool:
     return isinstance(value, str) and len(value) < _SHORT and _FULL_MACHINE.search(value) is not None
 
 
-def says_unused(entries: Iterable[tuple[str, object]]) -> str | None:
-    """What says of a row or an object with a card that it is not used: {"gpu": "A100", "use": "no, for CFD"}."""
+def says_unused(entries: Iterable[tuple[str, object]], *, is_listed: bool = False) -> str | None:
+    """What says of a row or an object with a card that it is not used: {"gpu": "A100", "use": "no, for CFD"}.
+
+    Beside others in a list any value may say so, unless it speaks of a part of the cards.
+    """
     plain = [(key_words(key), "no" if value is False else str(value)) for key, value in entries]
-    says_no = next((f"{key}: {value}" for key, value in plain if GONE.search(value) or _says_no(key, value)), None)
+    gone = [value for _, value in plain if is_listed and GONE.search(value) and not _OF_A_PART.search(value)]
+    says_no = next((f"{key}: {value}" for key, value in plain if value in gone or _says_no(key, value)), None)
     return says_no if any(GPU_KEY.fullmatch(key) or mentions(value) for key, value in plain) else None
 
 

@@ -276,9 +276,11 @@ class _Walker:
 
     def _list(self, keys: tuple[str, ...], items: list[Any], at: Path) -> None:
         last_key = key_words(keys[-1]) if keys else ""
-        unused = [i for i, item in enumerate(items) if is_object(item) and says_unused(item.items())]
-        for i in unused:
-            self._mapping(keys, items[i], (*at, i))
+        several = len(items) > 1
+        says_no = [says_unused(item.items(), is_listed=several) if is_object(item) else None for item in items]
+        unused = {i: why for i, why in enumerate(says_no) if why is not None}
+        for i, why in unused.items():
+            self._mapping((*keys, f"{OUT_OF_SCOPE}stands beside {why!r}"), items[i], (*at, i))
         items = [item for i, item in enumerate(items) if i not in unused]
         are_figures = bool(items) and all(is_object(item) and labelled_figure(item) for item in items)
         if not are_figures and (rows := rows_in(items)) is not None:

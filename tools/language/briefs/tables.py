@@ -187,7 +187,7 @@ def _why_aside(words: Sequence[str], cells: Sequence[str], *, is_busiest: bool) 
         return "states less load than another row"
     gone = next((match.group() for cell in cells[1:] if (match := GONE.search(cell)) is not None), None)
     if gone is None or KEPT_BACK.search(key_words(cells[0])):
-        gone = says_unused(zip(words, cells, strict=False))
+        gone = says_unused(zip(words, cells, strict=False), is_listed=True)
     return None if gone is None else f"says {gone!r}"
 
 

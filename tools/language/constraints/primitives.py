@@ -67,7 +67,7 @@ _NODE = r"(?:nodes?|servers?|machines?|instances?|vms?|box(?:es)?|hosts?|chassis
 _CROSSING = cues(
     r"(?:across|between|span(?:s|ning|ned)?|cross(?:es|ing|ed)?|leav(?:e|es|ing)|straddl(?:e|es|ing)|different|several|multiple|beyond|over|outside|inter)[\s\-]?"
     rf"(?:[a-z]+\s){{0,2}}(?:more\sthan\s(?P<many>{NUMBER})\s)?(?:{_NODE}|infiniband|ib|ethernet|network|rdma|roce|efa|slingshot|omni-?path|fabric|wire|cable|uplinks?|nics?|lan)|"
-    r"(?:cross(?:es|ing)?|leav(?:e|es|ing))\s(?:it|them|that|this|those)",
+    r"(?:cross(?:es|ing)?|leav(?:e|es|ing))\s(?:it|them|that|this|those)|between\s(?:the\s)?(?:two|both|three|them)",
     r"跨\s?(?:越)?(?:节点|机|服务器|网络)|(?:机器?|节点|服务器)(?:之)?间|出(?:节点|机器|单机)|走\s?(?:以太网|网络|网卡|IB|RoCE|RDMA|InfiniBand)",
 )
 _INSIDE = cues(

@@ -40,6 +40,8 @@ _RESERVE = Gated(
     rf"(?<![a-z])(?:of\swhich\s)?{_ONES.format('may')}\s(?:may|can|could|might|(?:is|must\sbe|has\sto\sbe)\sallowed\sto|must\sbe\sable\sto)\s(?:{_FAILS}|die)(?![a-z])|"
     rf"(?<![a-z])(?:lose|losing|loses)\s{_ONES.format('lost')}(?![a-z])|"
     rf"(?<![a-z]){_ONES.format('out')}(?=\s[^.,;:!?\n\d]{{0,40}}?(?:patch|updat|upgrad|restart|reboot|drain|maint|remov|out|down|off|away|stop|roll))\s[^.,;:!?\n\d]{{2,60}}?[,\s](?:while|whereas|and|with|so)\s(?:that\s)?(?:all\s)?(?:the\s)?(?:others?|rest|remaining|surviving)(?:\s(?:ones?|{_COPY}))?\s(?:(?:still|then|can|must|have|has|should|needs?|to)\s){{0,3}}(?:carr|hold|serv|tak|handl|cop|keep|manag|do|bear|absorb)\w{{0,3}}(?![a-z])|"
+    rf"(?<![a-z]){_ONES.format('more')}\s(?:more|extra|above|beyond)\s(?:than\s)?(?:(?:is|are|what's|what\sis|strictly|actually|the\sload)\s){{0,2}}(?:needed|necessary|required|needs|requires|takes)(?![a-z])|"
+    rf"(?:多|额外|另外?)(?:留|备|放|加|开|跑|预留|准备)(?:出)?{_CHINESE.format('spare')}|"
     rf"{_CHINESE.format('stopped')}[^,。;\n\d]{{1,12}}[,]?\s?(?:其余|剩下|其[他它]|余下)的?[^,;。\n\d]{{0,8}}(?:扛|撑|顶|承担|满足|继续)|"
     rf"(?<![a-z])(?:surviv\w{{1,3}}\s(?:the\s)?loss\sof\s{_COPY}|{_COPY}\s(?:that|which)\smay\s(?:fail|be\slost|die)|(?:tolerated|allowed)\s{_COPY}\s(?:failures|losses)|{_COPY}\s(?:failures|losses)\s(?:tolerated|allowed)|(?:spare|reserve|standby|redundant|failover)\s(?:replicas?|copies)|redundancy(?=\s?:\s?\d\s?\([^()\d]{{0,40}}{_COPY}\s(?:of|may|can|dies?|fails?|is|are))|冗余副本[数量]{{0,2}}|{_OUTLIVE}\s{_COPY}\s(?:failures?|loss(?:es)?)|(?:容忍|允许)的?(?:故障|损失|失效)的?(?:副本|实例)个?数?量?)\s?[:=]\s?(?P<key>[1-9])(?![\d.])|"
     rf"(?:容忍|允许|承受|扛得?住|损失|坏|挂|丢)(?:掉|了)?\s?{_CHINESE.format('cn')}(?:{_BROKEN}(?:掉|了)?)?|"

@@ -7,6 +7,7 @@ the part that all requests share.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from ..patterns.gated import Gated
 from ..patterns.quantities import find_quantities
@@ -93,6 +94,8 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
         words = text[start:position]
         if len(parts) < 2 or min(amounts) < _LEAST or _is_of_output(text, first, start):
             continue
+        if len(parts) == 2 and not _is_sum(text, parts):
+            continue
         if "token" not in words.lower() and not (
             _ARE_ADDED.fullmatch(words) and "token" in text[position : position + _NEAR].lower()
         ):
@@ -103,6 +106,13 @@ def with_parts_together(text: str) -> tuple[str, list[str]]:
         text = f"{text[:start]}{length}{text[position:]}"
         position = start + len(length)
     return text, notes
+
+
+def _is_sum(text: str, parts: Sequence[re.Match[str]]) -> bool:
+    """Whether two parts are of one prompt: words add them, or an output beside them leaves them nothing else to be."""
+    between = text[parts[0].end() : parts[1].start()]
+    around = f"{text[: parts[0].start()]} {text[parts[1].end() :]}"
+    return between.strip(" ,;") != "" or _OUTPUT.search(around) is not None
 
 
 def _tokens(part: re.Match[str]) -> float:
