@@ -59,6 +59,24 @@ def test_more_gpus_than_there_are_is_the_second_line(hardware: str, capsys: pyte
     assert second.startswith("The degrees take 4 GPUs, and the hardware has 2")
 
 
+@pytest.mark.parametrize(
+    ("flags", "runs"),
+    [
+        ("-tp 16", False),
+        ("-dp 16", False),
+        ("-tp 8 -dp 2", False),
+        ("-tp 2 -dp 4", True),
+        ("-dp 16 --data-parallel-size-local 8 --data-parallel-address 10.0.0.1", True),
+        ("-dp 16 --data-parallel-backend ray", True),
+    ],
+)
+def test_ranks_of_one_command_are_on_one_node_unless_a_flag_says_where_they_are(
+    flags: str, runs: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(["import", f"vllm serve Qwen/Qwen3-30B-A3B {flags}", "--hardware", "2x8:h200-sxm"])
+    assert ("ranks on one node, which has 8 GPUs" not in " ".join(capsys.readouterr().out.split())) == runs
+
+
 def test_compare_tells_what_import_tells(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = tmp_path / "a.json"
     plan.write_text(dense().model_dump_json())

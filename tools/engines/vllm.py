@@ -71,7 +71,8 @@ VOCABULARY = Vocabulary(
         "dp": "data-parallel-size dp", "local": "data-parallel-size-local dpl", "rank": "data-parallel-rank dpn",
         "first_rank": "data-parallel-start-rank dpr", "nodes": "nnodes n", "node_rank": "node-rank r",
         "master": "master-addr", "master_port": "master-port", "dp_master": "data-parallel-address dpa",
-        "dp_port": "data-parallel-rpc-port dpp", "all_to_all": "all2all-backend",
+        "dp_port": "data-parallel-rpc-port dpp", "dp_backend": "data-parallel-backend dpb",
+        "all_to_all": "all2all-backend",
         "headless": "headless", "expert_parallel": "enable-expert-parallel ep", "eplb": "enable-eplb",
         "redundant": "eplb-config.num-redundant-experts num-redundant-experts", "max_sequences": "max-num-seqs",
         "token_budget": "max-num-batched-tokens", "max_tokens": "max-model-len",
@@ -140,7 +141,7 @@ VOCABULARY = Vocabulary(
     ),
     # Headless nodes refuse servers of their own (`run_headless`), and several nodes another backend than `mp`.
     starting=(
-        "api-server-count asc data-parallel-backend dpb data-parallel-external-lb dpe data-parallel-hybrid-lb dph "
+        "api-server-count asc data-parallel-external-lb dpe data-parallel-hybrid-lb dph "
         "data-parallel-multi-port-external-lb dpm data-parallel-supervisor-port uds"
     ),
     listed="vllm.json",

@@ -145,11 +145,13 @@ def lacks_nodes(launch: Launch, servers: Iterable[Server], gpus_per_node: int) -
         return
     for server in servers:
         head, ranks = server.commands[0], dialect.joined(server.group)
+        told_by = dialect.joins_nodes_by if ranks > gpus_per_node else dialect.joins_groups_by
+        ranks *= dialect.local_groups(head.flags)
         has_nodes = head.process.is_spread or head.flags.text("executor") == "ray" or _spread(server) > 1
         if ranks > gpus_per_node and not has_nodes:
             yield (
                 f"it starts {ranks} ranks on one node, which has {gpus_per_node} GPUs: over several it is told by "
-                f"{dialect.joins_nodes_by}"
+                f"{told_by}"
             )
 
 

@@ -83,6 +83,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     states nothing. `refusals`: why the engine does not start with the flags and environment of a server (of a model
     with experts or not). `joined`: ranks of a group that start together, on one node unless flags name more
     (`joins_nodes_by`); before the release `joins_nodes_since` the engine looked for further nodes by itself.
+    `local_groups`: groups of data parallelism that one command starts on its node (`joins_groups_by`: on several).
     `of_further_nodes`: the concept of the switch without which no node of a group but the first starts. `without_e5m2`:
     methods beside whose weights it takes no KV cache in that format. `half_before`: methods that took activations in
     float16 alone before a release.
@@ -96,6 +97,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     refusals: Callable[[Flags, Mapping[str, str], Group, bool], Iterable[str]] = lambda a, b, c, d: ()
     joined: Callable[[Group], int] = lambda group: group.width * group.pp
     joins_nodes_by: str | None = None
+    local_groups: Callable[[Flags], int] = lambda flags: 1
+    joins_groups_by: str = ""
     joins_nodes_since: Release = ()
     of_further_nodes: str | None = None
     without_e5m2: frozenset[str] = frozenset()

@@ -83,6 +83,12 @@ def _refusals(flags: Flags, environment: Mapping[str, str], group: Group, is_moe
         yield f"{flags.written['nodes']} {nodes} does not divide the {ranks} ranks"
 
 
+def _local_groups(flags: Flags) -> int:
+    """All data-parallel groups, unless a flag says which are local (`data_parallel_size_local`, `arg_utils.py`)."""
+    is_told = any(flags.written.get(concept) for concept in ("local", "rank", "first_rank"))
+    return 1 if is_told or flags.text("dp_backend") not in (None, "mp") else flags.degree("dp")
+
+
 DIALECT = Dialect(
     engine=ENGINE,
     group=_group,
@@ -93,6 +99,11 @@ DIALECT = Dialect(
     joined=lambda group: group.context * group.tp * group.pp,
     joins_nodes_by="--nnodes and --node-rank on each node, or --distributed-executor-backend ray on a Ray cluster",
     joins_nodes_since=(0, 12),
+    local_groups=_local_groups,
+    joins_groups_by=(
+        "--data-parallel-size-local, --data-parallel-start-rank and --data-parallel-address on each node, or "
+        "--data-parallel-backend ray"
+    ),
     of_further_nodes="headless",
     # `_init_kv_cache_quant` (`layers/attention/attention.py`).
     without_e5m2=frozenset({"fp8", "modelopt"}),
