@@ -59,6 +59,16 @@ def test_what_an_export_has_the_engine_do_that_it_does_not_by_itself_is_told() -
         assert any("prompts are cut into chunks" in remark for remark in remarks) == told
 
 
+@pytest.mark.parametrize(("stages", "connector"), [(2, "NixlPushConnector"), (1, "NixlConnector")])
+def test_stages_of_a_prefill_server_write_their_parts_of_a_cache(stages: int, connector: str) -> None:
+    layout = f"{3 - stages} prefill of PP{stages} + 1 decode of TP2"
+    document = plan(f"Llama-3.1-8B on 4 H100 with vLLM, 2k in, 200 out, 8 users, {layout}").plan
+    assert document is not None and document.strategy.prefill.pp == stages
+    result = export(document, "vllm")
+    assert result.text is not None and result.text.count(f'"{connector}"') == 4 - stages
+    assert any("write their parts" in remark for remark in result.remarks) == (stages > 1)
+
+
 def test_a_length_that_the_imported_command_states_is_told_as_kept() -> None:
     command = "vllm serve Qwen/Qwen3-8B --max-model-len 4096"
     remarks = export(import_plan(command, hardware="1x1:h100-sxm").plan, "vllm").remarks

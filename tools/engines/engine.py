@@ -134,6 +134,8 @@ class Engine(Struct, frozen=True, kw_only=True):
     counts_host_of_ranks: bool = False
     # Whether servers that hand caches over have it too.
     keeps_beside_transfer: bool = True
+    # The connector by which stages of a prefill server write their parts of a cache, where the usual one reads it.
+    pushes_from_stages: str | None = None
     refuses_unheld_length: bool = False
     refuses_beyond_positions: bool = False
     # Flags by which a server hides its host behind the GPU (`hides_host`), or does not.

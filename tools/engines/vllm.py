@@ -290,6 +290,7 @@ ENGINE = _VLLM(
     counts_host_of_ranks=True,
     # `VllmConfig` puts the connector of `--kv-offloading-size` in the place of the one that is stated.
     keeps_beside_transfer=False,
+    pushes_from_stages="NixlPushConnector",
     # `_check_enough_kv_cache_memory` (`v1/core/kv_cache_utils.py`); the old engine in `worker/worker.py`.
     refuses_unheld_length=True,
     refuses_beyond_positions=True,

@@ -37,6 +37,11 @@ def remarks_of(plan: Plan, layout: LoadedLayout, target: Target, settings: Servi
         yield "halves of a batch overlap by DeepEP, which has to be installed"
     if layout.is_disaggregated:
         yield "the servers of the two phases need NIXL and a network that reaches from one to the other"
+        if settings.hands_on_in_stages and (pushes := target.engine.pushes_from_stages) is not None:
+            yield (
+                f"the stages of a prefill server write their parts of a cache ({pushes}): the proxy or router in front "
+                "has to speak that mode, in which both servers of a request are started at once"
+            )
         if settings.kv_offload_bytes is not None and not target.engine.keeps_beside_transfer:
             yield (
                 f"memory of the host for the KV cache is left out: {target.engine.title} has one connector, which "

@@ -111,8 +111,8 @@ class ServingSettings(Struct, frozen=True):
     or that length with a few tokens to spare if cache or model hold no more. `kv_cache` is `None` if the cache has the
     format of the activations; `quantisation` is the engine's conversion of a 16-bit checkpoint, and `checkpoint_format`
     the format that the checkpoint must have if neither it nor such a conversion gives the plan's. `overlaps`: two
-    halves of a batch overlap. `kv_offload_bytes`: host memory per GPU for KV cache. `keeps_max_tokens`: `max_tokens`
-    comes from kept flags.
+    halves of a batch overlap. `kv_offload_bytes`: host memory per GPU for KV cache. `hands_on_in_stages`: some server
+    that hands caches on has several pipeline stages. `keeps_max_tokens`: `max_tokens` comes from kept flags.
     """
 
     max_sequences: int
@@ -129,6 +129,7 @@ class ServingSettings(Struct, frozen=True):
     has_split_ffn: bool
     overlaps: bool
     kv_offload_bytes: int | None
+    hands_on_in_stages: bool
     keeps_max_tokens: bool = False
 
 
@@ -158,6 +159,11 @@ def settings_of(layout: LoadedLayout, engine: Engine, checkpoint: str) -> Servin
         has_split_ffn=setting.architecture.has_split_ffn,
         overlaps=is_two_batch(setting),
         kv_offload_bytes=None if offload is None else offload.bytes_per_gpu,
+        hands_on_in_stages=any(
+            replica.decode is None and len(phase.stages) > 1
+            for replica in layout.prefill_replicas
+            for phase in replica.phases
+        ),
     )
 
 

@@ -38,7 +38,7 @@ def _commands(server: Server, settings: ServingSettings) -> Commands:
 
 
 def _launches(server: Server, settings: ServingSettings, spread: Sequence[NodeShare]) -> Iterator[Launch]:
-    stated = [*_degrees(server, settings), *serving_flags(server, settings, ENGINE), *_handoff(server.role)]
+    stated = [*_degrees(server, settings), *serving_flags(server, settings, ENGINE), *_handoff(server, settings)]
     for place, share in enumerate(spread):
         environment = cut_variable(server, ENGINE)
         if server.role != "both":
@@ -68,10 +68,16 @@ def _degrees(server: Server, settings: ServingSettings) -> list[str]:
     return words
 
 
-def _handoff(role: Role) -> list[str]:
-    if role == "both":
+def _handoff(server: Server, settings: ServingSettings) -> list[str]:
+    """Decode servers read the caches, or, where stages of a prefill server have parts of them, it writes them.
+
+    A reader asks the first stage alone (`nixl/pull_worker.py`); stages can write their parts (`nixl/push_worker.py`).
+    """
+    if server.role == "both":
         return []
-    return _written(transfer=json.dumps({"kv_connector": "NixlConnector", "kv_role": _KV_ROLES[role]}))
+    pushes = ENGINE.pushes_from_stages if settings.hands_on_in_stages else None
+    connector = pushes or "NixlConnector"
+    return _written(transfer=json.dumps({"kv_connector": connector, "kv_role": _KV_ROLES[server.role]}))
 
 
 def _across_nodes(server: Server, spread: Sequence[NodeShare], place: int) -> list[str]:
