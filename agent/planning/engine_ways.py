@@ -187,7 +187,9 @@ def _no_more_than_used(request: SearchRequest, way: _Way, best: Candidate) -> tu
     options = " ".join(
         [*([] if request.named_engine else [f"--engine {engine}"]), *(f"--relax {name}" for name in asked)]
     )
-    words = f"with {JUDGED[engine].title} named and told to ({options})" if asked else f"with {options}"
+    title = JUDGED[engine].title
+    more = f"with more of what {title} can do allowed" if request.named_engine else f"with {title} named and told to"
+    words = f"{more} ({options})" if asked else f"with {options}"
     fewer = _Way(used, words, engine)
     best_of_fewer = _best(request, fewer)
     return (way, best) if best_of_fewer is None else (fewer, best_of_fewer)

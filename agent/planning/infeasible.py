@@ -269,12 +269,15 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
     hardware = sized.request.hardware
     best = sized.result.best if sized.result is not None else None
     chosen = in_format(sized.request.precision) if request.precisions else ""
+    untimed = "fits into memory; not timed, since"
+    if stated_limits(request.workload):
+        untimed = "the fewest into whose memory it fits; whether the limits hold there is not known:"
     return Needs(
         gpus=hardware.nodes * hardware.gpus_per_node,
         nodes=hardware.nodes,
         accelerator=name,
         instead_of=request.facts.gpus,
-        note=f"fits into memory; not timed, since {sized.unknown}"
+        note=f"{untimed} {sized.unknown}"
         if best is None
         else f"{describe(best.strategy)}{chosen}: {figures(best)}",
     )
