@@ -277,7 +277,5 @@ def _needs(request: SearchRequest, sized: Sized | None, tried: int, rule: str) -
         nodes=hardware.nodes,
         accelerator=name,
         instead_of=request.facts.gpus,
-        note=f"{untimed} {sized.unknown}"
-        if best is None
-        else f"{describe(best.strategy)}{chosen}: {figures(best)}",
+        note=f"{untimed} {sized.unknown}" if best is None else f"{describe(best.strategy)}{chosen}: {figures(best)}",
     )

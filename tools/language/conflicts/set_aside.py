@@ -155,7 +155,7 @@ _REPLACED = Gated(
 # "We upgraded from the 4-GPU one", "grew out of two servers with 2 cards each", "从4卡机升上来的": what there was.
 _COME_FROM = Gated(
     r"(?<![a-z])(?:(?:mov|migrat|switch|upgrad|scal|expand|extend|downsiz|reduc|com)(?:e[ds]?|ing)|came|gr[eo]wn?|shr[aiu]nk|went|up|down)\s(?:\w+\s){0,2}?(?:from|out\sof)\s"
-    rf"(?=[^,.;:()\n]{{0,30}}?(?<![\w.])(?:\d{{1,4}}|{ENGLISH_NUMBER})[\s\-]?(?:x\s?)?(?:[a-z]{{1,3}}\d{{2,4}}|gpu|card|node|server|machine|box|host))(?P<a>[^,.;:()\n]{{1,80}})|"
+    rf"(?=[^,.;:()\n]{{0,30}}?(?<![\w.])(?:\d{{1,4}}|{ENGLISH_NUMBER})[\s\-]?(?:x\s?)?(?:[a-z]{{1,3}}\d{{2,4}}|gpu|card|node|server|machine|box|host))(?P<a>(?:(?!\s(?:to|onto|into|and|but|now|so)(?![a-z]))[^,.;:()\n]){{1,80}})|"
     r"[从由]\s?(?P<b>[^,。;\n]{0,12}?\d{1,3}\s?[张块卡台][^,。;\n]{0,12}?)\s?(?:升级?|迁移?|换|扩容?|搬)(?:上|过)?来"
 )
 # "Row 19 replaces row 14", "ignore #2", "option A is void": a row of a list that counts for nothing, by its number.

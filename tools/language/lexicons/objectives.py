@@ -106,7 +106,7 @@ _PHRASES: dict[tuple[str, str], str] = {
         r"(?:多多益善|越多越好)"
     ),
     ("best", "cost"): (
-        r"(?:\$|dollars?|usd|costs?|price|cents?)\s?(?:per|/)\s?(?:(?:1\s?)?m(?:illion|n)?|1k|thousand|output)\s?(?:output\s)?tok(?:en)?s?|cheapest|costs?\s(?:us\s)?(?:the\s)?least|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
+        r"(?:\$|dollars?|usd|costs?|price|cents?)\s?(?:per|/)\s?(?:(?:1\s?)?m(?:illion|n)?|1k|thousand|output)\s?(?:output\s)?tok(?:en)?s?|cheapest|costs?\s(?:us\s)?(?:(?:the\s)?least|less(?!\sthan|\s(?:money\s)?per))|for\sless(?!\sthan)|(?:best|most)\sbang\sfor\s(?:the|your|our)\sbuck|bang\sfor\s(?:the|your|our)\sbuck|best\s(?:value|"
         r"price[\s\-]performance|price/performance)(?:\sfor\s(?:the\s)?money)?|as\scheap(?:ly)?\sas\s(?:possible|we\scan|it\sgets)|"
         rf"(?:throughput|tokens?|perf(?:ormance)?|tok/s){_PER_DOLLAR}|"
         r"least\s(?:expensive|costly)|most\s(?:cost[\s\-]?(?:effective|efficient)|economical)|"
@@ -122,7 +122,7 @@ _PHRASES: dict[tuple[str, str], str] = {
         r"低(?:延迟|时延)|(?:延迟|时延|延时)(?:敏感|要?低(?!于|至))|实时|交互式?|(?:响应|反应|回复|回答)(?:要|得|速度)?快|体验流畅|秒回"
     ),
     ("weak", "throughput"): (
-        r"high(?:er)?[\s\-]?(?:throughput|volume|tput)|throughput(?:[\s\-](?:bound|optimi[sz]ed|oriented|focus(?:s?ed)?|mode|heavy|centric|driven)|"
+        r"high(?:er)?[\s\-]?(?:throughput|volume|tput)|(?:pure|sheer|raw)\sthroughput|throughput(?:\s(?:is\s)?(?:the\sthing|(?:that\s|what\s)?(?:we|i)\scare\sabout)|[\s\-](?:bound|optimi[sz]ed|oriented|focus(?:s?ed)?|mode|heavy|centric|driven)|"
         r"\s(?:matters|counts|is\simportant))|offline(?!\s(?:fallback|backup|copy|mode|use)(?![a-z]))|batch\s(?:processing|inference|jobs?|workloads?|scoring|run|mode|pipeline)|"
         r"(?:night-?ly(?!\s(?:ev|tests?|builds?|ci|backups?|benchmarks?|(?:re)?train))|(?<!/s\s)(?<!rps\s)(?<!qps\s)(?<!second\s)(?<!minute\s)(?<!fewer\s)(?<!less\s)(?<!quiet\s)overnight(?!\s(?:(?:it's|it\sis|there(?:'s|\sis|\sare)|maybe|only|about|perhaps|roughly|around|just|almost)\s){0,2}(?:half|a\s(?:third|quarter|fifth|tenth|few)|fewer|less|nothing|nobody|quiet|\d)(?![a-z])))|(?:daily|weekly)\s(?:batch|job|run)(?:es|s)?|bulk|backfill|"
         r"高吞吐|大吞吐|吞吐(?:量)?(?:要|尽量)?(?:高|大)|离线|批处理|批量(?:处理|推理|任务|跑)|跑批"
