@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from ...tools.plan.describe import SAY_APART, SAY_TOGETHER
 from ...tools.plan.document import Objective
 from ...tools.plan.placement import is_disaggregated
-from ...tools.search.candidate import Candidate, SearchRequest
+from ...tools.search.candidate import MOST_APART, Candidate, SearchRequest
 from ...tools.search.ranking import worth
 from ...tools.search.strategy_rows import REPEAT_SHARE
 from ..intent.intent import Assumption
@@ -29,6 +29,9 @@ def placed(
     As good: it holds what `best` holds, for no more GPUs billed, and its objective is within what repeats of one
     benchmark differ by. The error of a ratio of two layouts is far wider, and says nothing of which to take.
     """
+    if request.disaggregated is None and request.facts.gpus > MOST_APART:
+        reason = f"{_OPEN}, and on more than {MOST_APART} GPUs they are searched apart only where asked ({SAY_APART})"
+        return best, Assumption(field="disaggregated", value=False, reason=reason)
     if request.disaggregated is not None or not is_disaggregated(best.strategy):
         return best, None
     together = next((candidate for candidate in candidates if not is_disaggregated(candidate.strategy)), None)

@@ -15,7 +15,7 @@ from shardwright.agent.results import PlanResult
 from shardwright.tools.language.errors import RequestError
 from shardwright.tools.performance.setting import Setting
 from shardwright.tools.plan.placement import gpu_count
-from shardwright.tools.search import sizing
+from shardwright.tools.search import reach
 from shardwright.tools.search.candidate import SearchRequest
 from shardwright.tools.search.screen import Screen
 from shardwright.tools.validate import validate
@@ -235,7 +235,7 @@ def test_no_cluster_is_searched_twice_for_an_answer_that_there_is_none(monkeypat
         searched.append((request.facts.gpus, request.disaggregated, request.policy.relaxations))
         return Screen(request, setting)
 
-    monkeypatch.setattr(sizing, "Screen", noted)
+    monkeypatch.setattr(reach, "Screen", noted)
     result = plan("Llama-3.2-1B on H100s, TTFT under 0.1 ms, 2k in, 100 out, 16 users")
     assert result.infeasible is not None and result.infeasible.needs.gpus is None
     assert "up to 256 is enough" in (result.infeasible.needs.note or "")

@@ -160,3 +160,11 @@ def test_the_plan_is_behind_the_best_by_no_more_than_repeats_differ() -> None:
     assert result.estimate is not None and best is not None
     rate = result.estimate.throughput.dp_scaled_tokens_per_s
     assert (best.output_tokens_per_s or 0.0) <= rate * (1 + REPEAT_SHARE)
+
+
+@pytest.mark.parametrize(("nodes", "is_told"), [(17, True), (1, False)])
+def test_on_more_gpus_than_are_searched_apart_the_report_says_so(nodes: int, is_told: bool) -> None:
+    result = plan(**NEAR | {"hardware": f"{nodes}x8:h100-sxm"})
+    assert result.report is not None
+    reasons = [fact.reason for fact in result.report.assumptions if fact.field == "disaggregated"]
+    assert any("searched apart only where asked" in reason for reason in reasons) == is_told

@@ -94,7 +94,7 @@ def test_phases_apart_are_searched_where_that_is_open_and_never_against_the_requ
 
 @pytest.mark.thorough
 def test_a_search_of_a_large_open_load_looks_at_phases_apart_too() -> None:
-    at = bench("Serve Llama-3.1-70B on 40 H100, 1k in / 256 out, best throughput, TTFT under 2 s")
+    at = bench("Serve Llama-3.1-70B on 136 H100, 1k in / 256 out, best throughput, TTFT under 2 s")
     use(at, "search_strategies", keep=["tp = 4", "pp = 1"])
     assert {search.apart for search in at.desk.searches} == {None, True}
 

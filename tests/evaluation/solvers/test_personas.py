@@ -102,7 +102,7 @@ def test_what_a_slip_is_told_is_mended_without_a_repair_too() -> None:
 
 @pytest.mark.thorough
 def test_who_looks_at_what_the_search_left_out_beats_the_reference_by_a_twentieth() -> None:
-    text = "Serve Llama-3.1-70B on 40 H100, 4k in / 512 out, best throughput, TTFT under 1 s, TPOT under 30 ms"
+    text = "Serve Qwen3-32B on 136 H100, 8k in / 256 out, best throughput, TTFT under 1.5 s, TPOT under 15 ms"
     posed = question(text)
     finished = ModelPlanner(opener.speaker_of("throughput"), HELD).run_question(posed, text)
     assert (finished.ending.status, finished.ending.origin) == ("accepted", "model")
