@@ -124,7 +124,7 @@ VOCABULARY = Vocabulary(
         ),
         # `Executor.get_class` takes the path of a class too.
         "executor": ("mp", "ray", "uni", "external_launcher", "module.Class"),
-        "data-parallel-backend": ("mp", "ray"), "expert-placement-strategy": ("linear", "round_robin"),
+        "dp_backend": ("mp", "ray"), "expert-placement-strategy": ("linear", "round_robin"),
         # `AttentionBackendEnum`, of all releases since the flag came.
         "attention-backend": (
             "flash_attn", "flash_attn_diffkv", "flash_attn_mla", "flashinfer", "flashinfer_mla",
